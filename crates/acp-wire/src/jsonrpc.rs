@@ -1,0 +1,524 @@
+//! The envelope: [JSON-RPC 2.0](https://www.jsonrpc.org/specification), one message a line.
+//!
+//! Reading takes one message without its line end and leaves `params` and `result` as text that
+//! borrows from it. Writing appends to a buffer, line end included. Neither builds a JSON tree.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::lenient::CowStr;
+
+/// The id of a request, chosen by who sends it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum RequestId {
+    /// `null`: the id of an answer to something that could not be read.
+    Null,
+    /// A number.
+    Number(i64),
+    /// A string.
+    String(String),
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Number(n) => n.fmt(f),
+            Self::String(s) => write!(f, "{s:?}"),
+        }
+    }
+}
+
+impl From<i64> for RequestId {
+    fn from(n: i64) -> Self {
+        Self::Number(n)
+    }
+}
+
+impl Serialize for RequestId {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => s.serialize_unit(),
+            Self::Number(n) => s.serialize_i64(*n),
+            Self::String(text) => s.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RequestId {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        match Id::deserialize(d)? {
+            Id::Valid(id) => Ok(id),
+            Id::Invalid => Err(serde::de::Error::custom("an id is a string, a whole number or null")),
+        }
+    }
+}
+
+/// An id as it came, which may be no id at all.
+enum Id {
+    Valid(RequestId),
+    Invalid,
+}
+
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct IdVisitor;
+        impl<'de> Visitor<'de> for IdVisitor {
+            type Value = Id;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an id")
+            }
+            fn visit_i64<E>(self, n: i64) -> Result<Id, E> {
+                Ok(Id::Valid(RequestId::Number(n)))
+            }
+            fn visit_u64<E>(self, n: u64) -> Result<Id, E> {
+                Ok(i64::try_from(n).map_or(Id::Invalid, |n| Id::Valid(RequestId::Number(n))))
+            }
+            fn visit_f64<E>(self, n: f64) -> Result<Id, E> {
+                // Writers whose numbers are all floating write 3.0 for 3; 2^53 is where that ends.
+                #[allow(clippy::cast_possible_truncation)]
+                Ok(if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0 {
+                    Id::Valid(RequestId::Number(n as i64))
+                } else {
+                    Id::Invalid
+                })
+            }
+            fn visit_str<E>(self, s: &str) -> Result<Id, E> {
+                Ok(Id::Valid(RequestId::String(s.to_owned())))
+            }
+            fn visit_unit<E>(self) -> Result<Id, E> {
+                Ok(Id::Valid(RequestId::Null))
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Id, E> {
+                Ok(Id::Invalid)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Id, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Id::Invalid)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Id, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Id::Invalid)
+            }
+        }
+        d.deserialize_any(IdVisitor)
+    }
+}
+
+/// The error of an answer: the specification's page Overview, "Error Handling".
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Error {
+    /// What went wrong, for programs; see the constants.
+    pub code: i32,
+    /// What went wrong, for people.
+    pub message: String,
+    /// More about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+}
+
+impl Error {
+    /// What arrived is not JSON.
+    pub const PARSE_ERROR: i32 = -32700;
+    /// What arrived is JSON but no request.
+    pub const INVALID_REQUEST: i32 = -32600;
+    /// There is no such method.
+    pub const METHOD_NOT_FOUND: i32 = -32601;
+    /// The params are not what the method takes.
+    pub const INVALID_PARAMS: i32 = -32602;
+    /// Something went wrong inside.
+    pub const INTERNAL_ERROR: i32 = -32603;
+    /// The request was cancelled.
+    pub const REQUEST_CANCELLED: i32 = -32800;
+    /// One must authenticate first.
+    pub const AUTH_REQUIRED: i32 = -32000;
+    /// There is no such file or other resource.
+    pub const RESOURCE_NOT_FOUND: i32 = -32002;
+
+    /// An error.
+    pub fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// Adds `data`.
+    #[must_use]
+    pub fn data(mut self, data: impl Into<serde_json::Value>) -> Self {
+        self.data = Some(data.into());
+        self
+    }
+
+    /// [`METHOD_NOT_FOUND`](Self::METHOD_NOT_FOUND).
+    #[must_use]
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(Self::METHOD_NOT_FOUND, format!("Method not found: {method}"))
+    }
+
+    /// [`INVALID_PARAMS`](Self::INVALID_PARAMS).
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(Self::INVALID_PARAMS, message)
+    }
+
+    /// [`INTERNAL_ERROR`](Self::INTERNAL_ERROR).
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Self::INTERNAL_ERROR, message)
+    }
+
+    /// [`REQUEST_CANCELLED`](Self::REQUEST_CANCELLED).
+    #[must_use]
+    pub fn request_cancelled() -> Self {
+        Self::new(Self::REQUEST_CANCELLED, "Request cancelled")
+    }
+
+    /// [`AUTH_REQUIRED`](Self::AUTH_REQUIRED).
+    #[must_use]
+    pub fn auth_required() -> Self {
+        Self::new(Self::AUTH_REQUIRED, "Authentication required")
+    }
+
+    /// [`RESOURCE_NOT_FOUND`](Self::RESOURCE_NOT_FOUND).
+    pub fn resource_not_found(what: impl fmt::Display) -> Self {
+        Self::new(Self::RESOURCE_NOT_FOUND, format!("Resource not found: {what}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)?;
+        // Agents put the part that helps into `data`, as text or under one of these names.
+        let details = self.data.as_ref().and_then(|data| {
+            let named = ["details", "message", "error"].iter().find_map(|key| data.get(key));
+            named.unwrap_or(data).as_str().map(str::to_owned)
+        });
+        match details {
+            Some(details) if details != self.message => write!(f, ": {details}"),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<crate::ReadError> for Error {
+    fn from(error: crate::ReadError) -> Self {
+        match error {
+            crate::ReadError::UnknownMethod(method) => Self::method_not_found(&method),
+            crate::ReadError::Invalid { .. } => {
+                Self::invalid_params(format!("Invalid params: {error}"))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Error {
+    /// Never fails on an object: an answer that is an error must not be lost for its form.
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Fields {
+            #[serde(default, deserialize_with = "crate::lenient::option")]
+            code: Option<i64>,
+            #[serde(default, deserialize_with = "crate::lenient::option")]
+            message: Option<String>,
+            #[serde(default)]
+            data: Option<serde_json::Value>,
+        }
+        let Fields { code, message, data } = Fields::deserialize(d)?;
+        Ok(Self {
+            code: code.and_then(|code| i32::try_from(code).ok()).unwrap_or(Self::INTERNAL_ERROR),
+            message: message.unwrap_or_else(|| "an error without a message".to_owned()),
+            data,
+        })
+    }
+}
+
+/// A message as it arrived.
+#[derive(Debug)]
+pub enum Incoming<'a> {
+    /// Asks for an answer.
+    Request {
+        /// To be repeated in the answer.
+        id: RequestId,
+        /// The method.
+        method: Cow<'a, str>,
+        /// Its `params`, if there are any.
+        params: Option<&'a RawValue>,
+    },
+    /// Asks for none.
+    Notification {
+        /// The method.
+        method: Cow<'a, str>,
+        /// Its `params`, if there are any.
+        params: Option<&'a RawValue>,
+    },
+    /// Answers a request.
+    Response {
+        /// The request's id.
+        id: RequestId,
+        /// What it gave.
+        result: Result<&'a RawValue, Error>,
+    },
+}
+
+/// Why a line is no message.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// It is not JSON (code -32700).
+    #[error("not JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// It is JSON, but no message (code -32600).
+    #[error("not a JSON-RPC message: {reason}")]
+    NotAMessage {
+        /// The id it has, to be used in the answer.
+        id: RequestId,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+}
+
+impl ParseError {
+    /// The answer that JSON-RPC asks for: an id and an error.
+    #[must_use]
+    pub fn answer(self) -> (RequestId, Error) {
+        match self {
+            Self::NotJson(e) => {
+                (RequestId::Null, Error::new(Error::PARSE_ERROR, format!("Parse error: {e}")))
+            }
+            Self::NotAMessage { id, reason } => {
+                (id, Error::new(Error::INVALID_REQUEST, format!("Invalid request: {reason}")))
+            }
+        }
+    }
+}
+
+/// The members of a message, each as it came.
+#[derive(Default)]
+struct Members<'a> {
+    id: Option<Id>,
+    method: Option<Method<'a>>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+enum Method<'a> {
+    Name(Cow<'a, str>),
+    NotAString,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Members::default();
+                while let Some(key) = map.next_key::<CowStr<'de>>()? {
+                    match key.as_str() {
+                        "id" => members.id = Some(map.next_value()?),
+                        "method" => {
+                            let raw = map.next_value::<&'de RawValue>()?;
+                            members.method = Some(method_name(raw));
+                        }
+                        "params" => members.params = Some(map.next_value()?),
+                        "result" => members.result = Some(map.next_value()?),
+                        "error" => members.error = Some(map.next_value()?),
+                        _ => {
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(members)
+            }
+        }
+        d.deserialize_map(MembersVisitor)
+    }
+}
+
+fn method_name(raw: &RawValue) -> Method<'_> {
+    let text = raw.get();
+    match text.strip_prefix('"').and_then(|t| t.strip_suffix('"')) {
+        Some(name) if !name.contains('\\') => Method::Name(Cow::Borrowed(name)),
+        Some(_) => serde_json::from_str::<String>(text)
+            .map_or(Method::NotAString, |name| Method::Name(Cow::Owned(name))),
+        None => Method::NotAString,
+    }
+}
+
+/// Reads one message.
+///
+/// # Errors
+/// [`ParseError`], which also says what to answer.
+pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
+    // One check of the whole line is cheaper than one of each part, and lets each part be text.
+    let text = std::str::from_utf8(line).map_err(|e| ParseError::NotJson(serde::de::Error::custom(e)))?;
+    let invalid = |id, reason| ParseError::NotAMessage { id, reason };
+    let members: Members<'_> = match serde_json::from_str(text) {
+        Ok(members) => members,
+        // JSON of another shape: an array, a scalar, or an object with a strange member.
+        Err(e) if e.is_data() => {
+            let reason = if text.trim_start().starts_with('[') {
+                "batches are not part of the protocol; send one message a line"
+            } else {
+                "it is not an object"
+            };
+            return Err(match serde_json::from_str::<IgnoredAny>(text) {
+                Ok(_) => invalid(RequestId::Null, reason),
+                Err(e) => ParseError::NotJson(e),
+            });
+        }
+        Err(e) => return Err(ParseError::NotJson(e)),
+    };
+    let id = match members.id {
+        Some(Id::Invalid) => {
+            return Err(invalid(RequestId::Null, "an id is a string, a whole number or null"));
+        }
+        Some(Id::Valid(id)) => Some(id),
+        None => None,
+    };
+    match (members.method, id) {
+        (Some(Method::NotAString), id) => {
+            Err(invalid(id.unwrap_or(RequestId::Null), "the method is not a string"))
+        }
+        (Some(Method::Name(method)), Some(id)) => {
+            Ok(Incoming::Request { id, method, params: members.params })
+        }
+        (Some(Method::Name(method)), None) => {
+            Ok(Incoming::Notification { method, params: members.params })
+        }
+        (None, id) => {
+            let id = id.unwrap_or(RequestId::Null);
+            // Some writers send `"error": null` beside a result.
+            let error = members.error.filter(|raw| raw.get() != "null");
+            match (members.result, error) {
+                (_, Some(raw)) => {
+                    let error = serde_json::from_str(raw.get())
+                        .unwrap_or_else(|_| Error::internal(raw.get().to_owned()));
+                    Ok(Incoming::Response { id, result: Err(error) })
+                }
+                (Some(result), None) => Ok(Incoming::Response { id, result: Ok(result) }),
+                (None, None) => Err(invalid(id, "it has no method, result or error")),
+            }
+        }
+    }
+}
+
+/// Appends a request to `out`.
+///
+/// # Errors
+/// `params` cannot be written as JSON; `out` is as it was.
+pub fn write_request<P: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    method: &str,
+    params: &P,
+) -> Result<(), serde_json::Error> {
+    write(out, |w| {
+        w.extend_from_slice(b",\"id\":");
+        serde_json::to_writer(&mut *w, id)?;
+        w.extend_from_slice(b",\"method\":");
+        serde_json::to_writer(&mut *w, method)?;
+        w.extend_from_slice(b",\"params\":");
+        serde_json::to_writer(&mut *w, params)
+    })
+}
+
+/// Appends a notification to `out`.
+///
+/// # Errors
+/// `params` cannot be written as JSON; `out` is as it was.
+pub fn write_notification<P: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    method: &str,
+    params: &P,
+) -> Result<(), serde_json::Error> {
+    write(out, |w| {
+        w.extend_from_slice(b",\"method\":");
+        serde_json::to_writer(&mut *w, method)?;
+        w.extend_from_slice(b",\"params\":");
+        serde_json::to_writer(&mut *w, params)
+    })
+}
+
+/// Appends an answer to `out`.
+///
+/// # Errors
+/// `result` cannot be written as JSON; `out` is as it was.
+pub fn write_result<R: Serialize + ?Sized>(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    result: &R,
+) -> Result<(), serde_json::Error> {
+    write(out, |w| {
+        w.extend_from_slice(b",\"id\":");
+        serde_json::to_writer(&mut *w, id)?;
+        w.extend_from_slice(b",\"result\":");
+        serde_json::to_writer(&mut *w, result)
+    })
+}
+
+/// Appends an answer that is an error to `out`.
+///
+/// # Errors
+/// The error's `data` cannot be written as JSON; `out` is as it was.
+pub fn write_error(out: &mut Vec<u8>, id: &RequestId, error: &Error) -> Result<(), serde_json::Error> {
+    write(out, |w| {
+        w.extend_from_slice(b",\"id\":");
+        serde_json::to_writer(&mut *w, id)?;
+        w.extend_from_slice(b",\"error\":");
+        serde_json::to_writer(&mut *w, error)
+    })
+}
+
+fn write(
+    out: &mut Vec<u8>,
+    members: impl FnOnce(&mut Vec<u8>) -> Result<(), serde_json::Error>,
+) -> Result<(), serde_json::Error> {
+    let start = out.len();
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    if let Err(e) = members(out) {
+        out.truncate(start);
+        return Err(e);
+    }
+    // Raw values may hold line ends between their tokens; within strings JSON has none.
+    if let Some(added) = out.get_mut(start..) {
+        if memchr::memchr2(b'\n', b'\r', added).is_some() {
+            for byte in added {
+                if matches!(byte, b'\n' | b'\r') {
+                    *byte = b' ';
+                }
+            }
+        }
+    }
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+/// `$/cancel_request`: cancels a request, in either direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct CancelRequestNotification {
+    /// The request's id.
+    pub request_id: RequestId,
+    /// Custom data.
+    #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
+    pub meta: Option<crate::Meta>,
+}
+
+impl CancelRequestNotification {
+    /// Cancels the request with this id.
+    #[must_use]
+    pub fn new(request_id: RequestId) -> Self {
+        Self { request_id, meta: None }
+    }
+}

@@ -1,0 +1,281 @@
+//! Reading that loses no more than the part that is malformed.
+//!
+//! The schema marks fields with `x-deserialize-default-on-error` (a malformed value reads as if it
+//! were absent) and lists with `x-deserialize-skip-invalid-items`. Scalars are read in place; objects
+//! are first taken as raw text, because a stream cannot be continued after an error in its middle.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::value::RawValue;
+
+/// A type that can be read leniently: `None` for `null` and for what cannot be read as the type.
+pub(crate) trait Lenient: Sized {
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error>;
+}
+
+/// `deserialize_with` of optional fields.
+pub(crate) fn option<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Option<T>, D::Error> {
+    T::lenient(d)
+}
+
+/// `deserialize_with` of fields with a default.
+pub(crate) fn defaulted<'de, D: Deserializer<'de>, T: Lenient + Default>(
+    d: D,
+) -> Result<T, D::Error> {
+    Ok(T::lenient(d)?.unwrap_or_default())
+}
+
+/// `deserialize_with` of lists: invalid items are skipped, anything but a list is an empty one.
+pub(crate) fn list<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Vec<T>, D::Error> {
+    Ok(optional_list(d)?.unwrap_or_default())
+}
+
+/// `deserialize_with` of lists for which "absent" and "empty" differ.
+pub(crate) fn optional_list<'de, D: Deserializer<'de>, T: Lenient>(
+    d: D,
+) -> Result<Option<Vec<T>>, D::Error> {
+    struct ListVisitor<T>(PhantomData<T>);
+    impl<'de, T: Lenient> Visitor<'de> for ListVisitor<T> {
+        type Value = Option<Vec<T>>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = seq.next_element_seed(LenientSeed::<T>(PhantomData))? {
+                items.extend(item);
+            }
+            Ok(Some(items))
+        }
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            drain_map(map)?;
+            Ok(None)
+        }
+    }
+    d.deserialize_any(ListVisitor(PhantomData))
+}
+
+struct LenientSeed<T>(PhantomData<T>);
+impl<'de, T: Lenient> DeserializeSeed<'de> for LenientSeed<T> {
+    type Value = Option<T>;
+    fn deserialize<D: Deserializer<'de>>(self, d: D) -> Result<Option<T>, D::Error> {
+        T::lenient(d)
+    }
+}
+
+fn drain_map<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
+    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+fn drain_seq<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
+    while seq.next_element::<IgnoredAny>()?.is_some() {}
+    Ok(())
+}
+
+/// [`Lenient::lenient`] of everything that is not a scalar.
+pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    d: D,
+) -> Result<Option<T>, D::Error> {
+    let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
+    Ok(serde_json::from_str(raw.get()).ok())
+}
+
+/// A scalar as it came; `Other` is `null`, a list or an object, which is passed over.
+enum Scalar<'a> {
+    Bool(bool),
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Str(Cow<'a, str>),
+    Other,
+}
+
+struct ScalarVisitor<F>(F);
+
+impl<'de, F, T> Visitor<'de> for ScalarVisitor<F>
+where
+    F: FnOnce(Scalar<'_>) -> Option<T>,
+{
+    type Value = Option<T>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+    fn visit_bool<E>(self, v: bool) -> Result<Self::Value, E> {
+        Ok((self.0)(Scalar::Bool(v)))
+    }
+    fn visit_i64<E>(self, v: i64) -> Result<Self::Value, E> {
+        Ok((self.0)(Scalar::Signed(v)))
+    }
+    fn visit_u64<E>(self, v: u64) -> Result<Self::Value, E> {
+        Ok((self.0)(Scalar::Unsigned(v)))
+    }
+    fn visit_f64<E>(self, v: f64) -> Result<Self::Value, E> {
+        Ok((self.0)(Scalar::Float(v)))
+    }
+    fn visit_str<E>(self, v: &str) -> Result<Self::Value, E> {
+        Ok((self.0)(Scalar::Str(Cow::Borrowed(v))))
+    }
+    fn visit_string<E>(self, v: String) -> Result<Self::Value, E> {
+        Ok((self.0)(Scalar::Str(Cow::Owned(v))))
+    }
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok((self.0)(Scalar::Other))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        drain_seq(seq)?;
+        Ok((self.0)(Scalar::Other))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        drain_map(map)?;
+        Ok((self.0)(Scalar::Other))
+    }
+}
+
+/// Reads a string in place, `None` for anything else.
+pub(crate) fn str_option_with<'de, D: Deserializer<'de>, T>(
+    d: D,
+    f: impl FnOnce(&str) -> T,
+) -> Result<Option<T>, D::Error> {
+    d.deserialize_any(ScalarVisitor(|scalar: Scalar<'_>| match scalar {
+        Scalar::Str(s) => Some(f(&s)),
+        _ => None,
+    }))
+}
+
+/// Reads a string in place, an error for anything else.
+pub(crate) fn str_with<'de, D: Deserializer<'de>, T>(
+    d: D,
+    f: impl FnOnce(&str) -> T,
+) -> Result<T, D::Error> {
+    struct StrVisitor<F>(F);
+    impl<F: FnOnce(&str) -> T, T> Visitor<'_> for StrVisitor<F> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+        fn visit_str<E>(self, v: &str) -> Result<T, E> {
+            Ok((self.0)(v))
+        }
+    }
+    d.deserialize_str(StrVisitor(f))
+}
+
+macro_rules! lenient_scalar {
+    ($($ty:ty: $scalar:ident => $read:expr;)+) => { $(
+        impl Lenient for $ty {
+            fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+                d.deserialize_any(ScalarVisitor(|$scalar: Scalar<'_>| $read))
+            }
+        }
+    )+ };
+}
+
+lenient_scalar! {
+    bool: s => match s { Scalar::Bool(b) => Some(b), _ => None };
+    String: s => match s { Scalar::Str(s) => Some(s.into_owned()), _ => None };
+    u64: s => unsigned(&s);
+    u32: s => unsigned(&s).and_then(|n| u32::try_from(n).ok());
+    u16: s => unsigned(&s).and_then(|n| u16::try_from(n).ok());
+    i64: s => signed(&s);
+    f64: s => match s {
+        Scalar::Float(n) => Some(n),
+        // Precision beyond 2^53 is not to be had in a float.
+        #[allow(clippy::cast_precision_loss)]
+        Scalar::Unsigned(n) => Some(n as f64),
+        #[allow(clippy::cast_precision_loss)]
+        Scalar::Signed(n) => Some(n as f64),
+        _ => None,
+    };
+}
+
+/// A whole number; writers whose numbers are all floating write `3.0` for 3.
+fn signed(scalar: &Scalar<'_>) -> Option<i64> {
+    match *scalar {
+        Scalar::Signed(n) => Some(n),
+        Scalar::Unsigned(n) => i64::try_from(n).ok(),
+        // 2^53: beyond it a float does not tell whole numbers apart.
+        #[allow(clippy::cast_possible_truncation)]
+        Scalar::Float(n) if n.fract() == 0.0 && n.abs() <= 9_007_199_254_740_992.0 => {
+            Some(n as i64)
+        }
+        _ => None,
+    }
+}
+
+fn unsigned(scalar: &Scalar<'_>) -> Option<u64> {
+    match *scalar {
+        Scalar::Unsigned(n) => Some(n),
+        ref other => signed(other).and_then(|n| u64::try_from(n).ok()),
+    }
+}
+
+impl<T: DeserializeOwned> Lenient for BTreeMap<String, T> {
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        via_raw(d)
+    }
+}
+
+impl Lenient for crate::Meta {
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        via_raw(d)
+    }
+}
+
+/// A string that borrows from the input where it can.
+pub(crate) struct CowStr<'a>(Cow<'a, str>);
+
+impl CowStr<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+    pub(crate) fn into_owned(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for CowStr<'de> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct CowVisitor;
+        impl<'de> Visitor<'de> for CowVisitor {
+            type Value = CowStr<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Self::Value, E> {
+                Ok(CowStr(Cow::Borrowed(v)))
+            }
+            fn visit_str<E>(self, v: &str) -> Result<Self::Value, E> {
+                Ok(CowStr(Cow::Owned(v.to_owned())))
+            }
+            fn visit_string<E>(self, v: String) -> Result<Self::Value, E> {
+                Ok(CowStr(Cow::Owned(v)))
+            }
+        }
+        d.deserialize_str(CowVisitor)
+    }
+}

@@ -1,0 +1,37 @@
+//! The messages of the [Agent Client Protocol](https://agentclientprotocol.com), as data.
+//!
+//! This crate does no input or output. It has the JSON-RPC 2.0 envelope ([`jsonrpc`]) and the typed
+//! messages of protocol version 1 ([`v1`]), with one table of all methods ([`v1::METHODS`]).
+//!
+//! The types are **tolerant in reading**: unknown fields pass, unknown enum values and union kinds
+//! are kept as they came, malformed optional fields read as absent, and one bad item of a list does
+//! not lose the others. They are **strict in writing**: what is written is valid by today's schema.
+//!
+//! ```
+//! use acp_wire::v1::{ContentBlock, PromptRequest};
+//!
+//! let prompt = PromptRequest::new("sess_1", vec![ContentBlock::text("Hello")]);
+//! assert_eq!(
+//!     serde_json::to_string(&prompt).unwrap(),
+//!     r#"{"sessionId":"sess_1","prompt":[{"type":"text","text":"Hello"}]}"#,
+//! );
+//! ```
+
+#[macro_use]
+mod macros;
+
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
+pub mod jsonrpc;
+mod lenient;
+#[macro_use]
+mod method;
+mod raw_object;
+mod tagged;
+pub mod v1;
+
+pub use method::{Method, MethodKind, Notification, ReadError, Request, Sender, read_params, read_result};
+pub use raw_object::RawObject;
+
+/// The value of a `_meta` field: extensibility, "The `_meta` Field".
+pub type Meta = serde_json::Map<String, serde_json::Value>;

@@ -1,0 +1,331 @@
+//! The four shapes a protocol message is made of, each declared once here so that every type
+//! reads and writes by the same rules.
+//!
+//! | macro        | JSON                                   | unknown input                          |
+//! |--------------|----------------------------------------|----------------------------------------|
+//! | `record!`    | an object                              | extra fields pass                      |
+//! | `tagged!`    | an object told apart by one of its fields | kept whole as `Unknown(RawObject)`  |
+//! | `open_enum!` | one of some strings                    | kept as `Unknown(String)`              |
+//! | `string_id!` | a string that names something          | –                                      |
+
+/// A JSON object. Each field begins with its *kind*, which is the rule the schema gives it:
+///
+/// - `required x: T`: must be there; part of `new`.
+/// - `tolerant x: T`: part of `new` and always written; absent, `null` or malformed reads as the
+///   default, because peers are known to leave it out.
+/// - `optional x: T`: `Option<T>`; absent, `null` or malformed reads as `None`; `None` is not written.
+/// - `defaulted x: T`: absent, `null` or malformed reads as the default; always written.
+/// - `list x: T`: `Vec<T>`; malformed items are skipped; not written when empty.
+/// - `written_list x: T`: as `list`, but written when empty, too, because peers expect it.
+/// - `required_list x: T`: as `list`, but part of `new` and always written.
+/// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ (an update that clears).
+/// - `any x`: any JSON value; absent or `null` reads as `None`.
+///
+/// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field.
+macro_rules! record {
+    ($(#[$a:meta])* pub struct $name:ident { $($body:tt)* }) => {
+        record! { @munch [$(#[$a])*] $name {} {} {} {} ; $($body)* }
+    };
+
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* required $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])* pub $x: $t,} {$($c)* $x: $t,} {$($d)*} {$($s)*} ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* tolerant $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])* #[serde(default, deserialize_with = "crate::lenient::defaulted")] pub $x: $t,}
+            {$($c)* $x: $t,} {$($d)*} {$($s)*} ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* required_list $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])* #[serde(default, deserialize_with = "crate::lenient::list")] pub $x: Vec<$t>,}
+            {$($c)* $x: Vec<$t>,} {$($d)*} {$($s)*} ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* optional $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
+             pub $x: Option<$t>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<$t>) -> Self { self.$x = Some($x.into()); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* defaulted $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])* #[serde(default, deserialize_with = "crate::lenient::defaulted")] pub $x: $t,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<$t>) -> Self { self.$x = $x.into(); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* list $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, deserialize_with = "crate::lenient::list", skip_serializing_if = "Vec::is_empty")]
+             pub $x: Vec<$t>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<Vec<$t>>) -> Self { self.$x = $x.into(); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* written_list $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, deserialize_with = "crate::lenient::list")]
+             pub $x: Vec<$t>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<Vec<$t>>) -> Self { self.$x = $x.into(); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* optional_list $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, deserialize_with = "crate::lenient::optional_list", skip_serializing_if = "Option::is_none")]
+             pub $x: Option<Vec<$t>>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<Vec<$t>>) -> Self { self.$x = Some($x.into()); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* any $x:ident, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, skip_serializing_if = "Option::is_none")]
+             #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_value))]
+             pub $x: Option<serde_json::Value>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<serde_json::Value>) -> Self { self.$x = Some($x.into()); self }}
+            ; $($rest)* }
+    };
+
+    // Nothing required: the record has a `Default`, too.
+    (@munch $a:tt $n:ident $f:tt {} {$($d:ident,)*} $s:tt ;) => {
+        record! { @emit $a $n $f {} {$($d,)*} $s }
+        impl Default for $n {
+            fn default() -> Self { Self::new() }
+        }
+    };
+    (@munch $a:tt $n:ident $f:tt $c:tt $d:tt $s:tt ;) => {
+        record! { @emit $a $n $f $c $d $s }
+    };
+
+    (@emit [$($a:tt)*] $n:ident {$($f:tt)*} {$($x:ident : $t:ty,)*} {$($d:ident,)*} {$($s:tt)*}) => {
+        $($a)*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+        #[serde(rename_all = "camelCase")]
+        #[non_exhaustive]
+        pub struct $n {
+            $($f)*
+            /// Custom data: extensibility, "The `_meta` Field".
+            #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
+            #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
+            pub meta: Option<crate::Meta>,
+        }
+        impl $n {
+            /// The message with what it must have; everything else absent.
+            #[must_use]
+            #[allow(clippy::new_without_default)]
+            pub fn new($($x: impl Into<$t>),*) -> Self {
+                Self { $($x: $x.into(),)* $($d: Default::default(),)* meta: None }
+            }
+            $($s)*
+            /// Sets `_meta`.
+            #[must_use]
+            pub fn meta(mut self, meta: crate::Meta) -> Self { self.meta = Some(meta); self }
+        }
+        impl crate::lenient::Lenient for $n {
+            fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+                crate::lenient::via_raw(d)
+            }
+        }
+    };
+}
+
+/// One of some strings. What is not among them is kept as it came, in `Unknown`.
+macro_rules! open_enum {
+    (
+        $(#[$a:meta])*
+        pub enum $name:ident { $( $(#[$va:meta])* $var:ident = $lit:literal, )+ }
+    ) => {
+        $(#[$a])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+        #[non_exhaustive]
+        pub enum $name {
+            $( $(#[$va])* $var, )+
+            /// A value this library does not know, as it came.
+            #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
+            Unknown(String),
+        }
+        impl $name {
+            /// Every value the specification names, in its order.
+            pub const KNOWN: &'static [Self] = &[$(Self::$var),+];
+
+            /// The value as it is written.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                match self { $( Self::$var => $lit, )+ Self::Unknown(s) => s }
+            }
+        }
+        impl From<&str> for $name {
+            fn from(s: &str) -> Self {
+                match s { $( $lit => Self::$var, )+ other => Self::Unknown(other.to_owned()) }
+            }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(self.as_str()) }
+        }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> { s.serialize_str(self.as_str()) }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                crate::lenient::str_with(d, |s| Self::from(s))
+            }
+        }
+        impl crate::lenient::Lenient for $name {
+            fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+                crate::lenient::str_option_with(d, |s| Self::from(s))
+            }
+        }
+    };
+}
+
+/// A string that names something. Cloning it is cheap: ids are copied into every update.
+macro_rules! string_id {
+    ($( $(#[$a:meta])* pub struct $name:ident; )+) => { $(
+        $(#[$a])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+        pub struct $name(pub std::sync::Arc<str>);
+        impl $name {
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str { &self.0 }
+        }
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { write!(f, "{:?}", self.0) }
+        }
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) }
+        }
+        impl From<&str> for $name { fn from(s: &str) -> Self { Self(s.into()) } }
+        impl From<String> for $name { fn from(s: String) -> Self { Self(s.into()) } }
+        impl From<&$name> for $name { fn from(s: &$name) -> Self { s.clone() } }
+        impl AsRef<str> for $name { fn as_ref(&self) -> &str { &self.0 } }
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> { s.serialize_str(&self.0) }
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                crate::lenient::str_with(d, |s| Self(s.into()))
+            }
+        }
+        impl crate::lenient::Lenient for $name {
+            fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+                crate::lenient::str_option_with(d, |s| Self(s.into()))
+            }
+        }
+    )+ };
+}
+
+/// An object whose kind is told by one of its fields, the tag.
+///
+/// `Variant(Type) = "tag" | "alias"`. A tag that is not listed ends in `Unknown`, with every field as
+/// it came. `; Variant(Type) without tag` names the variant that has none. With
+/// `fallback = path`, an unlisted tag is first offered to `path(&str, &RawObject) -> Option<Self>`.
+///
+/// Reading is one pass when the tag comes first, which is how everyone writes it; otherwise the
+/// fields before it are kept and read again.
+macro_rules! tagged {
+    (
+        $(#[$a:meta])*
+        pub enum $name:ident by $tag:literal {
+            $( $(#[$va:meta])* $var:ident($ty:ty) = $lit:literal $(| $alias:literal)* ,)+
+            $(; $(#[$ua:meta])* $uvar:ident($uty:ty) without tag )?
+        }
+        $(fallback = $fallback:path;)?
+    ) => {
+        $(#[$a])*
+        #[derive(Debug, Clone, PartialEq, serde::Serialize)]
+        #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+        #[serde(tag = $tag)]
+        #[non_exhaustive]
+        pub enum $name {
+            $( $(#[$va])* #[serde(rename = $lit)] $var($ty), )+
+            $( $(#[$ua])* #[serde(untagged)] $uvar($uty), )?
+            /// A kind this library does not know, with all its fields as they came.
+            #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
+            #[serde(untagged)]
+            Unknown(crate::RawObject),
+        }
+        impl $name {
+            /// The tags the specification names, in its order.
+            pub const TAGS: &'static [&'static str] = &[$($lit),+];
+        }
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                #[derive(Clone, Copy)]
+                #[allow(clippy::upper_case_acronyms)]
+                enum Known { $($var),+ }
+                impl crate::tagged::Tags for Known {
+                    const FIELD: &'static str = $tag;
+                    fn of(tag: &str) -> Option<Self> {
+                        match tag { $( $lit $(| $alias)* => Some(Self::$var), )+ _ => None }
+                    }
+                }
+                struct Visitor;
+                impl<'de> serde::de::Visitor<'de> for Visitor {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("an object with \"", $tag, "\""))
+                    }
+                    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
+                        use crate::tagged::{Opened, open};
+                        #[allow(unused_imports)]
+                        use serde::de::Error as _;
+                        match open::<Known, A>(map)? {
+                            Opened::Tagged(known, rest) => match known {
+                                $( Known::$var => Ok($name::$var(rest.read()?)), )+
+                            },
+                            Opened::Unknown(_tag, object) => {
+                                $( if let Some(found) = $fallback(&_tag, &object) { return Ok(found); } )?
+                                Ok($name::Unknown(object))
+                            }
+                            #[allow(unreachable_code)]
+                            Opened::Untagged(_object) => {
+                                $( return _object.read::<$uty>().map($name::$uvar).map_err(A::Error::custom); )?
+                                Err(A::Error::missing_field($tag))
+                            }
+                        }
+                    }
+                }
+                d.deserialize_map(Visitor)
+            }
+        }
+        impl crate::lenient::Lenient for $name {
+            fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+                crate::lenient::via_raw(d)
+            }
+        }
+    };
+}

@@ -1,0 +1,105 @@
+//! A JSON object kept as it came.
+
+use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// A JSON object whose values are kept as text, in the order they came: what is unknown is written
+/// back as it was read, numbers of any size included.
+#[derive(Debug, Clone, Default)]
+pub struct RawObject(Vec<(String, Box<RawValue>)>);
+
+impl RawObject {
+    /// Whether the object has no fields.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The value of a field as JSON text.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&RawValue> {
+        // The last one wins, as in every JSON reader.
+        self.0
+            .iter()
+            .rev()
+            .find(|(k, _)| k == key)
+            .map(|(_, v)| v.as_ref())
+    }
+
+    /// The value of a field, if it is there and can be read as a `T`.
+    #[must_use]
+    pub fn field<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.get(key)
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+    }
+
+    /// The fields in the order they came.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.0.iter().map(|(k, v)| (k.as_str(), v.as_ref()))
+    }
+
+    /// Adds a field at the end.
+    pub fn push(&mut self, key: String, value: Box<RawValue>) {
+        self.0.push((key, value));
+    }
+
+    /// Reads the whole object as a `T`.
+    ///
+    /// # Errors
+    /// What `T` says of the object.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        // Unknown and out-of-order objects are rare; reading them from their text keeps one set of
+        // rules for them and for the fast way.
+        let text = serde_json::to_vec(self)?;
+        serde_json::from_slice(&text)
+    }
+}
+
+impl PartialEq for RawObject {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len()
+            && self
+                .0
+                .iter()
+                .zip(&other.0)
+                .all(|(a, b)| a.0 == b.0 && a.1.get() == b.1.get())
+    }
+}
+
+impl Serialize for RawObject {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for RawObject {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct ObjectVisitor;
+        impl<'de> Visitor<'de> for ObjectVisitor {
+            type Value = RawObject;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawObject, A::Error> {
+                let mut object = RawObject::default();
+                while let Some((key, value)) = map.next_entry::<String, Box<RawValue>>()? {
+                    object.push(key, value);
+                }
+                Ok(object)
+            }
+        }
+        d.deserialize_map(ObjectVisitor)
+    }
+}
+
+impl crate::lenient::Lenient for RawObject {
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        crate::lenient::via_raw(d)
+    }
+}

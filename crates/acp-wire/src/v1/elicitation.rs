@@ -1,0 +1,503 @@
+//! Elicitation: the agent asks the person for input, by a form or on a web page.
+
+use std::collections::BTreeMap;
+
+use serde::de::Error as _;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{SessionId, ToolCallId};
+use crate::jsonrpc::RequestId;
+use crate::{Meta, RawObject};
+
+string_id! {
+    /// Names a URL elicitation.
+    pub struct ElicitationId;
+}
+
+record! {
+    /// Which kinds of elicitation a client can show.
+    pub struct ElicitationCapabilities {
+        /// Forms.
+        optional form: ElicitationFormCapabilities,
+        /// Web pages.
+        optional url: ElicitationUrlCapabilities,
+    }
+}
+
+record! {
+    /// Present when the client can show forms.
+    pub struct ElicitationFormCapabilities {}
+}
+
+record! {
+    /// Present when the client can show web pages.
+    pub struct ElicitationUrlCapabilities {}
+}
+
+/// `elicitation/create`.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[non_exhaustive]
+pub struct CreateElicitationRequest {
+    /// What the agent wants to know, for the person.
+    pub message: String,
+    /// How it asks (`mode` and the fields that come with it).
+    pub mode: ElicitationMode,
+    /// What it belongs to.
+    pub scope: ElicitationScope,
+    /// Custom data.
+    #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
+    pub meta: Option<Meta>,
+}
+
+impl CreateElicitationRequest {
+    /// An elicitation.
+    pub fn new(message: impl Into<String>, mode: ElicitationMode, scope: ElicitationScope) -> Self {
+        Self { message: message.into(), mode, scope, meta: None }
+    }
+}
+
+/// How an elicitation asks.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[non_exhaustive]
+pub enum ElicitationMode {
+    /// By a form (`form`).
+    Form {
+        /// The form's fields.
+        requested_schema: ElicitationSchema,
+    },
+    /// On a web page (`url`). The person must see the whole address before it is opened.
+    Url {
+        /// Its id, for `elicitation/complete`.
+        elicitation_id: ElicitationId,
+        /// The page.
+        url: String,
+    },
+    /// A mode this library does not know, with its fields as they came.
+    #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
+    Unknown(RawObject),
+}
+
+/// What an elicitation belongs to.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum ElicitationScope {
+    /// A session, and maybe a tool call in it.
+    Session {
+        /// The session.
+        session_id: SessionId,
+        /// The tool call.
+        tool_call_id: Option<ToolCallId>,
+    },
+    /// A request of the client's, such as `authenticate`.
+    Request {
+        /// The request's id.
+        request_id: RequestId,
+    },
+}
+
+impl Serialize for CreateElicitationRequest {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut map = s.serialize_map(None)?;
+        match &self.mode {
+            ElicitationMode::Form { requested_schema } => {
+                map.serialize_entry("mode", "form")?;
+                map.serialize_entry("requestedSchema", requested_schema)?;
+            }
+            ElicitationMode::Url { elicitation_id, url } => {
+                map.serialize_entry("mode", "url")?;
+                map.serialize_entry("elicitationId", elicitation_id)?;
+                map.serialize_entry("url", url)?;
+            }
+            ElicitationMode::Unknown(rest) => {
+                for (key, value) in rest.iter() {
+                    map.serialize_entry(key, value)?;
+                }
+            }
+        }
+        match &self.scope {
+            ElicitationScope::Session { session_id, tool_call_id } => {
+                map.serialize_entry("sessionId", session_id)?;
+                if let Some(id) = tool_call_id {
+                    map.serialize_entry("toolCallId", id)?;
+                }
+            }
+            ElicitationScope::Request { request_id } => {
+                map.serialize_entry("requestId", request_id)?;
+            }
+        }
+        map.serialize_entry("message", &self.message)?;
+        if let Some(meta) = &self.meta {
+            map.serialize_entry("_meta", meta)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for CreateElicitationRequest {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        const COMMON: [&str; 5] = ["message", "sessionId", "toolCallId", "requestId", "_meta"];
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Form {
+            requested_schema: ElicitationSchema,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Url {
+            elicitation_id: ElicitationId,
+            url: String,
+        }
+        let object = RawObject::deserialize(d)?;
+        let missing = |field| D::Error::missing_field(field);
+        let scope = if let Some(session_id) = object.field("sessionId") {
+            ElicitationScope::Session { session_id, tool_call_id: object.field("toolCallId") }
+        } else {
+            let request_id = object.field("requestId").ok_or_else(|| missing("sessionId"))?;
+            ElicitationScope::Request { request_id }
+        };
+        let mode = match object.field::<String>("mode").as_deref() {
+            // MCP's form elicitation names no mode.
+            Some("form") | None => {
+                let Form { requested_schema } = object.read().map_err(D::Error::custom)?;
+                ElicitationMode::Form { requested_schema }
+            }
+            Some("url") => {
+                let Url { elicitation_id, url } = object.read().map_err(D::Error::custom)?;
+                ElicitationMode::Url { elicitation_id, url }
+            }
+            Some(_) => {
+                let mut rest = RawObject::default();
+                for (key, value) in object.iter().filter(|(k, _)| !COMMON.contains(k)) {
+                    rest.push(key.to_owned(), value.to_owned());
+                }
+                ElicitationMode::Unknown(rest)
+            }
+        };
+        Ok(Self {
+            message: object.field("message").ok_or_else(|| missing("message"))?,
+            mode,
+            scope,
+            meta: object.field("_meta"),
+        })
+    }
+}
+
+record! {
+    /// The fields of a form: a JSON Schema with scalar properties only.
+    pub struct ElicitationSchema {
+        /// Always `object`.
+        #[serde(rename = "type")]
+        defaulted schema_type: ElicitationSchemaType,
+        /// The form's title.
+        optional title: String,
+        /// What it is about.
+        optional description: String,
+        /// The fields by name.
+        defaulted properties: BTreeMap<String, ElicitationPropertySchema>,
+        /// The names of those that must be filled in.
+        optional_list required: String,
+    }
+}
+
+open_enum! {
+    /// The type of a form's schema.
+    #[derive(Default)]
+    pub enum ElicitationSchemaType {
+        /// An object; there is no other.
+        #[default]
+        Object = "object",
+    }
+}
+
+tagged! {
+    /// A field of a form.
+    pub enum ElicitationPropertySchema by "type" {
+        /// Text, or one of some strings.
+        String(StringPropertySchema) = "string",
+        /// A number.
+        Number(NumberPropertySchema) = "number",
+        /// A whole number.
+        Integer(IntegerPropertySchema) = "integer",
+        /// Yes or no.
+        Boolean(BooleanPropertySchema) = "boolean",
+        /// Some of some strings.
+        Array(MultiSelectPropertySchema) = "array",
+    }
+}
+
+record! {
+    /// Text, or one of some strings.
+    pub struct StringPropertySchema {
+        /// The field's name for people.
+        optional title: String,
+        /// What it is.
+        optional description: String,
+        /// The least number of characters.
+        optional min_length: u32,
+        /// The greatest number of characters.
+        optional max_length: u32,
+        /// A regular expression it must match.
+        optional pattern: String,
+        /// What the text is.
+        optional format: StringFormat,
+        /// What to begin with.
+        optional default: String,
+        /// The strings to choose from.
+        #[serde(rename = "enum")]
+        optional_list enum_values: String,
+        /// The strings to choose from, with titles.
+        optional_list one_of: EnumOption,
+    }
+}
+
+open_enum! {
+    /// What a text is.
+    pub enum StringFormat {
+        /// A mail address.
+        Email = "email",
+        /// A URI.
+        Uri = "uri",
+        /// A date.
+        Date = "date",
+        /// A date and a time.
+        DateTime = "date-time",
+    }
+}
+
+record! {
+    /// A string to choose, with a title.
+    pub struct EnumOption {
+        /// The string.
+        #[serde(rename = "const")]
+        required value: String,
+        /// What to show.
+        required title: String,
+        /// What it means.
+        optional description: String,
+    }
+}
+
+record! {
+    /// A number.
+    pub struct NumberPropertySchema {
+        /// The field's name for people.
+        optional title: String,
+        /// What it is.
+        optional description: String,
+        /// The least.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
+        optional minimum: f64,
+        /// The greatest.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
+        optional maximum: f64,
+        /// What to begin with.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
+        optional default: f64,
+    }
+}
+
+record! {
+    /// A whole number.
+    pub struct IntegerPropertySchema {
+        /// The field's name for people.
+        optional title: String,
+        /// What it is.
+        optional description: String,
+        /// The least.
+        optional minimum: i64,
+        /// The greatest.
+        optional maximum: i64,
+        /// What to begin with.
+        optional default: i64,
+    }
+}
+
+record! {
+    /// Yes or no.
+    pub struct BooleanPropertySchema {
+        /// The field's name for people.
+        optional title: String,
+        /// What it is.
+        optional description: String,
+        /// What to begin with.
+        optional default: bool,
+    }
+}
+
+record! {
+    /// Some of some strings.
+    pub struct MultiSelectPropertySchema {
+        /// The strings.
+        required items: MultiSelectItems,
+        /// The field's name for people.
+        optional title: String,
+        /// What it is.
+        optional description: String,
+        /// How many must be chosen.
+        optional min_items: u64,
+        /// How many may be chosen.
+        optional max_items: u64,
+        /// What to begin with.
+        optional_list default: String,
+    }
+}
+
+/// The strings to choose from.
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[non_exhaustive]
+pub enum MultiSelectItems {
+    /// Without titles (`type: "string"`).
+    Strings(StringMultiSelectItems),
+    /// With titles.
+    Titled(TitledMultiSelectItems),
+    /// A type this library does not know, with its fields as they came.
+    #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
+    Unknown(RawObject),
+}
+
+record! {
+    /// Strings without titles.
+    pub struct StringMultiSelectItems {
+        /// The strings.
+        #[serde(rename = "enum")]
+        required values: Vec<String>,
+    }
+}
+
+record! {
+    /// Strings with titles.
+    pub struct TitledMultiSelectItems {
+        /// The strings.
+        #[serde(rename = "anyOf")]
+        required options: Vec<EnumOption>,
+    }
+}
+
+impl Serialize for MultiSelectItems {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(tag = "type")]
+        enum Typed<'a> {
+            #[serde(rename = "string")]
+            Strings(&'a StringMultiSelectItems),
+        }
+        match self {
+            Self::Strings(items) => Typed::Strings(items).serialize(s),
+            Self::Titled(items) => items.serialize(s),
+            Self::Unknown(object) => object.serialize(s),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for MultiSelectItems {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let object = RawObject::deserialize(d)?;
+        if object.get("anyOf").is_some() {
+            object.read().map(Self::Titled).map_err(D::Error::custom)
+        } else if object.field::<String>("type").is_none_or(|t| t == "string") {
+            object.read().map(Self::Strings).map_err(D::Error::custom)
+        } else {
+            Ok(Self::Unknown(object))
+        }
+    }
+}
+
+/// The answer to `elicitation/create`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[non_exhaustive]
+pub struct CreateElicitationResponse {
+    /// What the person did (`action` and the fields that come with it).
+    #[serde(flatten)]
+    pub action: ElicitationAction,
+    /// Custom data.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
+    pub meta: Option<Meta>,
+}
+
+impl CreateElicitationResponse {
+    /// What the person did.
+    #[must_use]
+    pub fn new(action: ElicitationAction) -> Self {
+        Self { action, meta: None }
+    }
+}
+
+impl<'de> Deserialize<'de> for CreateElicitationResponse {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let object = RawObject::deserialize(d)?;
+        let action = object.read().map_err(D::Error::custom)?;
+        // In an unknown action `_meta` stays among its fields, to be written once.
+        let meta = match action {
+            ElicitationAction::Unknown(_) => None,
+            _ => object.field("_meta"),
+        };
+        Ok(Self { action, meta })
+    }
+}
+
+tagged! {
+    /// What the person did.
+    pub enum ElicitationAction by "action" {
+        /// Filled it in.
+        Accept(ElicitationAcceptAction) = "accept",
+        /// Said no.
+        Decline(ElicitationNoContent) = "decline",
+        /// Left without an answer.
+        Cancel(ElicitationNoContent) = "cancel",
+    }
+}
+
+/// Nothing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[non_exhaustive]
+pub struct ElicitationNoContent {}
+
+/// What the person filled in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[non_exhaustive]
+pub struct ElicitationAcceptAction {
+    /// The values by field name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<BTreeMap<String, ElicitationContentValue>>,
+}
+
+impl ElicitationAcceptAction {
+    /// With these values.
+    #[must_use]
+    pub fn new(content: BTreeMap<String, ElicitationContentValue>) -> Self {
+        Self { content: Some(content) }
+    }
+}
+
+/// What the person filled in for one field.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[serde(untagged)]
+pub enum ElicitationContentValue {
+    /// Text.
+    String(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Number(#[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))] f64),
+    /// Yes or no.
+    Boolean(bool),
+    /// Some strings.
+    StringArray(Vec<String>),
+}
+
+record! {
+    /// `elicitation/complete`: what was asked on a web page has been done there.
+    pub struct CompleteElicitationNotification {
+        /// The elicitation.
+        required elicitation_id: ElicitationId,
+    }
+}

@@ -1,0 +1,192 @@
+//! Initialization: the specification's page of that name.
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{AgentAuthCapabilities, AuthCapabilities, AuthMethod, ElicitationCapabilities};
+use crate::lenient::Lenient;
+
+/// A major version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+#[serde(transparent)]
+pub struct ProtocolVersion(pub u16);
+
+impl ProtocolVersion {
+    /// Version 1.
+    pub const V1: Self = Self(1);
+}
+
+impl std::fmt::Display for ProtocolVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for ProtocolVersion {
+    /// Anything that is not a version reads as version 0, which nobody speaks: before version 1 the
+    /// field was a date.
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Ok(Self(u16::lenient(d)?.unwrap_or(0)))
+    }
+}
+
+record! {
+    /// `initialize`: the client's part of the negotiation.
+    pub struct InitializeRequest {
+        /// The latest version the client speaks.
+        required protocol_version: ProtocolVersion,
+        /// What the client can do.
+        defaulted client_capabilities: ClientCapabilities,
+        /// Who the client is.
+        optional client_info: Implementation,
+    }
+}
+
+record! {
+    /// The answer to `initialize`: the agent's part of the negotiation.
+    pub struct InitializeResponse {
+        /// The version this connection speaks from here on.
+        required protocol_version: ProtocolVersion,
+        /// What the agent can do.
+        defaulted agent_capabilities: AgentCapabilities,
+        /// How one can authenticate.
+        written_list auth_methods: AuthMethod,
+        /// Who the agent is.
+        optional agent_info: Implementation,
+    }
+}
+
+record! {
+    /// The name and version of a program.
+    pub struct Implementation {
+        /// A name for programs.
+        required name: String,
+        /// Its version.
+        tolerant version: String,
+        /// A name for people.
+        optional title: String,
+    }
+}
+
+record! {
+    /// What a client can do. What is absent it cannot.
+    pub struct ClientCapabilities {
+        /// Which `fs/*` methods there are.
+        defaulted fs: FileSystemCapabilities,
+        /// Whether all `terminal/*` methods are there.
+        defaulted terminal: bool,
+        /// What it understands of sessions.
+        optional session: ClientSessionCapabilities,
+        /// What it can do for authentication.
+        defaulted auth: AuthCapabilities,
+        /// Which kinds of `elicitation/create` it can show.
+        optional elicitation: ElicitationCapabilities,
+    }
+}
+
+record! {
+    /// Which `fs/*` methods a client has.
+    pub struct FileSystemCapabilities {
+        /// `fs/read_text_file`.
+        defaulted read_text_file: bool,
+        /// `fs/write_text_file`.
+        defaulted write_text_file: bool,
+    }
+}
+
+record! {
+    /// What a client understands of sessions.
+    pub struct ClientSessionCapabilities {
+        /// What it understands of config options beyond `select`.
+        optional config_options: SessionConfigOptionsCapabilities,
+    }
+}
+
+record! {
+    /// What a client understands of config options.
+    pub struct SessionConfigOptionsCapabilities {
+        /// Options of type `boolean`.
+        optional boolean: BooleanConfigOptionCapabilities,
+    }
+}
+
+record! {
+    /// Present when the client understands options of type `boolean`.
+    pub struct BooleanConfigOptionCapabilities {}
+}
+
+record! {
+    /// What an agent can do. What is absent it cannot.
+    pub struct AgentCapabilities {
+        /// `session/load`.
+        defaulted load_session: bool,
+        /// Which content it takes in prompts, beside text and resource links.
+        defaulted prompt_capabilities: PromptCapabilities,
+        /// Which MCP servers it connects to, beside those on stdio.
+        #[serde(alias = "mcp")]
+        defaulted mcp_capabilities: McpCapabilities,
+        /// Which further `session/*` methods there are.
+        defaulted session_capabilities: SessionCapabilities,
+        /// What it can do for authentication.
+        defaulted auth: AgentAuthCapabilities,
+    }
+}
+
+record! {
+    /// Which content an agent takes in prompts, beside text and resource links.
+    pub struct PromptCapabilities {
+        /// [`ContentBlock::Image`](super::ContentBlock::Image).
+        defaulted image: bool,
+        /// [`ContentBlock::Audio`](super::ContentBlock::Audio).
+        defaulted audio: bool,
+        /// [`ContentBlock::Resource`](super::ContentBlock::Resource).
+        defaulted embedded_context: bool,
+    }
+}
+
+record! {
+    /// Which MCP servers an agent connects to, beside those on stdio.
+    pub struct McpCapabilities {
+        /// Over streamable HTTP.
+        defaulted http: bool,
+        /// Over SSE, which MCP has deprecated.
+        defaulted sse: bool,
+    }
+}
+
+record! {
+    /// Which further `session/*` methods an agent has.
+    pub struct SessionCapabilities {
+        /// `session/list`.
+        optional list: SessionListCapabilities,
+        /// `session/delete`.
+        optional delete: SessionDeleteCapabilities,
+        /// `additionalDirectories` in session setup.
+        optional additional_directories: SessionAdditionalDirectoriesCapabilities,
+        /// `session/resume`.
+        optional resume: SessionResumeCapabilities,
+        /// `session/close`.
+        optional close: SessionCloseCapabilities,
+    }
+}
+
+record! {
+    /// Present when the agent has `session/list`.
+    pub struct SessionListCapabilities {}
+}
+record! {
+    /// Present when the agent has `session/delete`.
+    pub struct SessionDeleteCapabilities {}
+}
+record! {
+    /// Present when the agent takes `additionalDirectories`.
+    pub struct SessionAdditionalDirectoriesCapabilities {}
+}
+record! {
+    /// Present when the agent has `session/resume`.
+    pub struct SessionResumeCapabilities {}
+}
+record! {
+    /// Present when the agent has `session/close`.
+    pub struct SessionCloseCapabilities {}
+}

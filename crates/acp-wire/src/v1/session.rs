@@ -1,0 +1,178 @@
+//! Session setup: the specification's page of that name, and what came after it (`session/list`,
+//! `session/resume`, `session/close`, `session/delete`, `session_info_update`, `usage_update`).
+
+use super::{McpServer, SessionConfigOption, SessionModeState};
+
+string_id! {
+    /// Names a session.
+    pub struct SessionId;
+    /// Names a message, whose chunks carry it.
+    pub struct MessageId;
+}
+
+record! {
+    /// `session/new`.
+    pub struct NewSessionRequest {
+        /// The working directory, an absolute path.
+        required cwd: String,
+        /// MCP servers to connect to.
+        required_list mcp_servers: McpServer,
+        /// Further roots, absolute paths.
+        list additional_directories: String,
+    }
+}
+
+record! {
+    /// The answer to `session/new`.
+    pub struct NewSessionResponse {
+        /// The new session.
+        required session_id: SessionId,
+        /// Its modes.
+        optional modes: SessionModeState,
+        /// Its config options.
+        optional_list config_options: SessionConfigOption,
+    }
+}
+
+record! {
+    /// `session/load`: the session's conversation is replayed before the answer.
+    pub struct LoadSessionRequest {
+        /// The session.
+        required session_id: SessionId,
+        /// The working directory, an absolute path.
+        required cwd: String,
+        /// MCP servers to connect to.
+        required_list mcp_servers: McpServer,
+        /// Further roots, absolute paths.
+        list additional_directories: String,
+    }
+}
+
+record! {
+    /// The answer to `session/load`.
+    pub struct LoadSessionResponse {
+        /// The session's modes.
+        optional modes: SessionModeState,
+        /// The session's config options.
+        optional_list config_options: SessionConfigOption,
+    }
+}
+
+record! {
+    /// `session/resume`: as `session/load`, without the replay.
+    pub struct ResumeSessionRequest {
+        /// The session.
+        required session_id: SessionId,
+        /// The working directory, an absolute path.
+        required cwd: String,
+        /// Further roots, absolute paths.
+        list additional_directories: String,
+        /// MCP servers to connect to.
+        list mcp_servers: McpServer,
+    }
+}
+
+record! {
+    /// The answer to `session/resume`.
+    pub struct ResumeSessionResponse {
+        /// The session's modes.
+        optional modes: SessionModeState,
+        /// The session's config options.
+        optional_list config_options: SessionConfigOption,
+    }
+}
+
+record! {
+    /// `session/list`.
+    pub struct ListSessionsRequest {
+        /// Only sessions with this working directory.
+        optional cwd: String,
+        /// Where the page before ended.
+        optional cursor: String,
+    }
+}
+
+record! {
+    /// The answer to `session/list`: a page.
+    pub struct ListSessionsResponse {
+        /// The sessions of this page.
+        required_list sessions: SessionInfo,
+        /// To be given for the next page; absent on the last.
+        optional next_cursor: String,
+    }
+}
+
+record! {
+    /// A session in a list.
+    pub struct SessionInfo {
+        /// The session.
+        required session_id: SessionId,
+        /// Its working directory.
+        required cwd: String,
+        /// Its further roots.
+        list additional_directories: String,
+        /// A title for people.
+        optional title: String,
+        /// When it last changed (ISO 8601).
+        optional updated_at: String,
+    }
+}
+
+record! {
+    /// `session/delete`.
+    pub struct DeleteSessionRequest {
+        /// The session.
+        required session_id: SessionId,
+    }
+}
+
+record! {
+    /// The answer to `session/delete`.
+    pub struct DeleteSessionResponse {}
+}
+
+record! {
+    /// `session/close`: cancels what runs and frees what the session holds.
+    pub struct CloseSessionRequest {
+        /// The session.
+        required session_id: SessionId,
+    }
+}
+
+record! {
+    /// The answer to `session/close`.
+    pub struct CloseSessionResponse {}
+}
+
+record! {
+    /// What a session is called and when it changed.
+    pub struct SessionInfoUpdate {
+        /// A title for people.
+        optional title: String,
+        /// When it last changed (ISO 8601).
+        optional updated_at: String,
+    }
+}
+
+record! {
+    /// How full the model's context is, and what the session has cost.
+    pub struct UsageUpdate {
+        /// Tokens in the context now.
+        required used: u64,
+        /// Tokens that fit into it.
+        required size: u64,
+        /// What the session has cost so far.
+        optional cost: Cost,
+    }
+}
+
+record! {
+    /// An amount of money.
+    pub struct Cost {
+        /// How much.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::finite))]
+        required amount: f64,
+        /// Of what (ISO 4217, such as `USD`).
+        required currency: String,
+    }
+}

@@ -1,0 +1,54 @@
+//! `session/update`: what happens in a session, as the agent reports it.
+
+use super::{
+    AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, CurrentModeUpdate, MessageId, Plan,
+    SessionId, SessionInfoUpdate, ToolCall, ToolCallUpdate, UsageUpdate,
+};
+
+record! {
+    /// `session/update`.
+    pub struct SessionNotification {
+        /// The session.
+        required session_id: SessionId,
+        /// What happened.
+        required update: SessionUpdate,
+    }
+}
+
+tagged! {
+    /// What happened in a session.
+    pub enum SessionUpdate by "sessionUpdate" {
+        /// A piece of the person's message, when a session is replayed.
+        UserMessageChunk(ContentChunk) = "user_message_chunk",
+        /// A piece of the agent's message.
+        AgentMessageChunk(ContentChunk) = "agent_message_chunk",
+        /// A piece of what the agent thinks.
+        AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
+        /// A new tool call.
+        ToolCall(ToolCall) = "tool_call",
+        /// A change of a tool call.
+        ToolCallUpdate(ToolCallUpdate) = "tool_call_update",
+        /// The plan, whole.
+        Plan(Plan) = "plan",
+        /// The commands, all of them.
+        AvailableCommandsUpdate(AvailableCommandsUpdate) = "available_commands_update",
+        /// Another mode.
+        CurrentModeUpdate(CurrentModeUpdate) = "current_mode_update",
+        /// The config options, all of them.
+        ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
+        /// Another title.
+        SessionInfoUpdate(SessionInfoUpdate) = "session_info_update",
+        /// Context and cost.
+        UsageUpdate(UsageUpdate) = "usage_update",
+    }
+}
+
+record! {
+    /// A piece of a message.
+    pub struct ContentChunk {
+        /// The piece.
+        required content: ContentBlock,
+        /// The message it belongs to.
+        optional message_id: MessageId,
+    }
+}
