@@ -224,7 +224,7 @@ impl<'de> Deserialize<'de> for Error {
             code: Option<i64>,
             #[serde(default, deserialize_with = "crate::lenient::option")]
             message: Option<String>,
-            #[serde(default)]
+            #[serde(default, deserialize_with = "crate::lenient::option")]
             data: Option<serde_json::Value>,
         }
         let Fields { code, message, data } = Fields::deserialize(d)?;
@@ -322,7 +322,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 let mut members = Members::default();
                 while let Some(key) = map.next_key::<CowStr<'de>>()? {
                     match key.as_str() {
-                        "id" => members.id = Some(map.next_value()?),
+                        "id" => {
+                            // By way of the text: a number beyond every float is JSON, but no id.
+                            let raw = map.next_value::<&'de RawValue>()?;
+                            members.id = Some(serde_json::from_str(raw.get()).unwrap_or(Id::Invalid));
+                        }
                         "method" => {
                             let raw = map.next_value::<&'de RawValue>()?;
                             members.method = Some(method_name(raw));

@@ -10,7 +10,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
+    Visitor,
 };
 use serde_json::value::RawValue;
 
@@ -29,6 +30,23 @@ pub(crate) fn defaulted<'de, D: Deserializer<'de>, T: Lenient + Default>(
     d: D,
 ) -> Result<T, D::Error> {
     Ok(T::lenient(d)?.unwrap_or_default())
+}
+
+/// `deserialize_with` of required fields that are read by the rules of this module.
+pub(crate) fn required<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<T, D::Error> {
+    T::lenient(d)?.ok_or_else(|| D::Error::custom("the value is malformed"))
+}
+
+/// `deserialize_with` of fields of an update that `null` clears.
+pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
+    d: D,
+) -> Result<Option<Option<T>>, D::Error> {
+    let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
+    if raw.get() == "null" {
+        return Ok(Some(None));
+    }
+    let read = T::lenient(&mut serde_json::Deserializer::from_str(raw.get()));
+    Ok(read.ok().flatten().map(Some))
 }
 
 /// `deserialize_with` of lists: invalid items are skipped, anything but a list is an empty one.
@@ -234,9 +252,24 @@ fn unsigned(scalar: &Scalar<'_>) -> Option<u64> {
     }
 }
 
-impl<T: DeserializeOwned> Lenient for BTreeMap<String, T> {
+impl<T: Lenient> Lenient for BTreeMap<String, T> {
+    /// As with lists, a malformed entry does not lose the others.
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        via_raw(d)
+        let Some(object) = via_raw::<D, crate::RawObject>(d)? else { return Ok(None) };
+        let entries = object.iter().filter_map(|(key, value)| {
+            // Reading from text of its own, so that what is wrong with one value ends there.
+            let read = T::lenient(&mut serde_json::Deserializer::from_str(value.get()));
+            read.ok().flatten().map(|value| (key.to_owned(), value))
+        });
+        Ok(Some(entries.collect()))
+    }
+}
+
+impl Lenient for serde_json::Value {
+    /// By way of the text, because there is JSON that a `Value` cannot hold: deep nesting, numbers
+    /// beyond every float.
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        Ok(via_raw(d)?.filter(|value: &Self| !value.is_null()))
     }
 }
 

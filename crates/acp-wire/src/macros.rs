@@ -19,7 +19,9 @@
 /// - `written_list x: T`: as `list`, but written when empty, too, because peers expect it.
 /// - `required_list x: T`: as `list`, but part of `new` and always written.
 /// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ (an update that clears).
-/// - `any x`: any JSON value; absent or `null` reads as `None`.
+/// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed reads as `None` (no
+///   change), `null` as `Some(None)` (nothing from now on).
+/// - `any x`: any JSON value; absent, `null` or what `serde_json::Value` cannot hold reads as `None`.
 ///
 /// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field.
 macro_rules! record {
@@ -103,10 +105,22 @@ macro_rules! record {
             ; $($rest)* }
     };
     (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* clearable $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
+             pub $x: Option<Option<$t>>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<$t>) -> Self { self.$x = Some(Some($x.into())); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
         $(#[$fa:meta])* any $x:ident, $($rest:tt)*) => {
         record! { @munch $a $n
             {$($f)* $(#[$fa])*
-             #[serde(default, skip_serializing_if = "Option::is_none")]
+             #[serde(default, deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
              #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_value))]
              pub $x: Option<serde_json::Value>,}
             {$($c)*} {$($d)* $x,}
@@ -128,9 +142,9 @@ macro_rules! record {
     };
 
     (@emit [$($a:tt)*] $n:ident {$($f:tt)*} {$($x:ident : $t:ty,)*} {$($d:ident,)*} {$($s:tt)*}) => {
-        $($a)*
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+        $($a)*
         #[serde(rename_all = "camelCase")]
         #[non_exhaustive]
         pub struct $n {

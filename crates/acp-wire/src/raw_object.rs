@@ -28,6 +28,11 @@ impl RawObject {
             .map(|(_, v)| v.as_ref())
     }
 
+    /// Whether there is such a field, and not `null`: writers are known to write `null` for absent.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|raw| raw.get() != "null")
+    }
+
     /// The value of a field, if it is there and can be read as a `T`.
     #[must_use]
     pub fn field<T: DeserializeOwned>(&self, key: &str) -> Option<T> {

@@ -52,16 +52,18 @@ pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(mut map: A) -> Result<Opened
             continue;
         }
         match map.next_value_seed(TagSeed::<K>(std::marker::PhantomData))? {
-            Ok(known) if object.is_empty() => {
+            // Writers are known to write `null` for absent.
+            None => {}
+            Some(Ok(known)) if object.is_empty() => {
                 return Ok(Opened::Tagged(known, Rest::Streamed(map)));
             }
-            Ok(known) => {
+            Some(Ok(known)) => {
                 while let Some(key) = map.next_key::<String>()? {
                     object.push(key, map.next_value::<Box<RawValue>>()?);
                 }
                 return Ok(Opened::Tagged(known, Rest::Kept(object)));
             }
-            Err(tag) => {
+            Some(Err(tag)) => {
                 object.push(
                     K::FIELD.to_owned(),
                     serde_json::value::to_raw_value(&tag).map_err(A::Error::custom)?,
@@ -76,22 +78,25 @@ pub(crate) fn open<'de, K: Tags, A: MapAccess<'de>>(mut map: A) -> Result<Opened
     Ok(Opened::Untagged(object))
 }
 
-/// Reads the tag without allocating when it is known.
+/// Reads the tag without allocating when it is known; `None` for `null`.
 struct TagSeed<K>(std::marker::PhantomData<K>);
 
 impl<'de, K: Tags> DeserializeSeed<'de> for TagSeed<K> {
-    type Value = Result<K, String>;
+    type Value = Option<Result<K, String>>;
     fn deserialize<D: serde::Deserializer<'de>>(self, d: D) -> Result<Self::Value, D::Error> {
-        d.deserialize_str(self)
+        d.deserialize_any(self)
     }
 }
 
 impl<K: Tags> Visitor<'_> for TagSeed<K> {
-    type Value = Result<K, String>;
+    type Value = Option<Result<K, String>>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a string in \"{}\"", K::FIELD)
     }
     fn visit_str<E: serde::de::Error>(self, tag: &str) -> Result<Self::Value, E> {
-        Ok(K::of(tag).ok_or_else(|| tag.to_owned()))
+        Ok(Some(K::of(tag).ok_or_else(|| tag.to_owned())))
+    }
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(None)
     }
 }

@@ -16,6 +16,12 @@ tagged! {
         /// The agent does it itself when `authenticate` is called.
         Agent(AuthMethodAgent) without tag
     }
+    fallback = agent_with_type;
+}
+
+/// Version 2 writes the type for agents, too.
+fn agent_with_type(tag: &str, object: &crate::RawObject) -> Option<AuthMethod> {
+    (tag == "agent").then(|| object.read().ok().map(AuthMethod::Agent))?
 }
 
 impl AuthMethod {

@@ -164,7 +164,7 @@ impl SessionConfigSelectOptions {
 impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let items: Vec<RawObject> = crate::lenient::list(d)?;
-        Ok(if items.iter().any(|item| item.get("group").is_some()) {
+        Ok(if items.iter().any(|item| item.has("group")) {
             Self::Grouped(items.iter().filter_map(|item| item.read().ok()).collect())
         } else {
             Self::Ungrouped(items.iter().filter_map(|item| item.read().ok()).collect())

@@ -151,7 +151,7 @@ pub enum EmbeddedResourceResource {
 impl<'de> serde::Deserialize<'de> for EmbeddedResourceResource {
     fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(d)?;
-        if object.get("text").is_some() {
+        if object.has("text") {
             object.read().map(Self::Text)
         } else {
             object.read().map(Self::Blob)

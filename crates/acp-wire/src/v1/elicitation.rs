@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{SessionId, ToolCallId};
 use crate::jsonrpc::RequestId;
+use crate::lenient::{Lenient, via_raw};
 use crate::{Meta, RawObject};
 
 string_id! {
@@ -396,7 +397,7 @@ impl Serialize for MultiSelectItems {
 impl<'de> Deserialize<'de> for MultiSelectItems {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(d)?;
-        if object.get("anyOf").is_some() {
+        if object.has("anyOf") {
             object.read().map(Self::Titled).map_err(D::Error::custom)
         } else if object.field::<String>("type").is_none_or(|t| t == "string") {
             object.read().map(Self::Strings).map_err(D::Error::custom)
@@ -465,7 +466,7 @@ pub struct ElicitationNoContent {}
 #[non_exhaustive]
 pub struct ElicitationAcceptAction {
     /// The values by field name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
     pub content: Option<BTreeMap<String, ElicitationContentValue>>,
 }
 
@@ -492,6 +493,12 @@ pub enum ElicitationContentValue {
     Boolean(bool),
     /// Some strings.
     StringArray(Vec<String>),
+}
+
+impl Lenient for ElicitationContentValue {
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        via_raw(d)
+    }
 }
 
 record! {

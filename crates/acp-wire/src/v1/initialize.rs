@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{AgentAuthCapabilities, AuthCapabilities, AuthMethod, ElicitationCapabilities};
+use crate::Meta;
 use crate::lenient::Lenient;
 
 /// A major version of the protocol.
@@ -117,18 +118,53 @@ record! {
 
 record! {
     /// What an agent can do. What is absent it cannot.
+    #[serde(from = "ReadAgentCapabilities")]
     pub struct AgentCapabilities {
         /// `session/load`.
         defaulted load_session: bool,
         /// Which content it takes in prompts, beside text and resource links.
         defaulted prompt_capabilities: PromptCapabilities,
         /// Which MCP servers it connects to, beside those on stdio.
-        #[serde(alias = "mcp")]
+        /// Read from `mcp` as well, as one page of the specification writes it.
         defaulted mcp_capabilities: McpCapabilities,
         /// Which further `session/*` methods there are.
         defaulted session_capabilities: SessionCapabilities,
         /// What it can do for authentication.
         defaulted auth: AgentAuthCapabilities,
+    }
+}
+
+/// An alias would refuse capabilities that have both names, which is what an agent writes that
+/// wants to be understood by everyone.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadAgentCapabilities {
+    #[serde(default, deserialize_with = "crate::lenient::defaulted")]
+    load_session: bool,
+    #[serde(default, deserialize_with = "crate::lenient::defaulted")]
+    prompt_capabilities: PromptCapabilities,
+    #[serde(default, deserialize_with = "crate::lenient::option")]
+    mcp_capabilities: Option<McpCapabilities>,
+    #[serde(default, deserialize_with = "crate::lenient::option")]
+    mcp: Option<McpCapabilities>,
+    #[serde(default, deserialize_with = "crate::lenient::defaulted")]
+    session_capabilities: SessionCapabilities,
+    #[serde(default, deserialize_with = "crate::lenient::defaulted")]
+    auth: AgentAuthCapabilities,
+    #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option")]
+    meta: Option<Meta>,
+}
+
+impl From<ReadAgentCapabilities> for AgentCapabilities {
+    fn from(read: ReadAgentCapabilities) -> Self {
+        Self {
+            load_session: read.load_session,
+            prompt_capabilities: read.prompt_capabilities,
+            mcp_capabilities: read.mcp_capabilities.or(read.mcp).unwrap_or_default(),
+            session_capabilities: read.session_capabilities,
+            auth: read.auth,
+            meta: read.meta,
+        }
     }
 }
 

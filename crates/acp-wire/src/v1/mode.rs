@@ -70,9 +70,32 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 
 record! {
     /// The session's mode has changed.
+    #[serde(try_from = "ReadCurrentModeUpdate")]
     pub struct CurrentModeUpdate {
-        /// The mode it is in now.
-        #[serde(alias = "modeId")]
+        /// The mode it is in now. Read from `modeId` as well, as one page of the specification
+        /// writes it.
         required current_mode_id: SessionModeId,
+    }
+}
+
+/// An alias would refuse an update that has both names, which is what an agent writes that wants
+/// to be understood by everyone.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadCurrentModeUpdate {
+    #[serde(default, deserialize_with = "crate::lenient::option")]
+    current_mode_id: Option<SessionModeId>,
+    #[serde(default, deserialize_with = "crate::lenient::option")]
+    mode_id: Option<SessionModeId>,
+    #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option")]
+    meta: Option<Meta>,
+}
+
+impl TryFrom<ReadCurrentModeUpdate> for CurrentModeUpdate {
+    type Error = &'static str;
+    fn try_from(read: ReadCurrentModeUpdate) -> Result<Self, Self::Error> {
+        let current_mode_id =
+            read.current_mode_id.or(read.mode_id).ok_or("missing field `currentModeId`")?;
+        Ok(Self { current_mode_id, meta: read.meta })
     }
 }

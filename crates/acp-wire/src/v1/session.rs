@@ -145,12 +145,12 @@ record! {
 }
 
 record! {
-    /// What a session is called and when it changed.
+    /// What a session is called and when it changed. What is absent stays as it is, `null` clears.
     pub struct SessionInfoUpdate {
         /// A title for people.
-        optional title: String,
+        clearable title: String,
         /// When it last changed (ISO 8601).
-        optional updated_at: String,
+        clearable updated_at: String,
     }
 }
 
@@ -158,8 +158,10 @@ record! {
     /// How full the model's context is, and what the session has cost.
     pub struct UsageUpdate {
         /// Tokens in the context now.
+        #[serde(deserialize_with = "crate::lenient::required")]
         required used: u64,
         /// Tokens that fit into it.
+        #[serde(deserialize_with = "crate::lenient::required")]
         required size: u64,
         /// What the session has cost so far.
         optional cost: Cost,

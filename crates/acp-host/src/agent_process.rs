@@ -1,0 +1,334 @@
+//! Agents as child processes: started with an error that helps, ended with all that they started.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::process::{ChildStdin, ChildStdout};
+
+use crate::output::BoundedText;
+use crate::process::{Event, Exit, Running};
+use crate::program::{self, NoProgram};
+use crate::sys;
+
+/// How much is kept of what an agent prints to its standard error, in bytes.
+const TAIL_BYTES: usize = 64 * 1024;
+
+/// How many lines of that are shown.
+const TAIL_LINES: usize = 200;
+
+/// Lines of standard error are passed on in parts of this many bytes if they are longer.
+const LONGEST_LINE: usize = 8 * 1024;
+
+/// How to start an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AgentCommand {
+    /// The program: a name to be found in `PATH`, or a path.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Environment to add to the inherited one.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it runs; absent for where this process does.
+    pub cwd: Option<PathBuf>,
+}
+
+impl AgentCommand {
+    /// The program without arguments.
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds an environment variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets where it runs.
+    #[must_use]
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// The file of the program. A relative path is meant from where this process runs, as the person
+    /// who wrote it sees it, not from `cwd`.
+    fn file(&self) -> Result<PathBuf, SpawnError> {
+        let shown = || self.program.to_string_lossy().into_owned();
+        let path = self
+            .env
+            .iter()
+            .rev()
+            .find(|(name, _)| name == "PATH")
+            .map(|(_, value)| &**value);
+        let base = std::env::current_dir().unwrap_or_default();
+        program::find(&self.program, path, &base).map_err(|e| match e {
+            NoProgram::NotExecutable(file) => SpawnError::NotExecutable { file },
+            NoProgram::NotFound => {
+                let program = shown();
+                if program.split_whitespace().nth(1).is_some() {
+                    SpawnError::OneString { program }
+                } else if Path::new(&self.program).components().count() > 1 {
+                    SpawnError::NoSuchFile { program }
+                } else {
+                    SpawnError::NotInPath { program }
+                }
+            }
+        })
+    }
+}
+
+/// Why an agent could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpawnError {
+    /// No directory of `PATH` has it.
+    #[error("`{program}` was not found in PATH; is it installed?")]
+    NotInPath {
+        /// The program.
+        program: String,
+    },
+    /// It was given as a path, and there is no such file.
+    #[error("`{program}` does not exist")]
+    NoSuchFile {
+        /// The program.
+        program: String,
+    },
+    /// There is no such program, and it looks like a program with its arguments in one.
+    #[error(
+        "there is no program named `{program}`; give the program and each of its arguments separately"
+    )]
+    OneString {
+        /// What was given as the program.
+        program: String,
+    },
+    /// There is such a file, but it cannot be run.
+    #[error("`{}` is not executable", file.display())]
+    NotExecutable {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Its working directory is not there.
+    #[error("the agent's working directory `{}` is not there", cwd.display())]
+    NoDirectory {
+        /// The directory.
+        cwd: PathBuf,
+    },
+    /// The system could not start it.
+    #[error("cannot start `{}`: {source}", file.display())]
+    System {
+        /// The file of the program.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// An agent that was started.
+///
+/// It leads its own process group and has no controlling terminal. Dropping this ends the whole group
+/// at once; [`shutdown`](Self::shutdown) does it kindly.
+#[derive(Debug)]
+pub struct AgentProcess {
+    running: Running,
+    stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
+    tail: Arc<Mutex<BoundedText>>,
+}
+
+impl AgentProcess {
+    /// Starts an agent. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// It cannot be started; see [`SpawnError`].
+    pub fn spawn(command: &AgentCommand) -> Result<Self, SpawnError> {
+        Self::spawn_with(command, |_| ())
+    }
+
+    /// Starts an agent, and passes on each line that it prints to its standard error as it arrives,
+    /// without its line end. `on_stderr` is called from a task and must not block. Lines of more than
+    /// 8 KiB come in parts.
+    ///
+    /// # Errors
+    /// It cannot be started; see [`SpawnError`].
+    pub fn spawn_with(
+        command: &AgentCommand,
+        mut on_stderr: impl FnMut(&str) + Send + 'static,
+    ) -> Result<Self, SpawnError> {
+        let file = command.file()?;
+        if let Some(cwd) = command.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            return Err(SpawnError::NoDirectory { cwd: cwd.clone() });
+        }
+        let failed = |source| SpawnError::System {
+            file: file.clone(),
+            source,
+        };
+        let (stderr, writer) = io::pipe().map_err(failed)?;
+        let mut child = sys::program(&file, OsStr::new(&command.program));
+        child
+            .args(&command.args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(writer);
+        if let Some(cwd) = &command.cwd {
+            child.current_dir(cwd).env("PWD", cwd);
+        }
+        child.envs(command.env.iter().map(|(name, value)| (name, value)));
+
+        let tail = Arc::new(Mutex::new(BoundedText::new(TAIL_BYTES)));
+        let kept = tail.clone();
+        let mut line = String::new();
+        let report = move |event: Event<'_>| match event {
+            Event::Started => {}
+            Event::Text(text) => {
+                kept.lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(text);
+                pass_lines(text, &mut line, &mut on_stderr);
+            }
+            Event::Exited(_) | Event::Ended => {
+                if !line.is_empty() {
+                    on_stderr(&std::mem::take(&mut line));
+                }
+            }
+        };
+        let (running, pipes) = Running::start(child, stderr, report).map_err(failed)?;
+        let stdio = Mutex::new(match pipes {
+            (Some(stdin), Some(stdout)) => Some((stdin, stdout)),
+            _ => None,
+        });
+        Ok(Self {
+            running,
+            stdio,
+            tail,
+        })
+    }
+
+    /// The agent's standard input and output, for the connection; once. Dropping the input is how an
+    /// agent is told that it is no longer needed.
+    pub fn take_stdio(&self) -> Option<(ChildStdin, ChildStdout)> {
+        self.stdio
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.running.id()
+    }
+
+    /// The end of what the agent has printed to its standard error: at most 200 lines and 64 KiB.
+    #[must_use]
+    pub fn stderr_tail(&self) -> String {
+        let text = self
+            .tail
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .text();
+        let mut last = VecDeque::with_capacity(TAIL_LINES);
+        for line in text.lines() {
+            if last.len() == TAIL_LINES {
+                last.pop_front();
+            }
+            last.push_back(line);
+        }
+        last.make_contiguous().join("\n")
+    }
+
+    /// How the agent ended, if it has.
+    #[must_use]
+    pub fn try_wait(&self) -> Option<Exit> {
+        self.running.try_exit()
+    }
+
+    /// Waits for the agent to end. All that it printed to its standard error before is in
+    /// [`stderr_tail`](Self::stderr_tail) then. Processes that it has left running are not waited for.
+    pub async fn wait(&self) -> Exit {
+        self.running.exited().await.unwrap_or_else(Exit::unknown)
+    }
+
+    /// Ends the agent and all that it has started, step by step, each step only if the one before was
+    /// not enough: its standard input is closed, which is for the caller to do who took it, and it is
+    /// given the time of `grace` to end; its process group is sent SIGTERM and given the time of
+    /// `grace` again; the group is sent SIGKILL. When this returns, no process of the group runs.
+    ///
+    /// An agent that has ended is not enough for a step: agents are started through wrappers, and what
+    /// they wrap may go on.
+    pub async fn shutdown(&self, grace: Duration) -> Exit {
+        drop(self.take_stdio());
+        let ended = tokio::time::timeout(grace, self.wait()).await.is_ok();
+        // Once the agent itself has ended, nobody tells the rest that they should, too.
+        if !ended || !self.running.emptied(Duration::ZERO).await {
+            self.running.terminate();
+            self.running.emptied(grace).await;
+        }
+        self.running.stop();
+        self.running.ended().await;
+        self.wait().await
+    }
+}
+
+/// Passes on the lines that `text` completes; `line` is the beginning of the next.
+fn pass_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
+    for part in text.split_inclusive('\n') {
+        let (mut rest, whole) = part
+            .strip_suffix('\n')
+            .map_or((part, false), |part| (part, true));
+        while line.len() + rest.len() > LONGEST_LINE {
+            let mut fits = LONGEST_LINE.saturating_sub(line.len());
+            while !rest.is_char_boundary(fits) {
+                fits -= 1;
+            }
+            let (now, later) = rest.split_at(fits);
+            line.push_str(now);
+            pass(line);
+            line.clear();
+            rest = later;
+        }
+        line.push_str(rest);
+        if whole {
+            pass(line.strip_suffix('\r').unwrap_or(line));
+            line.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_whole_and_long_ones_in_parts() {
+        let mut lines = Vec::new();
+        let mut line = String::new();
+        let long = "é".repeat(LONGEST_LINE);
+        for text in ["a", "b\r\nc\n\nd", "e\n", &long, "\nlast"] {
+            pass_lines(text, &mut line, &mut |line| lines.push(line.to_owned()));
+            assert!(line.len() <= LONGEST_LINE);
+        }
+        assert_eq!(lines[..4], ["ab", "c", "", "de"]);
+        assert_eq!(lines[4..].concat(), long);
+        assert!(lines[4..].iter().all(|line| line.len() <= LONGEST_LINE));
+        assert_eq!(line, "last");
+    }
+}

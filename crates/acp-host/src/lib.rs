@@ -1,0 +1,33 @@
+//! What a client of the [Agent Client Protocol](https://agentclientprotocol.com) lends an agent, and
+//! how it starts and ends one.
+//!
+//! | type              | what it is                                        | specification page |
+//! |-------------------|---------------------------------------------------|--------------------|
+//! | [`Files`]         | reading and writing text under a session's roots  | File System        |
+//! | [`Terminals`]     | commands, their output and their end              | Terminals          |
+//! | [`Policy`]        | answers to permission requests                    | Tool Calls         |
+//! | [`AgentProcess`]  | an agent as a child process                       | –                  |
+//!
+//! Everything takes the wire's requests and gives the wire's answers or errors, and knows nothing of
+//! connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
+//!
+//! Three things hold throughout. The operating system confines file access, not a comparison of
+//! paths. Whatever a peer or a child process sends is kept in bounded memory. No process outlives
+//! what it was started for, nor do those that it started in its own process group.
+
+mod agent_process;
+mod files;
+mod output;
+mod permissions;
+mod process;
+mod program;
+mod replace;
+mod roots;
+mod sys;
+mod terminals;
+
+pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
+pub use files::Files;
+pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
+pub use process::Exit;
+pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};

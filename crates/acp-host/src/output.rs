@@ -1,0 +1,146 @@
+//! What commands print, as text, in bounded memory.
+
+use std::collections::VecDeque;
+
+/// Turns bytes that arrive in pieces into text. A character that is cut between two pieces waits for
+/// its rest; bytes that are no UTF-8 become U+FFFD.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    /// The beginning of a character, at most three bytes.
+    pending: Vec<u8>,
+}
+
+impl Decoder {
+    /// Appends to `text` what `bytes` add.
+    pub(crate) fn decode(&mut self, bytes: &[u8], text: &mut String) {
+        if self.pending.is_empty() {
+            self.decode_all(bytes, text);
+        } else {
+            let mut joined = std::mem::take(&mut self.pending);
+            joined.extend_from_slice(bytes);
+            self.decode_all(&joined, text);
+        }
+    }
+
+    fn decode_all(&mut self, mut bytes: &[u8], text: &mut String) {
+        loop {
+            match std::str::from_utf8(bytes) {
+                Ok(valid) => return text.push_str(valid),
+                Err(e) => {
+                    let (valid, rest) = bytes.split_at(e.valid_up_to());
+                    text.push_str(&String::from_utf8_lossy(valid));
+                    match e.error_len() {
+                        Some(invalid) => {
+                            text.push(char::REPLACEMENT_CHARACTER);
+                            bytes = rest.get(invalid..).unwrap_or_default();
+                        }
+                        None => {
+                            self.pending.extend_from_slice(rest);
+                            return;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nothing follows: a beginning without its rest is no character.
+    pub(crate) fn finish(&mut self, text: &mut String) {
+        if !self.pending.is_empty() {
+            self.pending.clear();
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+}
+
+/// The end of a text: at most so many bytes, beginning with a whole character.
+#[derive(Debug)]
+pub(crate) struct BoundedText {
+    limit: usize,
+    /// Whole characters only.
+    bytes: VecDeque<u8>,
+    truncated: bool,
+}
+
+impl BoundedText {
+    /// Keeps `limit` bytes. They are taken as text arrives, not at once.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            bytes: VecDeque::new(),
+            truncated: false,
+        }
+    }
+
+    pub(crate) fn push(&mut self, text: &str) {
+        // What would not stay is not taken in, so that the limit holds at every moment.
+        let skip = text.len().saturating_sub(self.limit);
+        let kept = text.as_bytes().get(skip..).unwrap_or_default();
+        let excess = (self.bytes.len() + kept.len()).saturating_sub(self.limit);
+        if skip > 0 || excess > 0 {
+            self.truncated = true;
+            self.bytes.drain(..excess.min(self.bytes.len()));
+        }
+        self.bytes.extend(kept);
+        if self.truncated {
+            while self.bytes.front().is_some_and(|byte| byte & 0xC0 == 0x80) {
+                self.bytes.pop_front();
+            }
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let (front, back) = self.bytes.as_slices();
+        let bytes = [front, back].concat();
+        // Always valid; the other way is only taken instead of a panic.
+        String::from_utf8(bytes)
+            .unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
+    }
+
+    /// Whether more was pushed than is kept.
+    pub(crate) fn truncated(&self) -> bool {
+        self.truncated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn characters_cut_between_pieces_are_joined_and_invalid_bytes_replaced() {
+        let bytes = "aé€🦀".as_bytes();
+        for cut in 0..=bytes.len() {
+            let (mut decoder, mut text) = (Decoder::default(), String::new());
+            decoder.decode(&bytes[..cut], &mut text);
+            assert!("aé€🦀".starts_with(&text), "{text}");
+            decoder.decode(&bytes[cut..], &mut text);
+            decoder.finish(&mut text);
+            assert_eq!(text, "aé€🦀");
+        }
+        let (mut decoder, mut text) = (Decoder::default(), String::new());
+        decoder.decode(b"a\xFFb\xE2\x82", &mut text);
+        assert_eq!(text, "a\u{FFFD}b");
+        decoder.decode(b"c\xE2", &mut text);
+        decoder.finish(&mut text);
+        assert_eq!(text, "a\u{FFFD}b\u{FFFD}c\u{FFFD}");
+    }
+
+    #[test]
+    fn the_beginning_is_cut_at_a_character() {
+        for limit in 0..12 {
+            let mut kept = BoundedText::new(limit);
+            let mut all = String::new();
+            for piece in ["é", "a", "€€", "🦀", "xyz€"] {
+                kept.push(piece);
+                all.push_str(piece);
+                let mut start = all.len().saturating_sub(limit);
+                while !all.is_char_boundary(start) {
+                    start += 1;
+                }
+                assert_eq!(kept.text(), all[start..], "limit {limit}");
+                assert_eq!(kept.truncated(), all.len() > limit);
+            }
+        }
+    }
+}

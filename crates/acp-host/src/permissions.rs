@@ -1,0 +1,143 @@
+//! Answers to permission requests: the specification's page "Tool Calls", "Requesting Permission".
+
+use std::fmt;
+use std::future::Future;
+use std::str::FromStr;
+
+use acp_wire::v1::{
+    PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
+    RequestPermissionRequest, RequestPermissionResponse, ToolKind,
+};
+
+/// Which tool calls are allowed without asking a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Policy {
+    /// None, and none is rejected: a person decides each.
+    #[default]
+    Ask,
+    /// Those that only look: of the kinds `read`, `search` and `think`. All others are rejected, those
+    /// without a kind too, and `fetch`, which can carry out what was read.
+    Reads,
+    /// All.
+    All,
+    /// None: all are rejected.
+    None,
+}
+
+/// What a policy says to a permission request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    /// This.
+    Answer(RequestPermissionOutcome),
+    /// Nothing: a person must choose. Where there is none, [`Policy::None`] has an answer.
+    AskPerson,
+}
+
+impl Policy {
+    /// All policies.
+    pub const ALL: [Self; 4] = [Self::Ask, Self::Reads, Self::All, Self::None];
+
+    /// Its name: `ask`, `reads`, `all` or `none`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Reads => "reads",
+            Self::All => "all",
+            Self::None => "none",
+        }
+    }
+
+    /// Decides about a tool call of this kind, as the request or an earlier report of the tool call
+    /// has it.
+    ///
+    /// An option is chosen by its kind alone, never by what it is called, and the one that binds least
+    /// first: "once" before "always". Allowing where no option says yes is left to a person. Rejecting
+    /// where no option says no is the outcome `cancelled`.
+    #[must_use]
+    pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> Decision {
+        let looks = matches!(
+            kind,
+            Some(ToolKind::Read | ToolKind::Search | ToolKind::Think)
+        );
+        let allow = match self {
+            Self::Ask => return Decision::AskPerson,
+            Self::Reads => looks,
+            Self::All => true,
+            Self::None => false,
+        };
+        let wanted = if allow {
+            [
+                PermissionOptionKind::AllowOnce,
+                PermissionOptionKind::AllowAlways,
+            ]
+        } else {
+            [
+                PermissionOptionKind::RejectOnce,
+                PermissionOptionKind::RejectAlways,
+            ]
+        };
+        let chosen = wanted
+            .iter()
+            .find_map(|kind| options.iter().find(|option| option.kind == *kind));
+        match chosen {
+            Some(option) => Decision::Answer(RequestPermissionOutcome::selected(&option.option_id)),
+            None if allow => Decision::AskPerson,
+            None => Decision::Answer(RequestPermissionOutcome::cancelled()),
+        }
+    }
+
+    /// Answers `session/request_permission`, by asking `prompter` where a person must choose. No
+    /// choice, or one that was not offered, is the outcome `cancelled`.
+    ///
+    /// `known_kind` is the tool call's kind as it was reported before, for requests that do not repeat
+    /// it.
+    pub async fn answer(
+        &self,
+        request: &RequestPermissionRequest,
+        known_kind: Option<&ToolKind>,
+        prompter: &impl Prompter,
+    ) -> RequestPermissionResponse {
+        let kind = request.tool_call.kind.as_ref().or(known_kind);
+        let outcome = match self.decide(kind, &request.options) {
+            Decision::Answer(outcome) => outcome,
+            Decision::AskPerson => match prompter.ask(request).await {
+                Some(id) if request.options.iter().any(|option| option.option_id == id) => {
+                    RequestPermissionOutcome::selected(id)
+                }
+                _ => RequestPermissionOutcome::cancelled(),
+            },
+        };
+        RequestPermissionResponse::new(outcome)
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Policy {
+    type Err = ParsePolicyError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let policy = Self::ALL.into_iter().find(|policy| policy.as_str() == name);
+        policy.ok_or_else(|| ParsePolicyError(name.to_owned()))
+    }
+}
+
+/// The name of no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a policy; there are ask, reads, all and none")]
+pub struct ParsePolicyError(String);
+
+/// Has a person choose.
+pub trait Prompter {
+    /// Shows the request and waits for the choice: one of its options, or `None` if the person makes
+    /// none. Dropping the future withdraws the question.
+    fn ask(
+        &self,
+        request: &RequestPermissionRequest,
+    ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
+}

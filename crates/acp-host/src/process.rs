@@ -1,0 +1,251 @@
+//! A process that runs: its group, its output as it arrives, its end.
+
+use std::fmt;
+use std::io::{self, PipeReader};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp_wire::v1::TerminalExitStatus;
+use tokio::sync::watch;
+
+use crate::output::Decoder;
+use crate::sys::{Group, OutputPipe, Pipes};
+
+/// How a process ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Exit {
+    /// Its exit code; absent when a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it, such as `SIGKILL`.
+    pub signal: Option<String>,
+}
+
+impl Exit {
+    /// It has ended, and nobody knows how.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            code: None,
+            signal: None,
+        }
+    }
+
+    /// Whether it ended with exit code 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.code, &self.signal) {
+            (Some(code), _) => write!(f, "exit code {code}"),
+            (None, Some(signal)) => write!(f, "signal {signal}"),
+            (None, None) => f.write_str("unknown exit status"),
+        }
+    }
+}
+
+impl From<&Exit> for TerminalExitStatus {
+    fn from(exit: &Exit) -> Self {
+        let mut status = Self::new();
+        // Windows has exit codes beyond what is positive here, and means them unsigned.
+        status.exit_code = exit.code.map(i32::cast_unsigned);
+        status.signal.clone_from(&exit.signal);
+        status
+    }
+}
+
+/// What happens to a process, in this order, except that text may also come after the exit: from
+/// processes that it has left running.
+#[derive(Debug)]
+pub(crate) enum Event<'a> {
+    /// It runs. Reported before [`Running::start`] returns.
+    Started,
+    /// It printed something. Never empty.
+    Text(&'a str),
+    /// It ended, and all that it printed was reported.
+    Exited(&'a Exit),
+    /// Its whole group has ended, or been ended. Nothing follows.
+    Ended,
+}
+
+/// How much is read at once, in bytes.
+const PIECE: usize = 16 * 1024;
+
+/// No pipe holds more than that for a process without special rights, in bytes.
+const LARGEST_PIPE: usize = 1024 * 1024;
+
+/// How long a killed process may take to be seen as ended.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A process that was started. One task follows it and reports what happens; dropping this ends the
+/// process with its group.
+#[derive(Debug)]
+pub(crate) struct Running {
+    group: Arc<Group>,
+    /// The exit; closed when the group has ended.
+    exit: watch::Receiver<Option<Exit>>,
+    /// Ends it; being dropped does, too.
+    stop: watch::Sender<bool>,
+}
+
+impl Running {
+    /// Starts `command`, whose output comes through `output`, and reports to `report`. That is called
+    /// within a task: it must not block. `command` must hold every writing end of that pipe.
+    pub(crate) fn start(
+        command: Command,
+        output: PipeReader,
+        mut report: impl FnMut(Event<'_>) + Send + 'static,
+    ) -> io::Result<(Self, Pipes)> {
+        let output = OutputPipe::new(output)?;
+        let (group, pipes) = Group::spawn(command)?;
+        let group = Arc::new(group);
+        report(Event::Started);
+        let (exits, exit) = watch::channel(None);
+        let (stop, stopped) = watch::channel(false);
+        tokio::spawn(follow(group.clone(), output, exits, stopped, report));
+        Ok((Self { group, exit, stop }, pipes))
+    }
+
+    /// The process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.group.id()
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn try_exit(&self) -> Option<Exit> {
+        self.exit.borrow().clone()
+    }
+
+    /// Waits for its end, or rather until all that it printed before was reported. `None` if that will
+    /// never be known: the runtime shuts down, or the process cannot be killed.
+    pub(crate) fn exited(&self) -> impl Future<Output = Option<Exit>> + Send + use<> {
+        let mut exit = self.exit.clone();
+        async move {
+            exit.wait_for(Option::is_some)
+                .await
+                .ok()
+                .and_then(|exit| exit.clone())
+        }
+    }
+
+    /// Asks the group to end.
+    pub(crate) fn terminate(&self) {
+        self.group.terminate();
+    }
+
+    /// Ends the group.
+    pub(crate) fn kill(&self) {
+        self.group.kill();
+    }
+
+    /// Waits, at most this long, until no process of the group runs. Returns whether that is so.
+    pub(crate) async fn emptied(&self, patience: Duration) -> bool {
+        self.group.emptied(patience).await
+    }
+
+    /// Ends the group and stops following it. The rest is done by the task, whatever happens to the
+    /// caller; [`ended`](Self::ended) waits for it.
+    pub(crate) fn stop(&self) {
+        self.group.kill();
+        self.stop.send_replace(true);
+    }
+
+    /// Waits until the group is gone and all was reported.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut exit = self.exit.clone();
+        async move { while exit.changed().await.is_ok() {} }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Now, and not only when the task gets its turn: the runtime may be going away.
+        self.group.kill();
+    }
+}
+
+async fn follow(
+    group: Arc<Group>,
+    mut pipe: OutputPipe,
+    exits: watch::Sender<Option<Exit>>,
+    mut stopped: watch::Receiver<bool>,
+    mut report: impl FnMut(Event<'_>) + Send,
+) {
+    let mut buffer = vec![0; PIECE];
+    let mut text = String::new();
+    let mut decoder = Decoder::default();
+    let mut open = true;
+    let mut runs = true;
+    let mut stopping = false;
+    {
+        let exited = group.exited();
+        tokio::pin!(exited);
+        while runs || !stopping {
+            tokio::select! {
+                // In this order, so that endless output keeps neither the end nor a stop waiting.
+                biased;
+                _ = stopped.changed(), if !stopping => {
+                    stopping = true;
+                    group.kill();
+                }
+                exit = &mut exited, if runs => {
+                    runs = false;
+                    // All that it printed is in the pipe by now. What other processes may add to
+                    // that is not waited for: they can hold the pipe open for ever.
+                    let mut drained = 0;
+                    while open && drained < LARGEST_PIPE {
+                        match pipe.read_now(&mut buffer).await {
+                            Some(0) => open = false,
+                            Some(read) => {
+                                drained += read;
+                                decode(&mut decoder, buffer.get(..read), &mut text, &mut report);
+                            }
+                            None => break,
+                        }
+                    }
+                    finish(&mut decoder, &mut text, &mut report);
+                    report(Event::Exited(&exit));
+                    exits.send_replace(Some(exit));
+                }
+                read = pipe.read(&mut buffer), if open && !stopping => match read {
+                    Ok(read) if read > 0 => {
+                        decode(&mut decoder, buffer.get(..read), &mut text, &mut report);
+                    }
+                    _ => {
+                        open = false;
+                        finish(&mut decoder, &mut text, &mut report);
+                    }
+                },
+                // It was killed and does not end: it hangs in the kernel, and is given up.
+                () = tokio::time::sleep(KILL_PATIENCE), if stopping => break,
+            }
+        }
+    }
+    group.finish().await;
+    report(Event::Ended);
+}
+
+fn decode(
+    decoder: &mut Decoder,
+    bytes: Option<&[u8]>,
+    text: &mut String,
+    report: &mut impl FnMut(Event<'_>),
+) {
+    text.clear();
+    decoder.decode(bytes.unwrap_or_default(), text);
+    if !text.is_empty() {
+        report(Event::Text(text));
+    }
+}
+
+fn finish(decoder: &mut Decoder, text: &mut String, report: &mut impl FnMut(Event<'_>)) {
+    text.clear();
+    decoder.finish(text);
+    if !text.is_empty() {
+        report(Event::Text(text));
+    }
+}

@@ -1,0 +1,194 @@
+//! Windows: job objects, pipes, and how programs are found.
+
+use std::ffi::OsStr;
+use std::io::{self, PipeReader};
+use std::os::windows::io::OwnedHandle;
+use std::os::windows::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use process_wrap::tokio::{CommandWrap, JobObject, KillOnDrop};
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::sync::{mpsc, watch};
+
+use crate::process::Exit;
+
+/// How long to wait for processes that were ended.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A process with all that it starts, in a job object.
+#[derive(Debug)]
+pub(crate) struct Group {
+    id: u32,
+    kill: mpsc::Sender<()>,
+    exit: watch::Receiver<Option<Exit>>,
+}
+
+/// What a child was given pipes for.
+pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
+
+impl Group {
+    /// Starts `command` in a new job.
+    pub(crate) fn spawn(command: Command) -> io::Result<(Self, Pipes)> {
+        let mut command = CommandWrap::from(tokio::process::Command::from(command));
+        let mut child = command.wrap(KillOnDrop).wrap(JobObject).spawn()?;
+        let pipes = (child.stdin().take(), child.stdout().take());
+        let id = child.id().unwrap_or_default();
+        let (kill, mut kills) = mpsc::channel(1);
+        let (exits, exit) = watch::channel(None);
+        // One task has the child, because killing needs it as much as waiting does. With the task,
+        // the job ends, and with the job, all of its processes.
+        tokio::spawn(async move {
+            loop {
+                let ended = tokio::select! {
+                    // The inner child: the job's own wait is for all of its processes.
+                    status = child.inner_mut().wait() => Some(status),
+                    asked = kills.recv() => match asked {
+                        Some(()) => None,
+                        None => return,
+                    },
+                };
+                match ended {
+                    Some(status) => {
+                        exits.send_replace(Some(status.map_or_else(|_| Exit::unknown(), exit_of)));
+                        break;
+                    }
+                    None => drop(child.start_kill()),
+                }
+            }
+            while kills.recv().await.is_some() {
+                drop(child.start_kill());
+            }
+        });
+        Ok((Self { id, kill, exit }, pipes))
+    }
+
+    /// The process id of the leader.
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// Waits for the leader to end. Any number of callers may.
+    pub(crate) async fn exited(&self) -> Exit {
+        let mut exit = self.exit.clone();
+        let exit = exit.wait_for(Option::is_some).await;
+        exit.ok()
+            .and_then(|exit| exit.clone())
+            .unwrap_or_else(Exit::unknown)
+    }
+
+    /// There is no polite way that reaches programs without a window.
+    pub(crate) fn terminate(&self) {
+        self.kill();
+    }
+
+    /// Ends the job.
+    pub(crate) fn kill(&self) {
+        // A full queue holds the same wish already.
+        let _ = self.kill.try_send(());
+    }
+
+    /// Waits, at most this long, until the leader has ended. Returns whether it has. The rest of a
+    /// job that was ended ends with it.
+    pub(crate) async fn emptied(&self, patience: Duration) -> bool {
+        tokio::time::timeout(patience, self.exited()).await.is_ok()
+    }
+
+    /// Ends the job and waits until it is gone.
+    pub(crate) async fn finish(&self) {
+        self.kill();
+        self.emptied(KILL_PATIENCE).await;
+    }
+}
+
+fn exit_of(status: ExitStatus) -> Exit {
+    Exit {
+        code: status.code(),
+        signal: None,
+    }
+}
+
+/// The reading end of a pipe that a child writes to.
+#[derive(Debug)]
+pub(crate) struct OutputPipe(tokio::fs::File);
+
+impl OutputPipe {
+    pub(crate) fn new(reader: PipeReader) -> io::Result<Self> {
+        let file = std::fs::File::from(OwnedHandle::from(reader));
+        Ok(Self(tokio::fs::File::from_std(file)))
+    }
+
+    /// Waits for output; 0 is its end. Nothing is lost when the future is dropped.
+    pub(crate) async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).await
+    }
+
+    /// What is there already. Such pipes cannot be asked, so that a moment of silence must do.
+    pub(crate) async fn read_now(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let read = tokio::time::timeout(Duration::from_millis(50), self.0.read(buffer)).await;
+        read.ok()?.ok()
+    }
+}
+
+/// A command that has the system's shell carry out `line`.
+pub(crate) fn shell(line: &str) -> Command {
+    let mut command = Command::new("cmd");
+    // cmd does its own unquoting: with /S it takes off exactly the outer quotes.
+    command.raw_arg("/D /S /C").raw_arg(format!("\"{line}\""));
+    command
+}
+
+/// A command that runs the program in `file`.
+pub(crate) fn program(file: &Path, _name: &OsStr) -> Command {
+    Command::new(file)
+}
+
+/// The files that may be meant by a program's name: as it is, and with each ending of `PATHEXT`. That
+/// is how the `.cmd` shims of npm are found, which have scripts for other shells beside them that
+/// have no ending, so that those come last.
+pub(crate) fn program_files(name: PathBuf) -> impl Iterator<Item = PathBuf> {
+    let endings = match name.extension() {
+        Some(_) => String::new(),
+        None => std::env::var("PATHEXT").unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned()),
+    };
+    let endings: Vec<String> = endings
+        .split(';')
+        .filter(|e| !e.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let plain = name.clone();
+    let with_ending = move |ending: String| {
+        let mut file = name.clone().into_os_string();
+        file.push(ending);
+        PathBuf::from(file)
+    };
+    endings
+        .into_iter()
+        .map(with_ending)
+        .chain(std::iter::once(plain))
+}
+
+/// Where programs are looked for when the environment has no `PATH`.
+pub(crate) const DEFAULT_PATH: &str = r"C:\Windows\System32;C:\Windows";
+
+/// Being a file is all there is to it.
+pub(crate) fn is_executable(_file: &Path) -> bool {
+    true
+}
+
+/// Opening files does not wait here.
+pub(crate) fn never_wait(_options: &mut OpenOptions) {}
+
+/// New files have the rights that their directory gives.
+pub(crate) fn private(_options: &mut OpenOptions) {}
+
+/// Rights come from the directory, and a read-only file is not replaced in the first place.
+pub(crate) fn keep_owner_and_mode(_file: &File, _old: &Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+/// Directories cannot be written through to disk here.
+pub(crate) fn sync_dir(_dir: &Dir) {}

@@ -1,0 +1,487 @@
+//! Commands that an agent runs: the specification's page "Terminals".
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use acp_wire::jsonrpc::Error;
+use acp_wire::v1::{
+    CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,
+    ReleaseTerminalRequest, ReleaseTerminalResponse, SessionId, TerminalExitStatus, TerminalId,
+    TerminalOutputRequest, TerminalOutputResponse, WaitForTerminalExitRequest,
+    WaitForTerminalExitResponse,
+};
+use serde_json::json;
+
+use crate::output::BoundedText;
+use crate::process::{Event, Running};
+use crate::program::{self, NoProgram};
+use crate::sys;
+
+/// How much output is kept where the request does not say, in bytes.
+const DEFAULT_OUTPUT: usize = 1024 * 1024;
+
+/// The most output that is kept, whatever the request says, in bytes.
+const MAX_OUTPUT: usize = 8 * 1024 * 1024;
+
+/// How many terminals a session may have at the same time.
+const MAX_PER_SESSION: usize = 64;
+
+/// How long processes that were killed may take to be gone.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What happens in a terminal, for those who show it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct TerminalEvent {
+    /// The session it belongs to.
+    pub session_id: SessionId,
+    /// The terminal.
+    pub terminal_id: TerminalId,
+    /// What happens.
+    pub kind: TerminalEventKind,
+}
+
+/// What happens in a terminal. `Started` comes first and `Released` last; output may come after
+/// `Exited`, from processes that the command has left running.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum TerminalEventKind {
+    /// The command runs.
+    Started {
+        /// The command with its arguments, as a person would write it.
+        command: String,
+        /// Where it runs.
+        cwd: PathBuf,
+    },
+    /// It printed this: whole characters, with U+FFFD for what is no UTF-8. All of it passes here,
+    /// whatever is kept for [`Terminals::output`].
+    Output(String),
+    /// It ended, and all that it printed itself has been reported.
+    Exited(TerminalExitStatus),
+    /// The terminal is gone, with all of its processes. What was shown of it should stay.
+    Released,
+}
+
+type Events = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
+
+/// The terminals of all sessions of a connection.
+///
+/// Each command leads its own process group and has no controlling terminal; its standard input is
+/// empty, and its standard output and error are one pipe, so that both arrive in the order they were
+/// printed in. Dropping this ends all commands with their groups.
+pub struct Terminals {
+    events: Events,
+    default_output: usize,
+    max_output: usize,
+    max_per_session: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    sessions: HashMap<SessionId, Session>,
+    /// How many terminals there have been; their ids are never used again.
+    created: u64,
+}
+
+struct Session {
+    cwd: PathBuf,
+    terminals: HashMap<TerminalId, Arc<Terminal>>,
+}
+
+struct Terminal {
+    running: Running,
+    output: Arc<Mutex<BoundedText>>,
+}
+
+impl fmt::Debug for Terminals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sessions = self.state().sessions.len();
+        f.debug_struct("Terminals")
+            .field("sessions", &sessions)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Terminals {
+    /// No terminals yet. `events` is told what happens in them; it is called from tasks and must not
+    /// block.
+    pub fn new(events: impl Fn(TerminalEvent) + Send + Sync + 'static) -> Self {
+        Self {
+            events: Arc::new(events),
+            default_output: DEFAULT_OUTPUT,
+            max_output: MAX_OUTPUT,
+            max_per_session: MAX_PER_SESSION,
+            state: Mutex::default(),
+        }
+    }
+
+    /// How much output is kept where a request does not say, in bytes; 1 MiB if it is not set.
+    #[must_use]
+    pub fn default_output_limit(mut self, bytes: usize) -> Self {
+        self.default_output = bytes;
+        self
+    }
+
+    /// The most output that is kept, whatever a request says, in bytes; 8 MiB if it is not set.
+    #[must_use]
+    pub fn max_output_limit(mut self, bytes: usize) -> Self {
+        self.max_output = bytes;
+        self
+    }
+
+    /// How many terminals a session may have before it must release some; 64 if it is not set.
+    #[must_use]
+    pub fn max_per_session(mut self, terminals: usize) -> Self {
+        self.max_per_session = terminals;
+        self
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+
+    /// Lets the session have terminals. `cwd`, an absolute path, is where commands run that do not
+    /// say where. Doing it again changes that and nothing else.
+    pub fn open_session(&self, session_id: impl Into<SessionId>, cwd: impl Into<PathBuf>) {
+        let cwd = cwd.into();
+        let mut state = self.state();
+        let session = state
+            .sessions
+            .entry(session_id.into())
+            .or_insert_with(|| Session {
+                cwd: PathBuf::new(),
+                terminals: HashMap::new(),
+            });
+        session.cwd = cwd;
+    }
+
+    /// Ends the session: its terminals are released, and when this returns, their processes are gone.
+    /// If the future is dropped, they go all the same.
+    pub async fn close_session(&self, session_id: &SessionId) {
+        let session = self.state().sessions.remove(session_id);
+        release(
+            session
+                .into_iter()
+                .flat_map(|session| session.terminals.into_values()),
+        )
+        .await;
+    }
+
+    /// Ends all sessions, as [`close_session`](Self::close_session) does one.
+    pub async fn close_all(&self) {
+        let sessions = std::mem::take(&mut self.state().sessions);
+        release(
+            sessions
+                .into_values()
+                .flat_map(|session| session.terminals.into_values()),
+        )
+        .await;
+    }
+
+    /// Answers `terminal/create`: starts the command and returns at once.
+    ///
+    /// Agents are known to send a whole line for a shell as `command`, without `args`. It is given to
+    /// the system's shell if there is no program of that name and it looks like such a line.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMS` if the session is unknown, has as many terminals as it may have, or if the
+    /// command or its directory is not there or cannot be used. `INTERNAL_ERROR` if the system cannot
+    /// start another process.
+    pub async fn create(
+        &self,
+        request: &CreateTerminalRequest,
+    ) -> Result<CreateTerminalResponse, Error> {
+        let (terminal_id, cwd) = {
+            let mut state = self.state();
+            state.created += 1;
+            let terminal_id = TerminalId::from(format!("term_{}", state.created));
+            let session = self.room(&mut state, &request.session_id)?;
+            (terminal_id, session.cwd.clone())
+        };
+        let cwd = request.cwd.as_ref().map_or(cwd, PathBuf::from);
+        let mut command = command(request, &cwd)?;
+        let cannot_start = |e: io::Error| cannot_start(request, &e);
+        let (reader, writer) = io::pipe().map_err(cannot_start)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(cannot_start)?)
+            .stderr(writer);
+
+        let limit = request
+            .output_byte_limit
+            .map_or(self.default_output, |limit| {
+                usize::try_from(limit).unwrap_or(usize::MAX)
+            });
+        let output = Arc::new(Mutex::new(BoundedText::new(limit.min(self.max_output))));
+        let tell = {
+            let events = self.events.clone();
+            let (session_id, terminal_id) = (request.session_id.clone(), terminal_id.clone());
+            move |kind| {
+                let (session_id, terminal_id) = (session_id.clone(), terminal_id.clone());
+                events(TerminalEvent {
+                    session_id,
+                    terminal_id,
+                    kind,
+                });
+            }
+        };
+        let started = TerminalEventKind::Started {
+            command: shown(request),
+            cwd,
+        };
+        let kept = output.clone();
+        let report = move |event: Event<'_>| {
+            tell(match event {
+                Event::Started => started.clone(),
+                Event::Text(text) => {
+                    lock(&kept).push(text);
+                    TerminalEventKind::Output(text.to_owned())
+                }
+                Event::Exited(exit) => TerminalEventKind::Exited(exit.into()),
+                Event::Ended => TerminalEventKind::Released,
+            });
+        };
+        let (running, _) = Running::start(command, reader, report).map_err(cannot_start)?;
+        let terminal = Arc::new(Terminal { running, output });
+
+        // The session may have ended since, or have got other terminals; this one is dropped then,
+        // and ends.
+        let mut state = self.state();
+        let session = self.room(&mut state, &request.session_id)?;
+        session.terminals.insert(terminal_id.clone(), terminal);
+        Ok(CreateTerminalResponse::new(terminal_id))
+    }
+
+    /// The session, if it may have another terminal.
+    fn room<'a>(
+        &self,
+        state: &'a mut State,
+        session_id: &SessionId,
+    ) -> Result<&'a mut Session, Error> {
+        let session = state
+            .sessions
+            .get_mut(session_id)
+            .ok_or_else(|| unknown_session(session_id))?;
+        if session.terminals.len() >= self.max_per_session {
+            return Err(Error::invalid_params(format!(
+                "the session has {} terminals, which is the most it may have; release some first",
+                session.terminals.len()
+            )));
+        }
+        Ok(session)
+    }
+
+    fn terminal(
+        &self,
+        session_id: &SessionId,
+        terminal_id: &TerminalId,
+    ) -> Result<Arc<Terminal>, Error> {
+        let state = self.state();
+        let session = state
+            .sessions
+            .get(session_id)
+            .ok_or_else(|| unknown_session(session_id))?;
+        session
+            .terminals
+            .get(terminal_id)
+            .cloned()
+            .ok_or_else(|| unknown_terminal(terminal_id))
+    }
+
+    /// Answers `terminal/output`: what is kept of the output so far, and how the command ended if it
+    /// has.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMS` for an unknown session, `RESOURCE_NOT_FOUND` for a terminal that it does not
+    /// have.
+    pub async fn output(
+        &self,
+        request: &TerminalOutputRequest,
+    ) -> Result<TerminalOutputResponse, Error> {
+        let terminal = self.terminal(&request.session_id, &request.terminal_id)?;
+        // In this order: if it has ended, the output is all there.
+        let exit = terminal.running.try_exit();
+        let output = lock(&terminal.output);
+        let mut response = TerminalOutputResponse::new(output.text(), output.truncated());
+        response.exit_status = exit.as_ref().map(TerminalExitStatus::from);
+        Ok(response)
+    }
+
+    /// Answers `terminal/wait_for_exit`: waits until the command has ended, by itself or by a kill or
+    /// release. Processes that it has left running are not waited for.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output). `INTERNAL_ERROR` if the end cannot be seen any more.
+    pub async fn wait_for_exit(
+        &self,
+        request: &WaitForTerminalExitRequest,
+    ) -> Result<WaitForTerminalExitResponse, Error> {
+        // Nothing is held while this waits but a view of the exit, so that a release is a release.
+        let exited = self
+            .terminal(&request.session_id, &request.terminal_id)?
+            .running
+            .exited();
+        let exit = exited
+            .await
+            .ok_or_else(|| Error::internal("the command's end cannot be seen any more"))?;
+        let status = TerminalExitStatus::from(&exit);
+        let mut response = WaitForTerminalExitResponse::new();
+        response.exit_code = status.exit_code;
+        response.signal = status.signal;
+        Ok(response)
+    }
+
+    /// Answers `terminal/kill`: ends the command with its process group, and returns when they have
+    /// ended. The terminal stays.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output).
+    pub async fn kill(&self, request: &KillTerminalRequest) -> Result<KillTerminalResponse, Error> {
+        let terminal = self.terminal(&request.session_id, &request.terminal_id)?;
+        terminal.running.kill();
+        // A process that hangs in the kernel keeps nobody waiting.
+        let _ = tokio::time::timeout(KILL_PATIENCE, terminal.running.exited()).await;
+        terminal.running.emptied(KILL_PATIENCE).await;
+        Ok(KillTerminalResponse::new())
+    }
+
+    /// Answers `terminal/release`: ends the command with its process group if it runs. The terminal's
+    /// id is invalid from the beginning of this; when it returns, the processes are gone.
+    ///
+    /// # Errors
+    /// As for [`output`](Self::output).
+    pub async fn release(
+        &self,
+        request: &ReleaseTerminalRequest,
+    ) -> Result<ReleaseTerminalResponse, Error> {
+        let terminal = {
+            let mut state = self.state();
+            let session = state.sessions.get_mut(&request.session_id);
+            let session = session.ok_or_else(|| unknown_session(&request.session_id))?;
+            let terminal = session.terminals.remove(&request.terminal_id);
+            terminal.ok_or_else(|| unknown_terminal(&request.terminal_id))?
+        };
+        release([terminal]).await;
+        Ok(ReleaseTerminalResponse::new())
+    }
+}
+
+/// Ends them all at once, and then waits for each.
+async fn release(terminals: impl IntoIterator<Item = Arc<Terminal>>) {
+    let stopped = |terminal: Arc<Terminal>| {
+        terminal.running.stop();
+        terminal.running.ended()
+    };
+    let ends: Vec<_> = terminals.into_iter().map(stopped).collect();
+    for end in ends {
+        end.await;
+    }
+}
+
+fn unknown_session(session_id: &SessionId) -> Error {
+    Error::invalid_params(format!("unknown session: {session_id}"))
+}
+
+fn unknown_terminal(terminal_id: &TerminalId) -> Error {
+    Error::resource_not_found(format!("terminal {terminal_id}"))
+}
+
+fn cannot_start(request: &CreateTerminalRequest, error: &io::Error) -> Error {
+    let message = format!("cannot start {}: {error}", request.command);
+    match error.kind() {
+        io::ErrorKind::InvalidInput
+        | io::ErrorKind::NotFound
+        | io::ErrorKind::PermissionDenied
+        | io::ErrorKind::ArgumentListTooLong => Error::invalid_params(message),
+        _ => Error::internal(message),
+    }
+}
+
+/// The request as a command that can be started.
+fn command(request: &CreateTerminalRequest, cwd: &Path) -> Result<Command, Error> {
+    let invalid = |message: String| Error::invalid_params(message);
+    if !cwd.is_absolute() {
+        return Err(invalid(format!(
+            "`cwd` must be an absolute path: {}",
+            cwd.display()
+        )));
+    }
+    if !cwd.is_dir() {
+        let message = format!("the working directory is not there: {}", cwd.display());
+        return Err(
+            invalid(message).data(json!({ "errno": "ENOENT", "path": cwd.to_string_lossy() }))
+        );
+    }
+    for variable in &request.env {
+        if variable.name.is_empty() || variable.name.contains('=') {
+            return Err(invalid(format!(
+                "not the name of an environment variable: {:?}",
+                variable.name
+            )));
+        }
+    }
+    let path = request
+        .env
+        .iter()
+        .rev()
+        .find(|variable| variable.name == "PATH");
+    let name = OsStr::new(&request.command);
+    let mut command = match program::find(name, path.map(|path| OsStr::new(&path.value)), cwd) {
+        Ok(file) => {
+            let mut command = sys::program(&file, name);
+            command.args(&request.args);
+            command
+        }
+        Err(NoProgram::NotFound)
+            if request.args.is_empty() && program::is_shell_line(&request.command) =>
+        {
+            sys::shell(&request.command)
+        }
+        Err(NoProgram::NotFound) => {
+            return Err(invalid(format!("command not found: {}", request.command))
+                .data(json!({ "errno": "ENOENT", "path": request.command })));
+        }
+        Err(NoProgram::NotExecutable(file)) => {
+            return Err(
+                invalid(format!("not an executable file: {}", file.display()))
+                    .data(json!({ "errno": "EACCES", "path": file.to_string_lossy() })),
+            );
+        }
+    };
+    // Some programs believe PWD rather than the system.
+    command.current_dir(cwd).env("PWD", cwd);
+    command.envs(
+        request
+            .env
+            .iter()
+            .map(|variable| (&variable.name, &variable.value)),
+    );
+    Ok(command)
+}
+
+/// The command as a person would write it.
+fn shown(request: &CreateTerminalRequest) -> String {
+    let mut line = request.command.clone();
+    for arg in &request.args {
+        line.push(' ');
+        if arg.is_empty() || program::is_shell_line(arg) {
+            line.push('\'');
+            line.push_str(&arg.replace('\'', r"'\''"));
+            line.push('\'');
+        } else {
+            line.push_str(arg);
+        }
+    }
+    line
+}

@@ -1,0 +1,86 @@
+//! Config options, and the modes that older clients know instead of them.
+//!
+//! An agent has config options only. For clients of version 1 the option of category `mode` is shown
+//! as the session's modes, too, and both are kept in step: Session config options, "Relationship to
+//! Session Modes".
+
+use acp_wire::v1::{
+    SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigOptionValue, SessionMode, SessionModeId, SessionModeState,
+};
+
+use crate::error::{Error, Result};
+
+/// The first option of category `mode` that is a choice: where several share a category, the first
+/// counts.
+fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> {
+    options.iter().find(|option| {
+        option.category == Some(SessionConfigOptionCategory::Mode)
+            && matches!(option.kind, SessionConfigKind::Select(_))
+    })
+}
+
+/// The id of the option that is the mode.
+pub(crate) fn mode_id(options: &[SessionConfigOption]) -> Option<SessionConfigId> {
+    mode_option(options).map(|option| option.id.clone())
+}
+
+/// The modes that the options make.
+pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState> {
+    let SessionConfigKind::Select(select) = &mode_option(options)?.kind else { return None };
+    let modes: Vec<SessionMode> = select
+        .options
+        .iter()
+        .map(|value| {
+            let mode = SessionMode::new(value.value.as_str(), value.name.clone());
+            match &value.description {
+                Some(description) => mode.description(description.clone()),
+                None => mode,
+            }
+        })
+        .collect();
+    Some(SessionModeState::new(select.current_value.as_str(), modes))
+}
+
+/// The current mode.
+pub(crate) fn current_mode(options: &[SessionConfigOption]) -> Option<SessionModeId> {
+    match &mode_option(options)?.kind {
+        SessionConfigKind::Select(select) => Some(select.current_value.as_str().into()),
+        _ => None,
+    }
+}
+
+/// Whether an option can be set to a value.
+pub(crate) fn check(
+    options: &[SessionConfigOption],
+    id: &SessionConfigId,
+    value: &SessionConfigOptionValue,
+) -> Result<()> {
+    let option = options
+        .iter()
+        .find(|option| option.id == *id)
+        .ok_or_else(|| Error::invalid_params(format!("there is no config option {id}")))?;
+    let fits = match (&option.kind, value) {
+        (SessionConfigKind::Select(select), SessionConfigOptionValue::Id(value)) => {
+            select.options.iter().any(|o| o.value == *value)
+        }
+        (SessionConfigKind::Boolean { .. }, SessionConfigOptionValue::Boolean(_)) => true,
+        _ => false,
+    };
+    if fits {
+        Ok(())
+    } else {
+        Err(Error::invalid_params(format!("the config option {id} cannot be {value}")))
+    }
+}
+
+/// The options that a client understands.
+pub(crate) fn understood(
+    options: Vec<SessionConfigOption>,
+    booleans: bool,
+) -> Vec<SessionConfigOption> {
+    options
+        .into_iter()
+        .filter(|option| booleans || !matches!(option.kind, SessionConfigKind::Boolean { .. }))
+        .collect()
+}

@@ -1,0 +1,158 @@
+//! The agent's side: what answers prompts.
+//!
+//! Implement [`Agent`] and hand it to [`serve_stdio`]. All of it is about a [`Turn`]: what is said,
+//! thought, planned and done in it is reported through its methods, whichever version of the
+//! protocol the client speaks.
+
+mod config;
+mod optional;
+mod session;
+mod side;
+mod terminal;
+mod tool_call;
+mod turn;
+
+pub use optional::{
+    Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, ResumeSession,
+};
+pub use session::{Session, SessionOpened, SessionSetup};
+pub use side::{ClientInfo, serve, serve_stdio, start};
+pub use terminal::{Terminal, TerminalCommand};
+pub use tool_call::ToolCallHandle;
+pub use turn::{Prompt, Turn};
+
+use acp_wire::jsonrpc;
+use acp_wire::v1::{
+    Implementation, McpCapabilities, PromptCapabilities, SessionConfigId, SessionConfigOption,
+    SessionConfigOptionValue, SessionId, StopReason,
+};
+use serde_json::value::RawValue;
+
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+
+/// An agent. [`prompt`](Self::prompt) is all it must have.
+///
+/// What an agent can do (`agentCapabilities`) is taken from what it gives here, so the two cannot
+/// disagree: clients are told of `session/load` exactly when [`load_session`](Self::load_session)
+/// gives something.
+pub trait Agent: Send + Sync + 'static {
+    /// Runs a turn: the specification's page Prompt Turn.
+    ///
+    /// When the client cancels, the future is dropped and the turn ends as cancelled; an agent that
+    /// wants to end its turns itself calls [`Turn::take_cancellation`]. An error ends the turn with
+    /// an error answer, after a cancellation as cancelled.
+    fn prompt(&self, turn: Turn, prompt: Prompt) -> impl Future<Output = Result<StopReason>> + Send;
+
+    /// Who the agent is (`agentInfo`).
+    fn info(&self) -> Option<Implementation> {
+        None
+    }
+
+    /// Which content it takes in prompts, beside text and resource links. Prompts with other content
+    /// are refused before they reach [`prompt`](Self::prompt).
+    fn prompt_capabilities(&self) -> PromptCapabilities {
+        PromptCapabilities::new()
+    }
+
+    /// Which MCP servers it connects to, beside those on stdio.
+    fn mcp_capabilities(&self) -> McpCapabilities {
+        McpCapabilities::new()
+    }
+
+    /// Whether it takes further roots for a session (`additionalDirectories`).
+    fn additional_directories(&self) -> bool {
+        false
+    }
+
+    /// The id for a new session.
+    fn new_session_id(&self) -> SessionId {
+        format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
+    }
+
+    /// Opens a new session (`session/new`). Updates sent from here reach the client before it knows
+    /// the session's id; [`session_opened`](Self::session_opened) is the better place.
+    fn new_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> impl Future<Output = Result<SessionOpened>> + Send {
+        let _ = (session, setup);
+        async { Ok(SessionOpened::new()) }
+    }
+
+    /// A session has been opened, and the client knows it: the place to announce slash commands.
+    fn session_opened(&self, session: Session) -> impl Future<Output = ()> + Send {
+        let _ = session;
+        async {}
+    }
+
+    /// Sets a config option, and gives all of them as they are then: one may change others. The
+    /// option and the value have been checked against those the session has.
+    ///
+    /// The option of category `mode` is the session's mode: clients that know only modes see it as
+    /// such, and set it by `session/set_mode`.
+    fn set_config_option(
+        &self,
+        session: &Session,
+        option: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> impl Future<Output = Result<Vec<SessionConfigOption>>> + Send {
+        let _ = (session, value);
+        let error = Error::invalid_params(format!("there is no config option {option}"));
+        async { Err(error) }
+    }
+
+    /// `session/load`.
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        None::<&optional::NotOffered>
+    }
+
+    /// `session/resume`.
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        None::<&optional::NotOffered>
+    }
+
+    /// `session/list`.
+    fn list_sessions(&self) -> Option<&impl ListSessions> {
+        None::<&optional::NotOffered>
+    }
+
+    /// `session/close`.
+    fn close_session(&self) -> Option<&impl CloseSession> {
+        None::<&optional::NotOffered>
+    }
+
+    /// `session/delete`.
+    fn delete_session(&self) -> Option<&impl DeleteSession> {
+        None::<&optional::NotOffered>
+    }
+
+    /// `authenticate` and `logout`.
+    fn authentication(&self) -> Option<&impl Authentication> {
+        None::<&optional::NotOffered>
+    }
+
+    /// A request of an extension; `method` begins with `_`.
+    fn extension_request(
+        &self,
+        client: &Connection,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> impl Future<Output = Result<Box<RawValue>>> + Send {
+        let _ = (client, params);
+        let error = jsonrpc::Error::method_not_found(method);
+        async move { Err(Error::Rpc(error)) }
+    }
+
+    /// A notification of an extension; `method` begins with `_`.
+    fn extension_notification(
+        &self,
+        client: &Connection,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (client, method, params);
+        async {}
+    }
+}

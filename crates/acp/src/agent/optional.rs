@@ -1,0 +1,108 @@
+//! What an agent may offer beyond prompts. Each is one method or a few that belong together.
+
+use acp_wire::v1::{AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId};
+
+use super::session::{Session, SessionOpened, SessionSetup};
+use crate::error::Result;
+
+/// `session/load`: opens an old session and replays it.
+pub trait LoadSession: Send + Sync {
+    /// Sends every message and tool call of the session's past through `session`, then returns.
+    fn load_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+}
+
+/// `session/resume`: opens an old session without replaying it.
+pub trait ResumeSession: Send + Sync {
+    /// Opens the session.
+    fn resume_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+}
+
+/// `session/list`: the sessions there are.
+pub trait ListSessions: Send + Sync {
+    /// A page of them.
+    fn list_sessions(
+        &self,
+        request: ListSessionsRequest,
+    ) -> impl Future<Output = Result<ListSessionsResponse>> + Send;
+}
+
+/// `session/close`: frees what a session holds.
+pub trait CloseSession: Send + Sync {
+    /// Its turn has been cancelled and has ended.
+    fn close_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// `session/delete`: deletes a session for good.
+pub trait DeleteSession: Send + Sync {
+    /// Deletes it.
+    fn delete_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// `authenticate` and `logout`.
+pub trait Authentication: Send + Sync {
+    /// How one can authenticate.
+    fn methods(&self) -> Vec<AuthMethod>;
+
+    /// Authenticates by one of [`methods`](Self::methods).
+    fn authenticate(&self, method: &AuthMethodId) -> impl Future<Output = Result<()>> + Send;
+
+    /// Whether there is `logout`.
+    fn can_logout(&self) -> bool {
+        false
+    }
+
+    /// Ends the authentication.
+    fn logout(&self) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+}
+
+/// Stands for what an agent does not offer. There is no value of it.
+pub(crate) enum NotOffered {}
+
+impl LoadSession for NotOffered {
+    async fn load_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        match *self {}
+    }
+}
+
+impl ResumeSession for NotOffered {
+    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        match *self {}
+    }
+}
+
+impl ListSessions for NotOffered {
+    async fn list_sessions(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
+        match *self {}
+    }
+}
+
+impl CloseSession for NotOffered {
+    async fn close_session(&self, _: &SessionId) -> Result<()> {
+        match *self {}
+    }
+}
+
+impl DeleteSession for NotOffered {
+    async fn delete_session(&self, _: &SessionId) -> Result<()> {
+        match *self {}
+    }
+}
+
+impl Authentication for NotOffered {
+    fn methods(&self) -> Vec<AuthMethod> {
+        match *self {}
+    }
+    async fn authenticate(&self, _: &AuthMethodId) -> Result<()> {
+        match *self {}
+    }
+}

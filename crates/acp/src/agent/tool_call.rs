@@ -1,0 +1,74 @@
+//! A tool call that is under way.
+
+use acp_wire::v1::{
+    ContentBlock, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
+};
+
+use super::session::Session;
+use crate::error::Result;
+
+/// A tool call that has been reported. Each method reports a change.
+#[derive(Debug, Clone)]
+pub struct ToolCallHandle {
+    session: Session,
+    id: ToolCallId,
+}
+
+impl ToolCallHandle {
+    pub(crate) fn new(session: Session, id: ToolCallId) -> Self {
+        Self { session, id }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &ToolCallId {
+        &self.id
+    }
+
+    /// An update of this call, to be filled in.
+    #[must_use]
+    pub fn change(&self) -> ToolCallUpdate {
+        ToolCallUpdate::new(&self.id)
+    }
+
+    /// Reports a change made from [`change`](Self::change).
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn update(&self, update: ToolCallUpdate) -> Result<()> {
+        self.session.update(SessionUpdate::ToolCallUpdate(update)).await
+    }
+
+    /// It is under way.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn start(&self) -> Result<()> {
+        self.update(self.change().status(ToolCallStatus::InProgress)).await
+    }
+
+    /// What it has produced, all of it.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn content(&self, content: Vec<ToolCallContent>) -> Result<()> {
+        self.update(self.change().content(content)).await
+    }
+
+    /// It is done.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn complete(&self) -> Result<()> {
+        self.update(self.change().status(ToolCallStatus::Completed)).await
+    }
+
+    /// It failed, and why.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn fail(&self, why: impl Into<String>) -> Result<()> {
+        let why = ToolCallContent::from(ContentBlock::text(why));
+        self.update(self.change().status(ToolCallStatus::Failed).content(vec![why])).await
+    }
+}

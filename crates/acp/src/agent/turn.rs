@@ -1,0 +1,175 @@
+//! A turn: from a prompt to its stop reason.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use acp_wire::Meta;
+use acp_wire::v1::{
+    ContentBlock, CreateTerminalRequest, PermissionOption, ReadTextFileRequest,
+    RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate, WriteTextFileRequest,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::session::Session;
+use super::terminal::{Terminal, TerminalCommand};
+use crate::connection::Ask;
+use crate::error::{Error, Result};
+
+/// What the person said.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Prompt {
+    /// Its content, in order.
+    pub content: Vec<ContentBlock>,
+    /// Custom data.
+    pub meta: Option<Meta>,
+}
+
+impl Prompt {
+    /// All of its text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.content.iter().filter_map(ContentBlock::as_text).collect()
+    }
+}
+
+/// A turn. It is its [`Session`], too: what is said in a turn is said in its session.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    session: Session,
+    cancel: CancellationToken,
+    taken: Arc<AtomicBool>,
+}
+
+impl Deref for Turn {
+    type Target = Session;
+    fn deref(&self) -> &Session {
+        &self.session
+    }
+}
+
+impl Turn {
+    pub(crate) fn new(session: Session, cancel: CancellationToken) -> Self {
+        Self { session, cancel, taken: Arc::default() }
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Takes over the end of a cancelled turn: from here on [`Agent::prompt`](super::Agent::prompt) is
+    /// not dropped when the client cancels, but has to notice by the token, stop what it does, send
+    /// what is left to be said, and return. The turn ends as cancelled whatever it returns.
+    #[must_use]
+    pub fn take_cancellation(&self) -> CancellationToken {
+        self.taken.store(true, Ordering::Release);
+        self.cancel.clone()
+    }
+
+    /// Whether the client has cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    /// Waits until the client cancels.
+    pub async fn cancelled(&self) {
+        self.cancel.cancelled().await;
+    }
+
+    /// Waits until the turn is cancelled and nobody has taken that over.
+    pub(crate) async fn must_be_dropped(&self) {
+        self.cancel.cancelled().await;
+        if self.taken.load(Ordering::Acquire) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Asks for permission: tool calls, "Requesting Permission". A turn that is cancelled meanwhile
+    /// gives [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client answers.
+    ///
+    /// # Errors
+    /// The client's error, or the end of the connection.
+    pub async fn request_permission(
+        &self,
+        tool_call: ToolCallUpdate,
+        options: Vec<PermissionOption>,
+    ) -> Result<RequestPermissionOutcome> {
+        let request = RequestPermissionRequest::new(self.session.id(), tool_call, options);
+        // The client answers an open request by itself when it cancels the turn, so the request is
+        // not cancelled on top of that.
+        let ask = Ask { cancel_when_dropped: false, ..Ask::default() };
+        let answer = self.session.connection().request_with(&request, ask, |_| ());
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Ok(RequestPermissionOutcome::cancelled()),
+            answer = answer => Ok(answer?.outcome),
+        }
+    }
+
+    /// Reads a text file through the client, unsaved changes included: File system, "Reading Files".
+    /// `line` counts from 1.
+    ///
+    /// # Errors
+    /// The client does not offer it ([`Error::NotOffered`]), its error, a cancelled turn, or the end
+    /// of the connection.
+    pub async fn read_text_file(
+        &self,
+        path: &str,
+        line: Option<u32>,
+        limit: Option<u32>,
+    ) -> Result<String> {
+        if !self.session.client().capabilities().fs.read_text_file {
+            return Err(Session::not_offered("fs.readTextFile"));
+        }
+        let mut request = ReadTextFileRequest::new(self.session.id(), path);
+        (request.line, request.limit) = (line, limit);
+        Ok(self.unless_cancelled(self.session.connection().request(&request)).await?.content)
+    }
+
+    /// Writes a text file through the client: File system, "Writing Files".
+    ///
+    /// # Errors
+    /// As [`read_text_file`](Self::read_text_file).
+    pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
+        if !self.session.client().capabilities().fs.write_text_file {
+            return Err(Session::not_offered("fs.writeTextFile"));
+        }
+        let request = WriteTextFileRequest::new(self.session.id(), path, content);
+        // Not given up half-way: whether a file was written must be known.
+        self.session.connection().request(&request).await.map(drop)
+    }
+
+    /// Starts a command in a terminal of the client's: Terminals, "Executing Commands". The terminal
+    /// is released when the handle is dropped.
+    ///
+    /// # Errors
+    /// As [`read_text_file`](Self::read_text_file).
+    pub async fn create_terminal(&self, command: TerminalCommand) -> Result<Terminal> {
+        if !self.session.client().capabilities().terminal {
+            return Err(Session::not_offered("terminal"));
+        }
+        let request: CreateTerminalRequest = command.into_request(self.session.id());
+        let created = self.session.connection().request(&request).await?;
+        Ok(Terminal::new(self.session.clone(), created.terminal_id))
+    }
+
+    /// Waits for `work`, but no longer than the turn lasts.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`], or what `work` gives.
+    pub async fn unless_cancelled<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(Error::Cancelled),
+            result = work => result,
+        }
+    }
+}

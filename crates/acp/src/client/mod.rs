@@ -1,0 +1,99 @@
+//! The client's side: what an editor, a terminal program or a script is.
+//!
+//! Implement [`Client`] for what the agent may ask, [`connect`] to an agent, open a
+//! [`Session`](session::Session), prompt, and render its [`Thread`](crate::Thread).
+
+mod agent;
+mod request;
+mod session;
+mod sessions;
+mod side;
+
+pub use agent::{AgentConnection, SessionSetup, connect, connect_with};
+pub use request::{Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile};
+pub use session::{Prompt, Session};
+
+use acp_wire::jsonrpc;
+use acp_wire::v1::{ElicitationId, Implementation, RequestPermissionOutcome};
+use serde_json::value::RawValue;
+
+use crate::error::{Error, Result};
+
+/// What a client does when the agent asks.
+///
+/// Everything is optional. What a client can do (`clientCapabilities`) is taken from what it gives
+/// here, so the two cannot disagree: an agent is told of file access exactly when
+/// [`read_text_file`](Self::read_text_file) gives something.
+pub trait Client: Send + Sync + 'static {
+    /// Who the client is (`clientInfo`).
+    fn info(&self) -> Option<Implementation> {
+        None
+    }
+
+    /// Something has happened in a session, and its thread shows it already.
+    ///
+    /// Updates come one by one, in the order of the wire, and the next message is looked at when
+    /// this returns: a slow handler makes the agent wait. It may make requests of the agent and
+    /// await them, except for a prompt, whose answer comes after all of its updates.
+    fn update(&self, cx: &UpdateContext, update: &Update) -> impl Future<Output = ()> + Send {
+        let _ = (cx, update);
+        async {}
+    }
+
+    /// The agent asks for permission: tool calls, "Requesting Permission". Rejects by default.
+    ///
+    /// When the turn is cancelled meanwhile, the future is dropped and the agent is told so.
+    fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> impl Future<Output = Result<RequestPermissionOutcome>> + Send {
+        async move { Ok(request.reject()) }
+    }
+
+    /// Reading text files (`fs.readTextFile`).
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        None::<&request::NotOffered>
+    }
+
+    /// Writing text files (`fs.writeTextFile`).
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        None::<&request::NotOffered>
+    }
+
+    /// Terminals (`terminal`).
+    fn terminals(&self) -> Option<&impl Terminals> {
+        None::<&request::NotOffered>
+    }
+
+    /// Asking the person for input (`elicitation`).
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        None::<&request::NotOffered>
+    }
+
+    /// What was asked on a web page has been done there (`elicitation/complete`).
+    fn elicitation_completed(&self, id: &ElicitationId) -> impl Future<Output = ()> + Send {
+        let _ = id;
+        async {}
+    }
+
+    /// A request of an extension; `method` begins with `_`.
+    fn extension_request(
+        &self,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> impl Future<Output = Result<Box<RawValue>>> + Send {
+        let _ = params;
+        let error = jsonrpc::Error::method_not_found(method);
+        async move { Err(Error::Rpc(error)) }
+    }
+
+    /// A notification of an extension; `method` begins with `_`.
+    fn extension_notification(
+        &self,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (method, params);
+        async {}
+    }
+}

@@ -1,0 +1,285 @@
+//! A session as a client has it.
+
+use std::sync::Arc;
+
+use acp_wire::v1::{
+    CancelNotification, CloseSessionRequest, ContentBlock, PromptRequest, SessionConfigId,
+    SessionConfigKind, SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, StopReason,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::agent::AgentConnection;
+use super::request::not_offered;
+use super::sessions::Sessions;
+use crate::connection::Ask;
+use crate::error::{Error, Result};
+use crate::thread::ThreadHandle;
+
+/// An open session. Cloning it is cheap; all clones are the same session.
+#[derive(Debug, Clone)]
+pub struct Session {
+    agent: AgentConnection,
+    id: SessionId,
+    thread: ThreadHandle,
+}
+
+impl Session {
+    pub(crate) fn new(agent: AgentConnection, id: SessionId, thread: ThreadHandle) -> Self {
+        Self { agent, id, thread }
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// What a person sees of it.
+    #[must_use]
+    pub fn thread(&self) -> &ThreadHandle {
+        &self.thread
+    }
+
+    /// The agent.
+    #[must_use]
+    pub fn agent(&self) -> &AgentConnection {
+        &self.agent
+    }
+
+    fn sessions(&self) -> &Arc<Sessions> {
+        &self.agent.0.sessions
+    }
+
+    /// Runs a turn: sends the prompt, and returns when the turn has ended and every update of it has
+    /// been delivered. Dropping the future cancels the turn.
+    ///
+    /// # Errors
+    /// A turn is running already; the prompt holds what the agent does not take; the agent's error;
+    /// the end of the connection.
+    pub async fn prompt(&self, prompt: impl Into<Prompt>) -> Result<StopReason> {
+        let Prompt(content) = prompt.into();
+        self.check(&content)?;
+        let begun = self.sessions().with(&self.id, |state| {
+            if state.running {
+                return false;
+            }
+            state.running = true;
+            state.turn = CancellationToken::new();
+            true
+        });
+        match begun {
+            Some(true) => {}
+            Some(false) => return Err(Error::internal("a turn is already running in this session")),
+            None => return Err(Error::internal("the session is closed")),
+        }
+        self.thread.change(|thread| thread.begin_turn(&content));
+        let mut turn = RunningTurn { session: self, answered: false };
+        let request = PromptRequest::new(&self.id, content);
+        let (sessions, id, thread) =
+            (Arc::clone(self.sessions()), self.id.clone(), self.thread.clone());
+        // The answer ends the turn on the reader: what comes after it is not part of the turn.
+        let ask = Ask { ordered: true, cancel_when_dropped: false };
+        let answer = self
+            .agent
+            .connection()
+            .request_with(&request, ask, move |answer| {
+                sessions.with(&id, |state| state.running = false);
+                thread.change(|thread| thread.end_turn(Some(&answer.stop_reason)));
+            })
+            .await;
+        turn.answered = true;
+        if answer.is_err() {
+            self.sessions().with(&self.id, |state| state.running = false);
+            self.thread.change(|thread| thread.end_turn(None));
+        }
+        answer.map(|answer| answer.stop_reason)
+    }
+
+    /// Cancels the turn that runs: prompt turn, "Cancellation". Open permission requests are answered
+    /// with `cancelled`; the turn then ends with [`StopReason::Cancelled`] as soon as the agent says
+    /// so. Does nothing when no turn runs.
+    ///
+    /// # Errors
+    /// The end of the connection.
+    pub async fn cancel(&self) -> Result<()> {
+        if self.mark_cancelled() {
+            self.agent.connection().notify(&CancelNotification::new(&self.id)).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a turn to be cancelled.
+    fn mark_cancelled(&self) -> bool {
+        let running = self.sessions().with(&self.id, |state| {
+            if state.running {
+                state.turn.cancel();
+            }
+            state.running
+        });
+        if running == Some(true) {
+            self.thread.change(crate::thread::Thread::cancel_turn);
+        }
+        running == Some(true)
+    }
+
+    /// Sets the mode, by the config option for it or by `session/set_mode`, whichever the agent has.
+    ///
+    /// # Errors
+    /// The agent has no modes, or not this one; its error; the end of the connection.
+    pub async fn set_mode(&self, mode: &str) -> Result<()> {
+        let option = self.thread.read(|thread| {
+            let is_mode = |o: &&acp_wire::v1::SessionConfigOption| {
+                o.category == Some(SessionConfigOptionCategory::Mode)
+            };
+            thread.config_options().iter().find(is_mode).map(|o| o.id.clone())
+        });
+        let option = option.ok_or_else(|| not_offered("modes"))?;
+        self.set_config_option(&option, mode).await
+    }
+
+    /// Sets a config option: Session config options, "From the Client".
+    ///
+    /// # Errors
+    /// The agent has no such option or it has no such value; its error; the end of the connection.
+    pub async fn set_config_option(
+        &self,
+        option: impl Into<SessionConfigId>,
+        value: impl Into<SessionConfigOptionValue>,
+    ) -> Result<()> {
+        let (option, value) = (option.into(), value.into());
+        let value = self.check_option(&option, value)?;
+        let modes_only = self.sessions().with(&self.id, |state| state.modes_only) == Some(true);
+        let is_mode = option.as_str() == crate::thread::MODE;
+        let thread = self.thread.clone();
+        let conn = self.agent.connection();
+        if let (true, true, SessionConfigOptionValue::Id(mode)) = (modes_only, is_mode, &value) {
+            let request = SetSessionModeRequest::new(&self.id, mode.as_str());
+            let mode = request.mode_id.clone();
+            conn.request_with(&request, Ask::default(), move |_| {
+                thread.change(|thread| thread.set_mode(&mode));
+            })
+            .await?;
+            return Ok(());
+        }
+        let request = SetSessionConfigOptionRequest::new(&self.id, option, value);
+        conn.request_with(&request, Ask::default(), move |answer| {
+            // An agent that forgets the list has at least not cleared it.
+            if !answer.config_options.is_empty() {
+                thread.change(|thread| thread.set_config_options(&answer.config_options));
+            }
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Whether the option and its value exist; a boolean may be given as text.
+    fn check_option(
+        &self,
+        id: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> Result<SessionConfigOptionValue> {
+        self.thread.read(|thread| {
+            let options = thread.config_options();
+            let Some(option) = options.iter().find(|o| o.id == *id) else {
+                let known: Vec<&str> = options.iter().map(|o| o.id.as_str()).collect();
+                return Err(Error::invalid_params(format!(
+                    "the agent has no config option {id}; it has: {}",
+                    list(&known)
+                )));
+            };
+            match (&option.kind, value) {
+                (SessionConfigKind::Select(select), SessionConfigOptionValue::Id(value)) => {
+                    if select.options.iter().any(|o| o.value == value) {
+                        return Ok(SessionConfigOptionValue::Id(value));
+                    }
+                    let known: Vec<&str> = select.options.iter().map(|o| o.value.as_str()).collect();
+                    Err(Error::invalid_params(format!("{id} cannot be {value}; it can be: {}", list(&known))))
+                }
+                (SessionConfigKind::Boolean { .. }, SessionConfigOptionValue::Id(value)) => {
+                    value.as_str().parse().map(SessionConfigOptionValue::Boolean).map_err(|_| {
+                        Error::invalid_params(format!("{id} cannot be {value}; it can be: true, false"))
+                    })
+                }
+                (SessionConfigKind::Select(_), SessionConfigOptionValue::Boolean(value)) => {
+                    Err(Error::invalid_params(format!("{id} cannot be {value}")))
+                }
+                (_, value) => Ok(value),
+            }
+        })
+    }
+
+    /// Closes the session: the agent cancels what runs and frees what the session holds.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn close(&self) -> Result<()> {
+        if self.agent.capabilities().session_capabilities.close.is_none() {
+            return Err(not_offered("sessionCapabilities.close"));
+        }
+        self.agent.connection().request(&CloseSessionRequest::new(&self.id)).await?;
+        self.sessions().remove(&self.id);
+        Ok(())
+    }
+
+    /// Prompts hold only what the agent takes: prompt turn, "User Message".
+    fn check(&self, content: &[ContentBlock]) -> Result<()> {
+        let takes = &self.agent.capabilities().prompt_capabilities;
+        for block in content {
+            match block {
+                ContentBlock::Image(_) if !takes.image => {
+                    return Err(not_offered("promptCapabilities.image"));
+                }
+                ContentBlock::Audio(_) if !takes.audio => {
+                    return Err(not_offered("promptCapabilities.audio"));
+                }
+                ContentBlock::Resource(_) if !takes.embedded_context => {
+                    return Err(not_offered("promptCapabilities.embeddedContext"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn list(known: &[&str]) -> String {
+    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+}
+
+/// A turn whose future may be dropped.
+struct RunningTurn<'a> {
+    session: &'a Session,
+    answered: bool,
+}
+
+impl Drop for RunningTurn<'_> {
+    fn drop(&mut self) {
+        if !self.answered && self.session.mark_cancelled() {
+            let cancel = CancelNotification::new(&self.session.id);
+            self.session.agent.connection().notify_now(&cancel);
+        }
+    }
+}
+
+/// What is sent to the agent in a turn.
+#[derive(Debug, Clone, Default)]
+pub struct Prompt(pub Vec<ContentBlock>);
+
+impl From<&str> for Prompt {
+    fn from(text: &str) -> Self {
+        Self(vec![ContentBlock::text(text)])
+    }
+}
+
+impl From<String> for Prompt {
+    fn from(text: String) -> Self {
+        Self(vec![ContentBlock::text(text)])
+    }
+}
+
+impl From<Vec<ContentBlock>> for Prompt {
+    fn from(content: Vec<ContentBlock>) -> Self {
+        Self(content)
+    }
+}

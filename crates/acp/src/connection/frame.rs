@@ -1,0 +1,179 @@
+//! Bytes to lines: one message a line.
+//!
+//! Takes `\n` and `\r\n`, passes over empty lines, and a line over the limit does not fill memory:
+//! its beginning is kept to tell whose message it was, the rest is dropped as it comes.
+
+/// How much of an oversized line is kept: enough for its id and method.
+const HEAD: usize = 1024;
+
+/// How much room is offered to a read.
+const ROOM: usize = 64 * 1024;
+
+/// A line, without its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Frame<'a> {
+    Line(&'a [u8]),
+    /// A line over the limit.
+    TooLong {
+        /// Its first bytes.
+        head: &'a [u8],
+        /// How long it was.
+        length: usize,
+    },
+}
+
+/// Splits what is read into lines. Lines are handed out where they lie; nothing is copied.
+#[derive(Debug)]
+pub(crate) struct Framer {
+    buf: Vec<u8>,
+    /// Where the line being read begins.
+    start: usize,
+    /// Up to where it has been searched for its end.
+    scanned: usize,
+    max: usize,
+    /// How much of an oversized line has been dropped behind its head.
+    dropped: Option<usize>,
+}
+
+impl Framer {
+    pub(crate) fn new(max: usize) -> Self {
+        Self { buf: Vec::new(), start: 0, scanned: 0, max, dropped: None }
+    }
+
+    /// The buffer to read into, with room at its end.
+    pub(crate) fn room(&mut self) -> &mut Vec<u8> {
+        if self.start == self.buf.len() {
+            self.buf.clear();
+            self.start = 0;
+            self.scanned = 0;
+            // A large message is rare; its buffer is not kept.
+            if self.buf.capacity() > 4 * ROOM {
+                self.buf = Vec::new();
+            }
+        } else if self.start > 0 && self.buf.capacity() - self.buf.len() < ROOM {
+            self.buf.drain(..self.start);
+            self.scanned -= self.start;
+            self.start = 0;
+        }
+        self.buf.reserve(ROOM);
+        &mut self.buf
+    }
+
+    /// The next whole line.
+    pub(crate) fn next(&mut self) -> Option<Frame<'_>> {
+        loop {
+            let unseen = self.buf.get(self.scanned..).unwrap_or_default();
+            let Some(at) = memchr::memchr(b'\n', unseen) else {
+                self.scanned = self.buf.len();
+                self.drop_oversized();
+                return None;
+            };
+            let (start, end) = (self.start, self.scanned + at);
+            self.start = end + 1;
+            self.scanned = self.start;
+            let length = end - start;
+            if let Some(dropped) = self.dropped.take() {
+                let head = self.buf.get(start..end.min(start + HEAD)).unwrap_or_default();
+                return Some(Frame::TooLong { head, length: dropped + length });
+            }
+            if length > self.max {
+                let head = self.buf.get(start..start + HEAD.min(length)).unwrap_or_default();
+                return Some(Frame::TooLong { head, length });
+            }
+            if let Some(range) = content(&self.buf, start, end) {
+                return Some(Frame::Line(self.buf.get(range).unwrap_or_default()));
+            }
+        }
+    }
+
+    /// What is left when the input ends: a line without an end.
+    pub(crate) fn finish(&mut self) -> Option<Frame<'_>> {
+        let (start, end) = (self.start, self.buf.len());
+        self.start = end;
+        self.scanned = end;
+        if self.dropped.take().is_some() {
+            return None;
+        }
+        content(&self.buf, start, end).map(|r| Frame::Line(self.buf.get(r).unwrap_or_default()))
+    }
+
+    /// Of a line that is over the limit already, only the head is kept.
+    fn drop_oversized(&mut self) {
+        let length = self.buf.len() - self.start;
+        let keep = HEAD.min(self.max);
+        if self.dropped.is_some() || length > self.max {
+            if length > keep {
+                *self.dropped.get_or_insert(0) += length - keep;
+                self.buf.truncate(self.start + keep);
+            }
+            self.scanned = self.buf.len();
+        }
+    }
+}
+
+/// The line's content without `\r` and surrounding blanks; `None` if nothing is left.
+fn content(buf: &[u8], start: usize, end: usize) -> Option<std::ops::Range<usize>> {
+    let line = buf.get(start..end)?;
+    let first = line.iter().position(|b| !b.is_ascii_whitespace())?;
+    let last = line.iter().rposition(|b| !b.is_ascii_whitespace())?;
+    Some(start + first..start + last + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All frames of `input` when it arrives in pieces of `piece` bytes.
+    fn frames(input: &[u8], piece: usize, max: usize) -> Vec<String> {
+        let mut framer = Framer::new(max);
+        let mut out = Vec::new();
+        for bytes in input.chunks(piece) {
+            framer.room().extend_from_slice(bytes);
+            while let Some(frame) = framer.next() {
+                out.push(match frame {
+                    Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
+                    Frame::TooLong { head, length } => format!("too long: {} {length}", head.len()),
+                });
+            }
+        }
+        if let Some(Frame::Line(line)) = framer.finish() {
+            out.push(format!("left: {}", String::from_utf8_lossy(line)));
+        }
+        out
+    }
+
+    #[test]
+    fn lines_come_out_whole_however_the_bytes_arrive() {
+        let input = b"{\"a\":1}\r\n\n  \r\n{\"b\":2}\n\n{\"c\":3}";
+        for piece in 1..input.len() {
+            assert_eq!(
+                frames(input, piece, 100),
+                ["{\"a\":1}", "{\"b\":2}", "left: {\"c\":3}"],
+                "in pieces of {piece}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_oversized_line_is_named_and_the_next_one_is_read() {
+        let mut input = vec![b'x'; 5000];
+        input.extend_from_slice(b"\nnext\n");
+        for piece in [1, 7, 999, 1500, 5000, 6000] {
+            assert_eq!(
+                frames(&input, piece, 2000),
+                ["too long: 1024 5000", "next"],
+                "in pieces of {piece}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_endless_line_does_not_grow_the_buffer() {
+        let mut framer = Framer::new(10_000);
+        for _ in 0..1000 {
+            framer.room().extend_from_slice(&[b'x'; 10_000]);
+            assert!(framer.next().is_none());
+        }
+        assert!(framer.buf.capacity() < 4 * ROOM, "{}", framer.buf.capacity());
+    }
+}

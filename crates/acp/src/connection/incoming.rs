@@ -1,0 +1,172 @@
+//! Requests of the peer's that wait for our answer.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use acp_wire::jsonrpc::{self, RequestId};
+use serde::Serialize;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Connection;
+use crate::error::Error;
+
+/// The peer's requests that are being worked on.
+#[derive(Default)]
+pub(crate) struct InFlight {
+    table: Mutex<HashMap<RequestId, CancellationToken>>,
+    /// Tells that the last one has been answered.
+    idle: Notify,
+}
+
+impl InFlight {
+    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Adds a request; `false` if its id is in use.
+    pub(crate) fn add(&self, id: RequestId, cancel: CancellationToken) -> bool {
+        match self.lock().entry(id) {
+            std::collections::hash_map::Entry::Occupied(_) => false,
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(cancel);
+                true
+            }
+        }
+    }
+
+    fn remove(&self, id: &RequestId) {
+        let mut table = self.lock();
+        table.remove(id);
+        if table.is_empty() {
+            self.idle.notify_waiters();
+        }
+    }
+
+    /// Waits until nothing is being worked on.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let mut idle = pin!(self.idle.notified());
+            // Registered before looking, so that the last answer in between is not missed.
+            idle.as_mut().enable();
+            if self.len() == 0 {
+                return;
+            }
+            idle.await;
+        }
+    }
+
+    /// `$/cancel_request`.
+    pub(crate) fn cancel(&self, id: &RequestId) {
+        if let Some(cancel) = self.lock().get(id) {
+            cancel.cancel();
+        }
+    }
+}
+
+/// A request of the peer's. Dropping it without an answer answers with an internal error, so that
+/// a handler that panics leaves nobody waiting.
+#[derive(Debug)]
+pub(crate) struct Responder {
+    conn: Connection,
+    id: Option<RequestId>,
+    cancel: CancellationToken,
+}
+
+impl Responder {
+    pub(crate) fn new(conn: &Connection, id: RequestId, cancel: CancellationToken) -> Self {
+        Self { conn: conn.clone(), id: Some(id), cancel }
+    }
+
+    /// Is cancelled when the peer cancels this request.
+    pub(crate) fn cancelled(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Where the request came from.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
+    /// Sends the answer.
+    pub(crate) async fn answer<R: Serialize + Sync>(mut self, result: Result<R, Error>) {
+        let Some(id) = self.id.take() else { return };
+        let error = match result {
+            Ok(result) => {
+                let written =
+                    self.conn.0.outbox.push(|buf| jsonrpc::write_result(buf, &id, &result)).await;
+                match written {
+                    // The connection is over: nobody is left to be answered.
+                    Ok(Ok(())) | Err(_) => {
+                        self.conn.0.in_flight.remove(&id);
+                        return;
+                    }
+                    Ok(Err(e)) => jsonrpc::Error::internal(format!("the answer cannot be written: {e}")),
+                }
+            }
+            Err(error) => error.into_rpc(),
+        };
+        let _ = self.conn.0.outbox.push(|buf| jsonrpc::write_error(buf, &id, &error)).await;
+        self.conn.0.in_flight.remove(&id);
+    }
+
+    /// Runs `work` beside the reader and answers with what it gives. Cancelled by the peer, the work
+    /// is dropped and answered with -32800; at the end of the connection, it is dropped.
+    pub(crate) fn spawn<R: Serialize + Send + Sync>(
+        self,
+        work: impl Future<Output = Result<R, Error>> + Send + 'static,
+    ) {
+        let closed = self.conn.0.aborted.clone();
+        self.conn.0.tasks.clone().spawn(async move {
+            let cancel = self.cancel.clone();
+            let result = tokio::select! {
+                biased;
+                () = closed.cancelled() => return,
+                () = cancel.cancelled() => Err(Error::Cancelled),
+                result = work => result,
+            };
+            self.answer(result).await;
+        });
+    }
+}
+
+impl Responder {
+    /// As [`spawn`](Self::spawn), for work that sends the answer itself, and goes on after it.
+    pub(crate) fn work<F>(self, work: impl FnOnce(Self) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let closed = self.conn.0.aborted.clone();
+        let cancel = self.cancel.clone();
+        let tasks = self.conn.0.tasks.clone();
+        let work = work(self);
+        tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = closed.cancelled() => {}
+                () = cancel.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        let Some(id) = self.id.take() else { return };
+        self.conn.0.in_flight.remove(&id);
+        if !self.conn.0.aborted.is_cancelled() {
+            let error = if self.cancel.is_cancelled() {
+                jsonrpc::Error::request_cancelled()
+            } else {
+                jsonrpc::Error::internal("the request was dropped without an answer")
+            };
+            self.conn.0.outbox.push_now(|buf| jsonrpc::write_error(buf, &id, &error));
+        }
+    }
+}

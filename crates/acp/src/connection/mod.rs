@@ -1,0 +1,427 @@
+//! The connection: one reader, one writer, one table of requests that wait for an answer.
+//!
+//! What it promises:
+//! - **Order.** Messages are looked at in the order they arrived, one after the other.
+//! - **Back-pressure.** What is to be sent is bounded in bytes; who sends waits for room.
+//! - **No deadlock between the two.** The reader never waits for the writer, except for room to
+//!   answer a peer that floods it with what must be answered and reads none of the answers.
+//! - **Nothing left behind.** At the end every waiting request fails with one error, and every task
+//!   ends.
+//!
+//! See `docs/decisions/0002-order-and-back-pressure.md`.
+
+mod frame;
+mod incoming;
+mod outbox;
+mod pending;
+mod reader;
+
+use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
+use acp_wire::{Notification, Request, read_result};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::{oneshot, watch};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::incoming::InFlight;
+pub(crate) use self::incoming::Responder;
+use self::outbox::Outbox;
+use self::pending::{Pending, Waiting};
+use crate::error::{CloseReason, Error, Result};
+use crate::transport::Transport;
+
+/// How long the end of a connection waits for the peer to take what was sent before.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How much a connection keeps, in bytes unless said otherwise.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The longest message that is read (64 MiB). A longer one is passed over; a request gets an
+    /// error for an answer, an answer fails the request it is for.
+    pub message: usize,
+    /// What may wait to be written before senders wait (256 KiB).
+    pub outbox: usize,
+    /// What is read ahead while an update handler works (1 MiB).
+    pub read_ahead: usize,
+    /// What is read ahead while an update handler works and someone waits for an answer, which may
+    /// be the handler itself (16 MiB). Beyond it those who wait get [`Error::Backlog`].
+    pub backlog: usize,
+    /// How many requests of the peer's are worked on at once (1024). Further ones are refused.
+    pub requests: usize,
+    /// How long requests of the peer's may go on after it has closed its side (2 s for agents, none
+    /// for clients).
+    pub linger: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message: 64 * 1024 * 1024,
+            outbox: 256 * 1024,
+            read_ahead: 1024 * 1024,
+            backlog: 16 * 1024 * 1024,
+            requests: 1024,
+            linger: Duration::ZERO,
+        }
+    }
+}
+
+/// What a connection has seen that is no message of the protocol.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Noise {
+    /// Lines that are not JSON, such as log output.
+    pub lines: u64,
+    /// Answers to nothing that was asked.
+    pub unasked: u64,
+    /// Notifications that could not be read or are unknown.
+    pub unread: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    lines: AtomicU64,
+    unasked: AtomicU64,
+    unread: AtomicU64,
+}
+
+impl Counters {
+    pub(crate) fn unread(&self) {
+        self.unread.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A side of the protocol: what is done with what arrives.
+pub(crate) trait Handler: Send + Sync + 'static {
+    /// A notification that has been read and waits to be delivered.
+    type Event: Send;
+
+    /// What to do with lines that are no messages.
+    const NOISE: NoisePolicy;
+
+    /// Looks at a request, in the order of the wire, and starts working on it. Must not block.
+    fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder);
+
+    /// Looks at a notification, in the order of the wire. Must not block. What takes time, or is the
+    /// user's code, goes into the event.
+    fn notification(
+        self: &Arc<Self>,
+        conn: &Connection,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Option<Self::Event>;
+
+    /// Delivers an event. The next message is looked at when this is done.
+    fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
+
+    /// The connection is over.
+    fn closed(&self) {}
+}
+
+/// What to do with lines that are not JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoisePolicy {
+    /// Answer with a parse error, as JSON-RPC says.
+    Answer,
+    /// Count and show them: agents are known to print logs and banners to stdout. What looks like
+    /// JSON is answered all the same.
+    Skip,
+}
+
+/// One end of a connection. Cloning it is cheap; all clones are the same end.
+#[derive(Clone)]
+pub struct Connection(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) outbox: Outbox,
+    pub(crate) pending: Pending,
+    pub(crate) in_flight: InFlight,
+    pub(crate) counters: Counters,
+    pub(crate) limits: Limits,
+    /// The reader is to stop.
+    stop: CancellationToken,
+    /// What is being worked on is to be dropped.
+    pub(crate) aborted: CancellationToken,
+    /// The tasks that work on the peer's requests.
+    pub(crate) tasks: TaskTracker,
+    /// How reading or writing failed, if it did.
+    failed: OnceLock<CloseReason>,
+    /// Why it ended, once everything has.
+    closed: watch::Sender<Option<CloseReason>>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Starts reading and writing.
+    pub(crate) fn start<H: Handler>(transport: Transport, limits: Limits, handler: Arc<H>) -> Self {
+        let conn = Self(Arc::new(Inner {
+            // An answer that cannot wait is small; what is kept for them is four times as much.
+            outbox: Outbox::new(limits.outbox, 4 * limits.outbox),
+            pending: Pending::default(),
+            in_flight: InFlight::default(),
+            counters: Counters::default(),
+            limits,
+            stop: CancellationToken::new(),
+            aborted: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            failed: OnceLock::new(),
+            closed: watch::Sender::new(None),
+        }));
+        let Transport { reader, writer } = transport;
+        tokio::spawn(conn.clone().run(reader, writer, handler));
+        conn
+    }
+
+    /// The life of the connection, from the first byte to the last.
+    async fn run<H: Handler>(
+        self,
+        reader: crate::transport::Reader,
+        writer: crate::transport::Writer,
+        handler: Arc<H>,
+    ) {
+        let inner = &*self.0;
+        let writing = tokio::spawn({
+            let conn = self.clone();
+            async move {
+                if let Err(e) = conn.0.outbox.drain(writer).await {
+                    conn.shut(CloseReason::Transport(Arc::new(e)));
+                }
+            }
+        });
+        let reason = tokio::select! {
+            biased;
+            () = inner.stop.cancelled() => CloseReason::Local,
+            reason = reader::read(&self, reader, &handler) => reason,
+        };
+        let reason = inner.failed.get().cloned().unwrap_or(reason);
+        // Nothing more arrives: who waits for an answer waits in vain.
+        inner.pending.fail(&Error::Closed(reason.clone()), true);
+        if matches!(reason, CloseReason::Peer) {
+            // What the peer asked for before it closed its side may come to its end.
+            tokio::select! {
+                () = inner.stop.cancelled() => {}
+                _ = tokio::time::timeout(inner.limits.linger, inner.in_flight.idle()) => {}
+            }
+        }
+        inner.aborted.cancel();
+        handler.closed();
+        inner.outbox.close(reason.clone());
+        inner.tasks.close();
+        // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
+        let ended = async {
+            let _ = writing.await;
+            inner.tasks.wait().await;
+        };
+        let _ = tokio::time::timeout(LAST_WORDS, ended).await;
+        let reason = inner.failed.get().cloned().unwrap_or(reason);
+        inner.closed.send_replace(Some(reason));
+    }
+
+    fn shut(&self, reason: CloseReason) {
+        if matches!(reason, CloseReason::Transport(_)) {
+            let _ = self.0.failed.set(reason.clone());
+        }
+        self.0.outbox.close(reason);
+        self.0.stop.cancel();
+    }
+
+    /// Closes the connection. What has been sent before is still written.
+    pub fn close(&self) {
+        self.shut(CloseReason::Local);
+    }
+
+    /// Waits until the connection has ended and nothing of it runs any more.
+    pub async fn closed(&self) -> CloseReason {
+        let mut closed = self.0.closed.subscribe();
+        match closed.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(reason)) => reason.clone(),
+            // The runtime was torn down under the connection.
+            Ok(None) | Err(_) => CloseReason::Local,
+        }
+    }
+
+    /// Whether the connection is ending or has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.stop.is_cancelled() || self.0.aborted.is_cancelled()
+    }
+
+    /// What was seen that is no message of the protocol.
+    #[must_use]
+    pub fn noise(&self) -> Noise {
+        let counters = &self.0.counters;
+        Noise {
+            lines: counters.lines.load(Ordering::Relaxed),
+            unasked: counters.unasked.load(Ordering::Relaxed),
+            unread: counters.unread.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Sends a request and waits for its answer. Dropping the future cancels the request
+    /// (`$/cancel_request`).
+    ///
+    /// # Errors
+    /// The peer's error answer, an answer that cannot be read, or the end of the connection.
+    pub async fn request<R: Request>(&self, params: &R) -> Result<R::Response> {
+        self.request_with(params, Ask::default(), |_| ()).await
+    }
+
+    /// Sends a request of any method and waits for its answer as it comes.
+    ///
+    /// # Errors
+    /// As [`request`](Self::request).
+    pub async fn request_raw<P: Serialize + Sync + ?Sized>(
+        &self,
+        method: &str,
+        params: &P,
+    ) -> Result<Box<RawValue>> {
+        self.call(method, params, Ask::default(), |raw| Ok(raw.to_owned())).await
+    }
+
+    /// As [`request`](Self::request); `on_answer` sees the answer on the reader, before the next
+    /// message is looked at.
+    pub(crate) async fn request_with<R: Request>(
+        &self,
+        params: &R,
+        ask: Ask,
+        on_answer: impl FnOnce(&R::Response) + Send + 'static,
+    ) -> Result<R::Response> {
+        self.call(R::METHOD, params, ask, |raw| {
+            let response = read_result::<R::Response>(R::METHOD, raw).map_err(|e| {
+                Error::Unreadable { method: R::METHOD.to_owned(), reason: e.to_string() }
+            })?;
+            on_answer(&response);
+            Ok(response)
+        })
+        .await
+    }
+
+    async fn call<P: Serialize + ?Sized, T: Send + 'static>(
+        &self,
+        method: &str,
+        params: &P,
+        ask: Ask,
+        read: impl FnOnce(&RawValue) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (sender, receiver) = oneshot::channel();
+        let waiting = Waiting {
+            on_answer: Box::new(move |answer| {
+                // Nobody waits any more: the future was dropped.
+                let _ = sender.send(answer.and_then(read));
+            }),
+            ordered: ask.ordered,
+        };
+        let id = self.0.pending.add(waiting)?;
+        let mut abandoned = Abandoned { conn: self, id, armed: false, cancel: ask.cancel_when_dropped };
+        let request_id = RequestId::Number(id);
+        abandoned.armed = true;
+        let written = self
+            .0
+            .outbox
+            .push(|buf| jsonrpc::write_request(buf, &request_id, method, params))
+            .await;
+        match written {
+            Ok(Ok(())) => {}
+            Ok(Err(e)) => {
+                abandoned.cancel = false;
+                return Err(Error::Unwritable { method: method.to_owned(), reason: e.to_string() });
+            }
+            Err(reason) => {
+                abandoned.cancel = false;
+                return Err(Error::Closed(reason));
+            }
+        }
+        let answer = receiver.await;
+        abandoned.armed = false;
+        answer.unwrap_or(Err(Error::Closed(CloseReason::Local)))
+    }
+
+    /// Sends a notification; waits for room when the peer reads slowly.
+    ///
+    /// # Errors
+    /// The end of the connection.
+    pub async fn notify<N: Notification>(&self, params: &N) -> Result<()> {
+        self.notify_raw(N::METHOD, params).await
+    }
+
+    /// Sends a notification of any method.
+    ///
+    /// # Errors
+    /// The end of the connection.
+    pub async fn notify_raw<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<()> {
+        self.0
+            .outbox
+            .push(|buf| jsonrpc::write_notification(buf, method, params))
+            .await
+            .map_err(Error::Closed)?
+            .map_err(|e| Error::Unwritable { method: method.to_owned(), reason: e.to_string() })
+    }
+
+    /// Sends a notification from where one cannot wait. It is lost only when the peer has long
+    /// stopped reading.
+    pub(crate) fn notify_now<N: Notification>(&self, params: &N) {
+        self.0.outbox.push_now(|buf| jsonrpc::write_notification(buf, N::METHOD, params));
+    }
+
+    /// Sends a request from where one cannot wait, and does not look at its answer.
+    pub(crate) fn request_now<R: Request>(&self, params: &R) {
+        let waiting = Waiting { on_answer: Box::new(|_| ()), ordered: false };
+        if let Ok(id) = self.0.pending.add(waiting) {
+            let id = RequestId::Number(id);
+            let pushed = self
+                .0
+                .outbox
+                .push_now(|buf| jsonrpc::write_request(buf, &id, R::METHOD, params));
+            if !matches!(pushed, Some(Ok(Ok(())))) {
+                self.0.pending.take(&id);
+            }
+        }
+    }
+}
+
+/// How a request is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ask {
+    /// Its answer is not seen before the updates that arrived ahead of it, even while an update
+    /// handler is slow.
+    pub(crate) ordered: bool,
+    /// Dropping the future sends `$/cancel_request`. Otherwise its answer is awaited by nobody.
+    pub(crate) cancel_when_dropped: bool,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Self { ordered: false, cancel_when_dropped: true }
+    }
+}
+
+/// A request whose future may be dropped.
+struct Abandoned<'a> {
+    conn: &'a Connection,
+    id: i64,
+    armed: bool,
+    cancel: bool,
+}
+
+impl Drop for Abandoned<'_> {
+    fn drop(&mut self) {
+        if !self.armed {
+            return;
+        }
+        let id = RequestId::Number(self.id);
+        if self.cancel && self.conn.0.pending.take(&id).is_some() {
+            self.conn.notify_now(&CancelRequestNotification::new(id));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What is to be written: one buffer, bounded in bytes, in the order of sending.
+//!
+//! A message is written as JSON straight into the buffer, which the writer takes whole. While the
+//! writer is busy, messages gather and leave in one write; when it is idle, they leave at once. A
+//! sender that finds the buffer full waits, first come, first served.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+
+use crate::error::CloseReason;
+
+/// Above this a spent buffer is not kept for the next round.
+const KEEP: usize = 1024 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    /// Tells the writer that there is something, or that it is over.
+    filled: Notify,
+    /// Tells the first waiting sender that the writer has taken the buffer.
+    emptied: Notify,
+    /// Lets waiting senders in one by one, in their order.
+    turnstile: tokio::sync::Mutex<()>,
+    limit: usize,
+    reserve: usize,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    buf: Vec<u8>,
+    /// How many senders wait. While there are any, nobody overtakes them.
+    waiting: usize,
+    closing: Option<CloseReason>,
+}
+
+/// A sender that waits; stops being counted when its future is dropped.
+struct Waiting<'a>(&'a Outbox);
+
+impl<'a> Waiting<'a> {
+    fn new(outbox: &'a Outbox) -> Self {
+        outbox.lock().waiting += 1;
+        Self(outbox)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.lock().waiting -= 1;
+    }
+}
+
+impl Outbox {
+    /// Keeps up to `limit` bytes and the message that crosses it; `reserve` more for messages that
+    /// cannot wait.
+    pub(crate) fn new(limit: usize, reserve: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            filled: Notify::new(),
+            emptied: Notify::new(),
+            turnstile: tokio::sync::Mutex::new(()),
+            limit,
+            reserve,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What a panicking writer of a message may have left is cut off by `jsonrpc::write_*`.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends what `write` writes, as soon as there is room for it.
+    pub(crate) async fn push<T>(
+        &self,
+        mut write: impl FnMut(&mut Vec<u8>) -> T,
+    ) -> Result<T, CloseReason> {
+        // A task that sends without end must let others run, the reader of cancels first of all.
+        tokio::task::coop::consume_budget().await;
+        {
+            let mut state = self.lock();
+            if state.waiting == 0 && (state.buf.len() < self.limit || state.closing.is_some()) {
+                return self.append(&mut state, &mut write);
+            }
+        }
+        let _waiting = Waiting::new(self);
+        let _turn = self.turnstile.lock().await;
+        loop {
+            // Registered before looking, so that an emptying in between is not missed.
+            let emptied = self.emptied.notified();
+            {
+                let mut state = self.lock();
+                if state.buf.len() < self.limit || state.closing.is_some() {
+                    return self.append(&mut state, &mut write);
+                }
+            }
+            emptied.await;
+        }
+    }
+
+    /// Appends at once what `write` writes; `None` if even the reserve is used up.
+    pub(crate) fn push_now<T>(
+        &self,
+        mut write: impl FnMut(&mut Vec<u8>) -> T,
+    ) -> Option<Result<T, CloseReason>> {
+        let mut state = self.lock();
+        if state.closing.is_none() && state.buf.len() >= self.limit + self.reserve {
+            return None;
+        }
+        Some(self.append(&mut state, &mut write))
+    }
+
+    fn append<T>(
+        &self,
+        state: &mut State,
+        write: &mut impl FnMut(&mut Vec<u8>) -> T,
+    ) -> Result<T, CloseReason> {
+        if let Some(reason) = &state.closing {
+            return Err(reason.clone());
+        }
+        let was_empty = state.buf.is_empty();
+        let written = write(&mut state.buf);
+        if was_empty {
+            self.filled.notify_one();
+        }
+        Ok(written)
+    }
+
+    /// Takes no more messages; the writer writes what is there and ends.
+    pub(crate) fn close(&self, reason: CloseReason) {
+        self.lock().closing.get_or_insert(reason);
+        self.filled.notify_one();
+        self.emptied.notify_one();
+    }
+
+    /// Writes what is pushed until the outbox is closed.
+    pub(crate) async fn drain(&self, mut writer: impl AsyncWrite + Unpin) -> std::io::Result<()> {
+        let mut taken = Vec::new();
+        loop {
+            let over = {
+                let mut state = self.lock();
+                std::mem::swap(&mut state.buf, &mut taken);
+                state.closing.is_some()
+            };
+            if taken.is_empty() {
+                if over {
+                    return writer.shutdown().await;
+                }
+                self.filled.notified().await;
+                continue;
+            }
+            self.emptied.notify_one();
+            writer.write_all(&taken).await?;
+            writer.flush().await?;
+            taken.clear();
+            if taken.capacity() > KEEP {
+                taken = Vec::new();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tokio::io::AsyncReadExt;
+
+    fn text(s: &str) -> impl FnMut(&mut Vec<u8>) + '_ {
+        move |buf| buf.extend_from_slice(s.as_bytes())
+    }
+
+    #[tokio::test]
+    async fn a_full_outbox_makes_senders_wait_in_their_order() {
+        let outbox = Arc::new(Outbox::new(10, 5));
+        outbox.push(text("0123456789")).await.unwrap();
+        let mut senders = Vec::new();
+        for name in ["a", "b", "c"] {
+            let mut sender = Box::pin({
+                let outbox = Arc::clone(&outbox);
+                async move { outbox.push(text(name)).await.unwrap() }
+            });
+            // Polled once, so that it stands in line before the next one comes.
+            assert!(futures_poll(&mut sender).is_pending());
+            senders.push(sender);
+        }
+        let (ours, mut theirs) = tokio::io::duplex(4);
+        let writer = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.drain(ours).await }
+        });
+        let all = tokio::spawn(async move {
+            let mut read = String::new();
+            theirs.read_to_string(&mut read).await.unwrap();
+            read
+        });
+        for sender in senders.into_iter().rev() {
+            // Awaited in the opposite order: that does not change whose turn it is.
+            tokio::spawn(sender);
+        }
+        while outbox.lock().waiting > 0 {
+            tokio::task::yield_now().await;
+        }
+        outbox.close(CloseReason::Local);
+        writer.await.unwrap().unwrap();
+        assert_eq!(all.await.unwrap(), "0123456789abc");
+    }
+
+    #[tokio::test]
+    async fn the_reserve_is_for_those_who_cannot_wait_and_ends_too() {
+        let outbox = Outbox::new(4, 4);
+        assert!(outbox.push_now(text("1234")).is_some());
+        assert!(outbox.push_now(text("5678")).is_some());
+        assert!(outbox.push_now(text("9")).is_none());
+    }
+
+    #[tokio::test]
+    async fn closing_wakes_who_waits() {
+        let outbox = Arc::new(Outbox::new(1, 0));
+        outbox.push(text("x")).await.unwrap();
+        let waiting = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.push(text("y")).await }
+        });
+        while outbox.lock().waiting == 0 {
+            tokio::task::yield_now().await;
+        }
+        outbox.close(CloseReason::Local);
+        assert!(matches!(waiting.await.unwrap(), Err(CloseReason::Local)));
+    }
+
+    fn futures_poll<F: Future + Unpin>(f: &mut F) -> std::task::Poll<F::Output> {
+        std::pin::Pin::new(f).poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+    }
+}

@@ -1,0 +1,27 @@
+//! The [Agent Client Protocol](https://agentclientprotocol.com) for Rust: both sides of it.
+//!
+//! - An **agent** implements [`Agent`] and is served with [`agent::serve_stdio`].
+//! - A **client** implements [`Client`], connects with [`client::connect`], and renders the
+//!   [`Thread`] of each session.
+//! - Both are about the same on every version of the protocol; the typed messages are in [`wire`].
+//!
+//! The engine between them promises three things. What arrives in order is seen in order. What is
+//! queued is bounded in bytes: a peer that stops reading makes a sender wait, it does not make
+//! memory grow. When a connection ends, every request that waits fails with one clear error, and no
+//! task stays behind.
+
+pub mod agent;
+pub mod client;
+mod connection;
+mod error;
+pub mod thread;
+pub mod transport;
+
+pub use acp_wire as wire;
+pub use acp_wire::{jsonrpc, v1};
+pub use agent::Agent;
+pub use client::Client;
+pub use connection::{Connection, Limits, Noise};
+pub use error::{CloseReason, Error, Result};
+pub use thread::{Thread, ThreadHandle};
+pub use transport::Transport;

@@ -1,0 +1,107 @@
+//! What a terminal of a thread shows.
+
+use std::collections::VecDeque;
+
+use acp_wire::v1::TerminalExitStatus;
+
+/// How much output of a terminal a thread keeps, in bytes.
+pub(super) const KEPT: usize = 1024 * 1024;
+
+/// A terminal as a person sees it: the end of its output, and how its command ended.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadTerminal {
+    /// What was run, if known.
+    pub command: Option<String>,
+    /// Where, if known.
+    pub cwd: Option<String>,
+    /// How it ended.
+    pub exit_status: Option<TerminalExitStatus>,
+    /// Whether the agent has released it; what it showed stays.
+    pub released: bool,
+    chunks: VecDeque<String>,
+    kept: usize,
+    total: u64,
+}
+
+impl ThreadTerminal {
+    /// The output that is kept.
+    #[must_use]
+    pub fn output(&self) -> String {
+        self.chunks.iter().map(String::as_str).collect()
+    }
+
+    /// How many bytes were ever printed.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The output after the first `seen` bytes of all that was ever printed, as far as it is kept.
+    #[must_use]
+    pub fn output_since(&self, seen: u64) -> String {
+        let mut at = self.total - self.kept as u64;
+        let mut out = String::new();
+        for chunk in &self.chunks {
+            let end = at + chunk.len() as u64;
+            if at >= seen {
+                out.push_str(chunk);
+            } else if end > seen {
+                // `seen` is where an earlier reading ended, which is the end of a chunk then and may
+                // be within one now only because chunks are joined, never split.
+                let within = usize::try_from(seen - at).unwrap_or(0);
+                out.push_str(chunk.get(within..).unwrap_or_default());
+            }
+            at = end;
+        }
+        out
+    }
+
+    pub(super) fn print(&mut self, text: &str) {
+        self.total += text.len() as u64;
+        self.kept += text.len();
+        match self.chunks.back_mut() {
+            // Many small pieces are kept as few larger ones.
+            Some(last) if last.len() + text.len() <= 8 * 1024 => last.push_str(text),
+            _ => self.chunks.push_back(text.to_owned()),
+        }
+        while self.kept > KEPT {
+            let Some(first) = self.chunks.pop_front() else { break };
+            self.kept -= first.len();
+            if self.chunks.is_empty() {
+                // One piece larger than all that is kept: its end stays.
+                let mut cut = first.len().saturating_sub(KEPT);
+                while !first.is_char_boundary(cut) {
+                    cut += 1;
+                }
+                let tail = first.get(cut..).unwrap_or_default();
+                self.kept += tail.len();
+                self.chunks.push_back(tail.to_owned());
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_bounded_and_read_on_where_one_stopped() {
+        let mut terminal = ThreadTerminal::default();
+        terminal.print("hé");
+        let seen = terminal.total();
+        terminal.print("llo\n");
+        assert_eq!(terminal.output(), "héllo\n");
+        assert_eq!(terminal.output_since(seen), "llo\n");
+        assert_eq!(terminal.output_since(terminal.total()), "");
+
+        for _ in 0..3000 {
+            terminal.print(&"é".repeat(512));
+        }
+        assert!(terminal.output().len() <= KEPT);
+        terminal.print(&"é".repeat(KEPT));
+        assert_eq!(terminal.output().len(), KEPT);
+        assert_eq!(terminal.output_since(0).len(), KEPT);
+    }
+}

@@ -1,0 +1,54 @@
+//! Transports: a pair of byte streams.
+//!
+//! A connection does not care where its bytes come from. This module has stdin and stdout
+//! ([`stdio`]), a pair in memory ([`memory`]), and [`Transport::new`] for anything else, a child
+//! process or a socket.
+
+mod stdio;
+
+use std::pin::Pin;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+pub use stdio::stdio;
+
+pub(crate) type Reader = Pin<Box<dyn AsyncRead + Send>>;
+pub(crate) type Writer = Pin<Box<dyn AsyncWrite + Send>>;
+
+/// A pair of byte streams.
+pub struct Transport {
+    pub(crate) reader: Reader,
+    pub(crate) writer: Writer,
+}
+
+impl Transport {
+    /// Reads from `reader` and writes to `writer`.
+    pub fn new(
+        reader: impl AsyncRead + Send + 'static,
+        writer: impl AsyncWrite + Send + 'static,
+    ) -> Self {
+        Self { reader: Box::pin(reader), writer: Box::pin(writer) }
+    }
+
+    /// Talks to a child process that was started with piped stdin and stdout; `None` if it was not.
+    pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
+        Some(Self::new(child.stdout.take()?, child.stdin.take()?))
+    }
+}
+
+impl std::fmt::Debug for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transport").finish_non_exhaustive()
+    }
+}
+
+/// Two transports that are connected to each other, in memory. Each direction holds 64 KiB, as a
+/// pipe does.
+#[must_use]
+pub fn memory() -> (Transport, Transport) {
+    const PIPE: usize = 64 * 1024;
+    let (a, b) = tokio::io::duplex(PIPE);
+    let (a_reader, a_writer) = tokio::io::split(a);
+    let (b_reader, b_writer) = tokio::io::split(b);
+    (Transport::new(a_reader, a_writer), Transport::new(b_reader, b_writer))
+}
