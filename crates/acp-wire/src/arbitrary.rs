@@ -12,7 +12,11 @@ fn value(u: &mut Unstructured<'_>, depth: u8) -> Result<Value> {
         2 => Value::String(String::arbitrary(u)?),
         3 => {
             let len = u.int_in_range(0..=3)?;
-            Value::Array((0..len).map(|_| value(u, depth - 1)).collect::<Result<_>>()?)
+            Value::Array(
+                (0..len)
+                    .map(|_| value(u, depth - 1))
+                    .collect::<Result<_>>()?,
+            )
         }
         _ => Value::Object(object(u, depth - 1)?),
     })
@@ -26,11 +30,19 @@ fn object(u: &mut Unstructured<'_>, depth: u8) -> Result<crate::Meta> {
 }
 
 pub(crate) fn option_value(u: &mut Unstructured<'_>) -> Result<Option<Value>> {
-    Ok(if bool::arbitrary(u)? { Some(value(u, 2)?) } else { None })
+    Ok(if bool::arbitrary(u)? {
+        Some(value(u, 2)?)
+    } else {
+        None
+    })
 }
 
 pub(crate) fn meta(u: &mut Unstructured<'_>) -> Result<Option<crate::Meta>> {
-    Ok(if u.ratio(1, 4)? { Some(object(u, 2)?) } else { None })
+    Ok(if u.ratio(1, 4)? {
+        Some(object(u, 2)?)
+    } else {
+        None
+    })
 }
 
 /// A finite number: JSON has no other.
@@ -40,5 +52,9 @@ pub(crate) fn finite(u: &mut Unstructured<'_>) -> Result<f64> {
 }
 
 pub(crate) fn option_finite(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
-    Ok(if bool::arbitrary(u)? { Some(finite(u)?) } else { None })
+    Ok(if bool::arbitrary(u)? {
+        Some(finite(u)?)
+    } else {
+        None
+    })
 }

@@ -54,7 +54,9 @@ impl<'de> Deserialize<'de> for RequestId {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         match Id::deserialize(d)? {
             Id::Valid(id) => Ok(id),
-            Id::Invalid => Err(serde::de::Error::custom("an id is a string, a whole number or null")),
+            Id::Invalid => Err(serde::de::Error::custom(
+                "an id is a string, a whole number or null",
+            )),
         }
     }
 }
@@ -143,7 +145,11 @@ impl Error {
 
     /// An error.
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), data: None }
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
     }
 
     /// Adds `data`.
@@ -156,7 +162,10 @@ impl Error {
     /// [`METHOD_NOT_FOUND`](Self::METHOD_NOT_FOUND).
     #[must_use]
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(Self::METHOD_NOT_FOUND, format!("Method not found: {method}"))
+        Self::new(
+            Self::METHOD_NOT_FOUND,
+            format!("Method not found: {method}"),
+        )
     }
 
     /// [`INVALID_PARAMS`](Self::INVALID_PARAMS).
@@ -183,7 +192,10 @@ impl Error {
 
     /// [`RESOURCE_NOT_FOUND`](Self::RESOURCE_NOT_FOUND).
     pub fn resource_not_found(what: impl fmt::Display) -> Self {
-        Self::new(Self::RESOURCE_NOT_FOUND, format!("Resource not found: {what}"))
+        Self::new(
+            Self::RESOURCE_NOT_FOUND,
+            format!("Resource not found: {what}"),
+        )
     }
 }
 
@@ -192,7 +204,9 @@ impl fmt::Display for Error {
         write!(f, "{} ({})", self.message, self.code)?;
         // Agents put the part that helps into `data`, as text or under one of these names.
         let details = self.data.as_ref().and_then(|data| {
-            let named = ["details", "message", "error"].iter().find_map(|key| data.get(key));
+            let named = ["details", "message", "error"]
+                .iter()
+                .find_map(|key| data.get(key));
             named.unwrap_or(data).as_str().map(str::to_owned)
         });
         match details {
@@ -227,9 +241,15 @@ impl<'de> Deserialize<'de> for Error {
             #[serde(default, deserialize_with = "crate::lenient::option")]
             data: Option<serde_json::Value>,
         }
-        let Fields { code, message, data } = Fields::deserialize(d)?;
+        let Fields {
+            code,
+            message,
+            data,
+        } = Fields::deserialize(d)?;
         Ok(Self {
-            code: code.and_then(|code| i32::try_from(code).ok()).unwrap_or(Self::INTERNAL_ERROR),
+            code: code
+                .and_then(|code| i32::try_from(code).ok())
+                .unwrap_or(Self::INTERNAL_ERROR),
             message: message.unwrap_or_else(|| "an error without a message".to_owned()),
             data,
         })
@@ -285,12 +305,14 @@ impl ParseError {
     #[must_use]
     pub fn answer(self) -> (RequestId, Error) {
         match self {
-            Self::NotJson(e) => {
-                (RequestId::Null, Error::new(Error::PARSE_ERROR, format!("Parse error: {e}")))
-            }
-            Self::NotAMessage { id, reason } => {
-                (id, Error::new(Error::INVALID_REQUEST, format!("Invalid request: {reason}")))
-            }
+            Self::NotJson(e) => (
+                RequestId::Null,
+                Error::new(Error::PARSE_ERROR, format!("Parse error: {e}")),
+            ),
+            Self::NotAMessage { id, reason } => (
+                id,
+                Error::new(Error::INVALID_REQUEST, format!("Invalid request: {reason}")),
+            ),
         }
     }
 }
@@ -325,7 +347,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                         "id" => {
                             // By way of the text: a number beyond every float is JSON, but no id.
                             let raw = map.next_value::<&'de RawValue>()?;
-                            members.id = Some(serde_json::from_str(raw.get()).unwrap_or(Id::Invalid));
+                            members.id =
+                                Some(serde_json::from_str(raw.get()).unwrap_or(Id::Invalid));
                         }
                         "method" => {
                             let raw = map.next_value::<&'de RawValue>()?;
@@ -362,7 +385,8 @@ fn method_name(raw: &RawValue) -> Method<'_> {
 /// [`ParseError`], which also says what to answer.
 pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     // One check of the whole line is cheaper than one of each part, and lets each part be text.
-    let text = std::str::from_utf8(line).map_err(|e| ParseError::NotJson(serde::de::Error::custom(e)))?;
+    let text =
+        std::str::from_utf8(line).map_err(|e| ParseError::NotJson(serde::de::Error::custom(e)))?;
     let invalid = |id, reason| ParseError::NotAMessage { id, reason };
     let members: Members<'_> = match serde_json::from_str(text) {
         Ok(members) => members,
@@ -382,21 +406,28 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     };
     let id = match members.id {
         Some(Id::Invalid) => {
-            return Err(invalid(RequestId::Null, "an id is a string, a whole number or null"));
+            return Err(invalid(
+                RequestId::Null,
+                "an id is a string, a whole number or null",
+            ));
         }
         Some(Id::Valid(id)) => Some(id),
         None => None,
     };
     match (members.method, id) {
-        (Some(Method::NotAString), id) => {
-            Err(invalid(id.unwrap_or(RequestId::Null), "the method is not a string"))
-        }
-        (Some(Method::Name(method)), Some(id)) => {
-            Ok(Incoming::Request { id, method, params: members.params })
-        }
-        (Some(Method::Name(method)), None) => {
-            Ok(Incoming::Notification { method, params: members.params })
-        }
+        (Some(Method::NotAString), id) => Err(invalid(
+            id.unwrap_or(RequestId::Null),
+            "the method is not a string",
+        )),
+        (Some(Method::Name(method)), Some(id)) => Ok(Incoming::Request {
+            id,
+            method,
+            params: members.params,
+        }),
+        (Some(Method::Name(method)), None) => Ok(Incoming::Notification {
+            method,
+            params: members.params,
+        }),
         (None, id) => {
             let id = id.unwrap_or(RequestId::Null);
             // Some writers send `"error": null` beside a result.
@@ -405,9 +436,15 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
                 (_, Some(raw)) => {
                     let error = serde_json::from_str(raw.get())
                         .unwrap_or_else(|_| Error::internal(raw.get().to_owned()));
-                    Ok(Incoming::Response { id, result: Err(error) })
+                    Ok(Incoming::Response {
+                        id,
+                        result: Err(error),
+                    })
                 }
-                (Some(result), None) => Ok(Incoming::Response { id, result: Ok(result) }),
+                (Some(result), None) => Ok(Incoming::Response {
+                    id,
+                    result: Ok(result),
+                }),
                 (None, None) => Err(invalid(id, "it has no method, result or error")),
             }
         }
@@ -472,7 +509,11 @@ pub fn write_result<R: Serialize + ?Sized>(
 ///
 /// # Errors
 /// The error's `data` cannot be written as JSON; `out` is as it was.
-pub fn write_error(out: &mut Vec<u8>, id: &RequestId, error: &Error) -> Result<(), serde_json::Error> {
+pub fn write_error(
+    out: &mut Vec<u8>,
+    id: &RequestId,
+    error: &Error,
+) -> Result<(), serde_json::Error> {
     write(out, |w| {
         w.extend_from_slice(b",\"id\":");
         serde_json::to_writer(&mut *w, id)?;
@@ -492,12 +533,12 @@ fn write(
         return Err(e);
     }
     // Raw values may hold line ends between their tokens; within strings JSON has none.
-    if let Some(added) = out.get_mut(start..) {
-        if memchr::memchr2(b'\n', b'\r', added).is_some() {
-            for byte in added {
-                if matches!(byte, b'\n' | b'\r') {
-                    *byte = b' ';
-                }
+    if let Some(added) = out.get_mut(start..)
+        && memchr::memchr2(b'\n', b'\r', added).is_some()
+    {
+        for byte in added {
+            if matches!(byte, b'\n' | b'\r') {
+                *byte = b' ';
             }
         }
     }
@@ -514,7 +555,12 @@ pub struct CancelRequestNotification {
     /// The request's id.
     pub request_id: RequestId,
     /// Custom data.
-    #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "_meta",
+        deserialize_with = "crate::lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
     pub meta: Option<crate::Meta>,
 }
@@ -523,6 +569,9 @@ impl CancelRequestNotification {
     /// Cancels the request with this id.
     #[must_use]
     pub fn new(request_id: RequestId) -> Self {
-        Self { request_id, meta: None }
+        Self {
+            request_id,
+            meta: None,
+        }
     }
 }

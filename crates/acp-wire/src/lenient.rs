@@ -34,7 +34,8 @@ pub(crate) fn defaulted<'de, D: Deserializer<'de>, T: Lenient + Default>(
 
 /// `deserialize_with` of required fields that are read by the rules of this module.
 pub(crate) fn required<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<T, D::Error> {
-    T::lenient(d)?.ok_or_else(|| D::Error::custom("the value is malformed"))
+    T::lenient(d)?
+        .ok_or_else(|| D::Error::custom(format_args!("not a valid {}", std::any::type_name::<T>())))
 }
 
 /// `deserialize_with` of fields of an update that `null` clears.
@@ -255,7 +256,9 @@ fn unsigned(scalar: &Scalar<'_>) -> Option<u64> {
 impl<T: Lenient> Lenient for BTreeMap<String, T> {
     /// As with lists, a malformed entry does not lose the others.
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        let Some(object) = via_raw::<D, crate::RawObject>(d)? else { return Ok(None) };
+        let Some(object) = via_raw::<D, crate::RawObject>(d)? else {
+            return Ok(None);
+        };
         let entries = object.iter().filter_map(|(key, value)| {
             // Reading from text of its own, so that what is wrong with one value ends there.
             let read = T::lenient(&mut serde_json::Deserializer::from_str(value.get()));
@@ -310,5 +313,182 @@ impl<'de> serde::Deserialize<'de> for CowStr<'de> {
             }
         }
         d.deserialize_str(CowVisitor)
+    }
+}
+
+// The macros are made for public types.
+#[cfg(test)]
+#[allow(unreachable_pub, dead_code)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    record! {
+        /// One field of every kind.
+        pub struct Kinds {
+            /// .
+            required required: String,
+            /// .
+            tolerant tolerant: u32,
+            /// .
+            optional optional: String,
+            /// .
+            defaulted defaulted: bool,
+            /// .
+            list list: u32,
+            /// .
+            written_list written_list: u32,
+            /// .
+            required_list required_list: u32,
+            /// .
+            optional_list optional_list: u32,
+            /// .
+            clearable clearable: String,
+            /// .
+            any any,
+        }
+    }
+
+    /// A record of which one field is what is given.
+    fn with(field: &str, value: &Value) -> Kinds {
+        serde_json::from_str(&json!({"required": "r", field: value}).to_string()).unwrap()
+    }
+
+    fn read<T: Lenient>(json: &str) -> Option<T> {
+        let mut d = serde_json::Deserializer::from_str(json);
+        let read = T::lenient(&mut d).unwrap();
+        d.end().unwrap();
+        read
+    }
+
+    #[test]
+    fn what_is_absent_is_the_default_and_only_some_of_it_is_written() {
+        let nothing: Kinds = serde_json::from_str(r#"{"required":"r"}"#).unwrap();
+        assert_eq!(nothing, Kinds::new("r", 0_u32, []));
+        assert_eq!(
+            serde_json::to_value(&nothing).unwrap(),
+            json!({"required": "r", "tolerant": 0, "defaulted": false, "writtenList": [], "requiredList": []})
+        );
+        assert!(serde_json::from_str::<Kinds>("{}").is_err());
+        assert!(serde_json::from_str::<Kinds>(r#"{"required":null}"#).is_err());
+    }
+
+    #[test]
+    fn what_is_null_or_malformed_is_the_default_too() {
+        let nothing = Kinds::new("r", 0_u32, []);
+        let fields = [
+            "tolerant",
+            "optional",
+            "defaulted",
+            "list",
+            "writtenList",
+            "requiredList",
+            "optionalList",
+            "_meta",
+        ];
+        for field in fields {
+            for wrong in [json!(null), json!(-1.5), json!({"a": [1]})] {
+                if field == "_meta" && wrong.is_object() {
+                    continue;
+                }
+                assert_eq!(with(field, &wrong), nothing, "{field}: {wrong}");
+            }
+        }
+        assert_eq!(with("clearable", &json!(-1.5)), nothing);
+        assert_eq!(with("any", &json!(null)), nothing);
+    }
+
+    #[test]
+    fn null_clears_what_can_be_cleared() {
+        let cleared = with("clearable", &json!(null));
+        assert_eq!(cleared.clearable, Some(None));
+        assert_eq!(
+            serde_json::to_value(&cleared).unwrap()["clearable"],
+            Value::Null
+        );
+        assert_eq!(
+            with("clearable", &json!("x")),
+            Kinds::new("r", 0_u32, []).clearable("x")
+        );
+    }
+
+    #[test]
+    fn lists_skip_what_is_no_item() {
+        let items = json!([1, null, "2", 3.0, -4, [5], {"a": 6}, 7.5, 8]);
+        assert_eq!(with("list", &items).list, [1, 3, 8]);
+        assert_eq!(with("writtenList", &items).written_list, [1, 3, 8]);
+        assert_eq!(with("requiredList", &items).required_list, [1, 3, 8]);
+        assert_eq!(
+            with("optionalList", &items).optional_list,
+            Some(vec![1, 3, 8])
+        );
+    }
+
+    #[test]
+    fn an_optional_list_tells_empty_from_absent() {
+        let empty = with("optionalList", &json!([]));
+        assert_eq!(empty.optional_list, Some(vec![]));
+        assert_eq!(
+            serde_json::to_value(&empty).unwrap()["optionalList"],
+            json!([])
+        );
+        assert_eq!(
+            serde_json::to_value(with("list", &json!([])))
+                .unwrap()
+                .get("list"),
+            None
+        );
+    }
+
+    #[test]
+    fn scalars_are_what_they_say() {
+        assert_eq!(read::<bool>("true"), Some(true));
+        assert_eq!(read::<bool>("1"), None);
+        assert_eq!(read::<String>(r#""a\n""#), Some("a\n".to_owned()));
+        assert_eq!(read::<String>("5"), None);
+        assert_eq!(read::<f64>("3"), Some(3.0));
+        assert_eq!(read::<f64>("-3"), Some(-3.0));
+        assert_eq!(read::<f64>(r#""3""#), None);
+        for none in ["null", "[[1],{}]", r#"{"a":{"b":[]}}"#] {
+            assert_eq!(read::<bool>(none), None);
+            assert_eq!(read::<String>(none), None);
+            assert_eq!(read::<u64>(none), None);
+            assert_eq!(read::<f64>(none), None);
+        }
+    }
+
+    #[test]
+    fn whole_numbers_end_where_their_types_do() {
+        assert_eq!(read::<u16>("65535"), Some(u16::MAX));
+        assert_eq!(read::<u16>("65536"), None);
+        assert_eq!(read::<u32>("4294967296"), None);
+        assert_eq!(read::<u32>("-1"), None);
+        assert_eq!(read::<u64>("18446744073709551615"), Some(u64::MAX));
+        assert_eq!(read::<i64>("18446744073709551615"), None);
+        assert_eq!(read::<i64>("-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(read::<u64>("2.0"), Some(2));
+        assert_eq!(read::<u64>("2.5"), None);
+        assert_eq!(read::<i64>("-2e3"), Some(-2000));
+        assert_eq!(read::<i64>("9007199254740992.0"), Some(1 << 53));
+        assert_eq!(read::<i64>("9007199254740994.0"), None);
+    }
+
+    #[test]
+    fn maps_skip_what_is_no_entry() {
+        let map =
+            read::<BTreeMap<String, u32>>(r#"{"a":1,"b":"x","c":null,"d":[1],"e":2.0,"f":1e999}"#);
+        assert_eq!(map, Some([("a".to_owned(), 1), ("e".to_owned(), 2)].into()));
+        assert_eq!(read::<BTreeMap<String, u32>>("[]"), None);
+    }
+
+    #[test]
+    fn after_a_malformed_value_the_reader_is_at_its_end() {
+        // `read` checks the end; this checks what comes next in the same object.
+        for wrong in ["{\"a\":[1,{}]}", "[[],[{}]]", "\"\\\"\"", "true", "-0.5"] {
+            let json = format!(r#"{{"list":{wrong},"tolerant":{wrong},"required":"r","any":5}}"#);
+            let read: Kinds = serde_json::from_str(&json).unwrap();
+            assert_eq!(read, Kinds::new("r", 0_u32, []).any(5), "{wrong}");
+        }
     }
 }

@@ -30,7 +30,9 @@ mod raw_object;
 mod tagged;
 pub mod v1;
 
-pub use method::{Method, MethodKind, Notification, ReadError, Request, Sender, read_params, read_result};
+pub use method::{
+    Method, MethodKind, Notification, ReadError, Request, Sender, read_params, read_result,
+};
 pub use raw_object::RawObject;
 
 /// The value of a `_meta` field: extensibility, "The `_meta` Field".

@@ -283,6 +283,7 @@ macro_rules! tagged {
         #[derive(Debug, Clone, PartialEq, serde::Serialize)]
         #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         #[serde(tag = $tag)]
+        #[allow(clippy::large_enum_variant)]
         #[non_exhaustive]
         pub enum $name {
             $( $(#[$va])* #[serde(rename = $lit)] $var($ty), )+

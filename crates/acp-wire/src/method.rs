@@ -47,10 +47,26 @@ impl Method {
         params: &'static str,
         result: &'static str,
     ) -> Self {
-        Self { name, sender, kind: MethodKind::Request, params, result: Some(result) }
+        Self {
+            name,
+            sender,
+            kind: MethodKind::Request,
+            params,
+            result: Some(result),
+        }
     }
-    pub(crate) const fn notification(name: &'static str, sender: Sender, params: &'static str) -> Self {
-        Self { name, sender, kind: MethodKind::Notification, params, result: None }
+    pub(crate) const fn notification(
+        name: &'static str,
+        sender: Sender,
+        params: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            sender,
+            kind: MethodKind::Notification,
+            params,
+            result: None,
+        }
     }
 }
 
@@ -96,8 +112,10 @@ pub fn read_params<T: DeserializeOwned>(
         None | Some("null") => "{}",
         Some(text) => text,
     };
-    serde_json::from_str(text)
-        .map_err(|source| ReadError::Invalid { method: method.to_owned(), source })
+    serde_json::from_str(text).map_err(|source| ReadError::Invalid {
+        method: method.to_owned(),
+        source,
+    })
 }
 
 /// Reads a `result`. `null` reads as an empty object: several empty results are documented as `null`

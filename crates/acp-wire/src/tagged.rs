@@ -100,3 +100,200 @@ impl<K: Tags> Visitor<'_> for TagSeed<K> {
         Ok(None)
     }
 }
+
+// The macros are made for public types.
+#[cfg(test)]
+#[allow(unreachable_pub, dead_code)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    enum Colour {
+        Red,
+        Blue,
+    }
+
+    impl Tags for Colour {
+        const FIELD: &'static str = "colour";
+        fn of(tag: &str) -> Option<Self> {
+            match tag {
+                "red" | "rouge" => Some(Self::Red),
+                "blue" => Some(Self::Blue),
+                _ => None,
+            }
+        }
+    }
+
+    type Fields = BTreeMap<String, u32>;
+
+    /// What [`open`] made of an object.
+    #[derive(Debug, PartialEq)]
+    enum Seen {
+        Streamed(Colour, Fields),
+        Kept(Colour, Fields),
+        Unknown(String, String),
+        Untagged(String),
+    }
+
+    impl<'de> Deserialize<'de> for Seen {
+        fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+            struct SeenVisitor;
+            impl<'de> Visitor<'de> for SeenVisitor {
+                type Value = Seen;
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("an object")
+                }
+                fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Seen, A::Error> {
+                    let text = |object| serde_json::to_string(&object).unwrap();
+                    Ok(match open::<Colour, A>(map)? {
+                        Opened::Tagged(colour, rest @ Rest::Streamed(_)) => {
+                            Seen::Streamed(colour, rest.read()?)
+                        }
+                        Opened::Tagged(colour, rest @ Rest::Kept(_)) => {
+                            Seen::Kept(colour, rest.read()?)
+                        }
+                        Opened::Unknown(tag, object) => Seen::Unknown(tag, text(object)),
+                        Opened::Untagged(object) => Seen::Untagged(text(object)),
+                    })
+                }
+            }
+            d.deserialize_map(SeenVisitor)
+        }
+    }
+
+    fn see(json: &str) -> Result<Seen, serde_json::Error> {
+        serde_json::from_str(json)
+    }
+
+    fn fields<const N: usize>(fields: [(&str, u32); N]) -> Fields {
+        fields.map(|(key, value)| (key.to_owned(), value)).into()
+    }
+
+    #[test]
+    fn a_tag_that_comes_first_leaves_the_rest_unread() {
+        let seen = see(r#"{"colour":"red","a":1,"b":2}"#).unwrap();
+        assert_eq!(
+            seen,
+            Seen::Streamed(Colour::Red, fields([("a", 1), ("b", 2)]))
+        );
+        let seen = see(r#"{ "col\u006fur" : "r\u0065d" }"#).unwrap();
+        assert_eq!(seen, Seen::Streamed(Colour::Red, fields([])));
+        assert_eq!(
+            see(r#"{"colour":"rouge"}"#).unwrap(),
+            Seen::Streamed(Colour::Red, fields([]))
+        );
+    }
+
+    #[test]
+    fn a_tag_that_does_not_come_first_keeps_the_fields_on_both_sides() {
+        let seen = see(r#"{"a":1,"colour":"blue","b":2}"#).unwrap();
+        assert_eq!(seen, Seen::Kept(Colour::Blue, fields([("a", 1), ("b", 2)])));
+        let seen = see(r#"{"a":1,"colour":"blue"}"#).unwrap();
+        assert_eq!(seen, Seen::Kept(Colour::Blue, fields([("a", 1)])));
+    }
+
+    #[test]
+    fn an_unknown_tag_keeps_everything_in_its_order() {
+        for json in [
+            r#"{"colour":"mauve","b":1.50,"a":[ 1 ]}"#,
+            r#"{"b":1.50,"colour":"mauve","a":[ 1 ]}"#,
+            r#"{"b":1.50,"a":[ 1 ],"colour":"mauve"}"#,
+        ] {
+            assert_eq!(
+                see(json).unwrap(),
+                Seen::Unknown("mauve".to_owned(), json.to_owned())
+            );
+        }
+    }
+
+    #[test]
+    fn no_tag_keeps_everything() {
+        for json in ["{}", r#"{"b":1,"a":2}"#] {
+            assert_eq!(see(json).unwrap(), Seen::Untagged(json.to_owned()));
+        }
+        let seen = see(r#"{"b":1,"colour":null,"a":2}"#).unwrap();
+        assert_eq!(seen, Seen::Untagged(r#"{"b":1,"a":2}"#.to_owned()));
+    }
+
+    #[test]
+    fn a_tag_that_is_not_a_string_is_an_error() {
+        for json in [
+            r#"{"colour":5}"#,
+            r#"{"a":1,"colour":["red"]}"#,
+            r#"{"colour":true}"#,
+        ] {
+            let error = see(json).unwrap_err();
+            assert!(
+                error.to_string().contains(r#"a string in "colour""#),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_rest_is_said() {
+        for json in [r#"{"colour":"red","a":"x"}"#, r#"{"a":"x","colour":"red"}"#] {
+            let error = see(json).unwrap_err();
+            assert!(
+                error.to_string().contains("invalid type: string \"x\""),
+                "{error}"
+            );
+        }
+    }
+
+    // The macro on top of it.
+    tagged! {
+        /// With a variant that has no tag, an alias and a fallback.
+        pub enum Paint by "colour" {
+            /// One.
+            Red(crate::v1::TextContent) = "red" | "rouge",
+            ;
+            /// Another.
+            Plain(crate::v1::HttpHeader) without tag
+        }
+        fallback = crimson;
+    }
+
+    fn crimson(tag: &str, object: &RawObject) -> Option<Paint> {
+        (tag == "crimson").then(|| object.read().ok().map(Paint::Red))?
+    }
+
+    #[test]
+    fn the_macro_writes_todays_tag_whatever_it_read() {
+        for tag in ["red", "rouge", "crimson"] {
+            for json in [
+                format!(r#"{{"colour":"{tag}","text":"t"}}"#),
+                format!(r#"{{"text":"t","colour":"{tag}"}}"#),
+            ] {
+                let paint: Paint = serde_json::from_str(&json).unwrap();
+                assert_eq!(paint, Paint::Red(crate::v1::TextContent::new("t")));
+                assert_eq!(
+                    serde_json::to_string(&paint).unwrap(),
+                    r#"{"colour":"red","text":"t"}"#
+                );
+            }
+        }
+        assert_eq!(Paint::TAGS, ["red"]);
+    }
+
+    #[test]
+    fn the_macro_offers_an_unknown_tag_to_the_fallback_only() {
+        // The fallback takes the tag, but cannot read the object.
+        let json = r#"{"colour":"crimson","name":"n","value":"v"}"#;
+        let paint: Paint = serde_json::from_str(json).unwrap();
+        assert!(matches!(paint, Paint::Unknown(_)), "{paint:?}");
+        assert_eq!(serde_json::to_string(&paint).unwrap(), json);
+
+        let paint: Paint = serde_json::from_str(r#"{"name":"n","value":"v"}"#).unwrap();
+        assert_eq!(paint, Paint::Plain(crate::v1::HttpHeader::new("n", "v")));
+        assert_eq!(
+            serde_json::to_string(&paint).unwrap(),
+            r#"{"name":"n","value":"v"}"#
+        );
+        assert!(serde_json::from_str::<Paint>(r#"{"name":"n"}"#).is_err());
+    }
+}

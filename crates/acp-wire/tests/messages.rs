@@ -4,6 +4,9 @@
 //! of named cases: `method`, then `params` or `result` as it arrives, and `written` where what we
 //! write differs from it (a default written out, a `null` left out).
 
+// Clippy knows tests by their attribute, not the functions they share.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::fs;
@@ -41,8 +44,14 @@ fn cases() -> BTreeMap<String, Case> {
         let file: BTreeMap<String, Case> =
             serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
         for (name, case) in file {
-            assert!(case.params.is_some() != case.result.is_some(), "{name}: params or result");
-            assert!(all.insert(name.clone(), case).is_none(), "{name} is there twice");
+            assert!(
+                case.params.is_some() != case.result.is_some(),
+                "{name}: params or result"
+            );
+            assert!(
+                all.insert(name.clone(), case).is_none(),
+                "{name} is there twice"
+            );
         }
     }
     all
@@ -73,7 +82,9 @@ tables! {
 
 fn read<T: Table>(name: &str) -> T {
     let cases = cases();
-    let case = cases.get(name).unwrap_or_else(|| panic!("there is no case {name:?}"));
+    let case = cases
+        .get(name)
+        .unwrap_or_else(|| panic!("there is no case {name:?}"));
     let raw = case.params.as_deref().or(case.result.as_deref()).unwrap();
     T::read_raw(&case.method, raw).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
@@ -131,9 +142,15 @@ fn every_case_is_read_and_written_back() {
             (Sender::Client, MethodKind::Request, false) => check_round_trip::<AgentResponse>,
             (Sender::Agent, MethodKind::Request, true) => check_round_trip::<AgentRequest>,
             (Sender::Agent, MethodKind::Request, false) => check_round_trip::<ClientResponse>,
-            (Sender::Client, MethodKind::Notification, true) => check_round_trip::<ClientNotification>,
-            (Sender::Agent, MethodKind::Notification, true) => check_round_trip::<AgentNotification>,
-            (Sender::Either, MethodKind::Notification, true) => check_round_trip::<ProtocolNotification>,
+            (Sender::Client, MethodKind::Notification, true) => {
+                check_round_trip::<ClientNotification>
+            }
+            (Sender::Agent, MethodKind::Notification, true) => {
+                check_round_trip::<AgentNotification>
+            }
+            (Sender::Either, MethodKind::Notification, true) => {
+                check_round_trip::<ProtocolNotification>
+            }
             _ => panic!("{name}: {row:?} has no such part"),
         };
         check(name, case);
@@ -146,7 +163,9 @@ fn every_method_has_cases() {
     let mut missing = Vec::new();
     for row in METHODS {
         let has = |part: fn(&Case) -> bool| {
-            cases.values().any(|case| case.method == row.name && part(case))
+            cases
+                .values()
+                .any(|case| case.method == row.name && part(case))
         };
         if !has(|case| case.params.is_some()) {
             missing.push(format!("params of {}", row.name));
@@ -160,7 +179,12 @@ fn every_method_has_cases() {
 
 #[test]
 fn the_table_has_each_method_once_and_in_its_direction() {
-    let count = |sender, kind| METHODS.iter().filter(|r| r.sender == sender && r.kind == kind).count();
+    let count = |sender, kind| {
+        METHODS
+            .iter()
+            .filter(|r| r.sender == sender && r.kind == kind)
+            .count()
+    };
     assert_eq!(count(Sender::Client, MethodKind::Request), 12);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 9);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
@@ -170,18 +194,38 @@ fn the_table_has_each_method_once_and_in_its_direction() {
     let names: BTreeSet<_> = METHODS.iter().map(|row| row.name).collect();
     assert_eq!(names.len(), METHODS.len());
     for row in METHODS {
-        assert_eq!(row.result.is_some(), row.kind == MethodKind::Request, "{}", row.name);
+        assert_eq!(
+            row.result.is_some(),
+            row.kind == MethodKind::Request,
+            "{}",
+            row.name
+        );
     }
 
     // What one side sends is unknown when it comes from the other.
     let raw = to_raw_value(&json!({"sessionId": "s"})).unwrap();
     for row in METHODS {
         let known = [
-            matches!(ClientRequest::read(row.name, Some(&raw)), Err(ReadError::UnknownMethod(_))),
-            matches!(AgentRequest::read(row.name, Some(&raw)), Err(ReadError::UnknownMethod(_))),
-            matches!(ClientNotification::read(row.name, Some(&raw)), Err(ReadError::UnknownMethod(_))),
-            matches!(AgentNotification::read(row.name, Some(&raw)), Err(ReadError::UnknownMethod(_))),
-            matches!(ProtocolNotification::read(row.name, Some(&raw)), Err(ReadError::UnknownMethod(_))),
+            matches!(
+                ClientRequest::read(row.name, Some(&raw)),
+                Err(ReadError::UnknownMethod(_))
+            ),
+            matches!(
+                AgentRequest::read(row.name, Some(&raw)),
+                Err(ReadError::UnknownMethod(_))
+            ),
+            matches!(
+                ClientNotification::read(row.name, Some(&raw)),
+                Err(ReadError::UnknownMethod(_))
+            ),
+            matches!(
+                AgentNotification::read(row.name, Some(&raw)),
+                Err(ReadError::UnknownMethod(_))
+            ),
+            matches!(
+                ProtocolNotification::read(row.name, Some(&raw)),
+                Err(ReadError::UnknownMethod(_))
+            ),
         ]
         .map(|unknown| !unknown);
         let expected = match (row.sender, row.kind) {
@@ -229,8 +273,15 @@ fn values_of(key: &str) -> BTreeSet<String> {
 fn every_kind_and_every_value_is_in_the_data() {
     fn all(key: &str, expected: impl IntoIterator<Item = String>) {
         let found = values_of(key);
-        let missing: Vec<_> = expected.into_iter().filter(|value| !found.contains(value)).collect();
-        assert_eq!(missing, Vec::<String>::new(), "values of {key:?} that are in no case");
+        let missing: Vec<_> = expected
+            .into_iter()
+            .filter(|value| !found.contains(value))
+            .collect();
+        assert_eq!(
+            missing,
+            Vec::<String>::new(),
+            "values of {key:?} that are in no case"
+        );
     }
     fn tags(tags: &[&str]) -> Vec<String> {
         tags.iter().map(|&tag| tag.to_owned()).collect()
@@ -264,17 +315,29 @@ fn initialization() {
     assert_eq!(all.protocol_version, ProtocolVersion::V1);
     let can = all.client_capabilities;
     assert!(can.fs.read_text_file && can.fs.write_text_file && can.terminal && can.auth.terminal);
-    assert!(can.session.unwrap().config_options.unwrap().boolean.is_some());
+    assert!(
+        can.session
+            .unwrap()
+            .config_options
+            .unwrap()
+            .boolean
+            .is_some()
+    );
     let elicitation = can.elicitation.unwrap();
     assert!(elicitation.form.is_some() && elicitation.url.is_some());
     assert_eq!(can.meta.unwrap()["example.org"], json!({"theme": "dark"}));
     let info = all.client_info.unwrap();
-    assert_eq!((info.name.as_str(), info.version.as_str()), ("quill", "4.2.0"));
+    assert_eq!(
+        (info.name.as_str(), info.version.as_str()),
+        ("quill", "4.2.0")
+    );
     assert_eq!(info.title.as_deref(), Some("Quill"));
 
     let old = message!("a client of the first pages", ClientRequest::Initialize);
     let can = old.client_capabilities;
-    assert!(can.fs.read_text_file && !can.fs.write_text_file && !can.terminal && !can.auth.terminal);
+    assert!(
+        can.fs.read_text_file && !can.fs.write_text_file && !can.terminal && !can.auth.terminal
+    );
     assert!(can.session.is_none() && can.elicitation.is_none() && old.client_info.is_none());
 
     let all = message!("an agent that can do everything", AgentResponse::Initialize);
@@ -288,13 +351,19 @@ fn initialization() {
     assert!(sessions.additional_directories.is_some());
     assert_eq!(sessions.close.unwrap().meta.unwrap()["graceful"], true);
     assert!(can.auth.logout.is_some());
-    let [AuthMethod::Agent(browser), AuthMethod::Terminal(tty), AuthMethod::Terminal(bare)] =
-        &all.auth_methods[..]
+    let [
+        AuthMethod::Agent(browser),
+        AuthMethod::Terminal(tty),
+        AuthMethod::Terminal(bare),
+    ] = &all.auth_methods[..]
     else {
         panic!("{:?}", all.auth_methods)
     };
     assert_eq!(browser.id.as_str(), "browser");
-    assert_eq!(browser.description.as_deref(), Some("Opens the provider's page"));
+    assert_eq!(
+        browser.description.as_deref(),
+        Some("Opens the provider's page")
+    );
     assert_eq!(tty.args, ["--login", "--quiet"]);
     assert_eq!(tty.env["LOGIN_MODE"], "token");
     assert!(bare.args.is_empty() && bare.env.is_empty());
@@ -314,7 +383,10 @@ fn authentication() {
     ] {
         assert_eq!(response, AuthenticateResponse::new());
     }
-    assert_eq!(message!("log out", ClientRequest::Logout), LogoutRequest::new());
+    assert_eq!(
+        message!("log out", ClientRequest::Logout),
+        LogoutRequest::new()
+    );
     let request = message!("log out, with custom data", ClientRequest::Logout);
     assert_eq!(request.meta.unwrap()["everywhere"], true);
     let response = message!("logged out", AgentResponse::Logout);
@@ -323,12 +395,23 @@ fn authentication() {
 
 #[test]
 fn new_sessions() {
-    let request = message!("a new session with every kind of MCP server", ClientRequest::NewSession);
+    let request = message!(
+        "a new session with every kind of MCP server",
+        ClientRequest::NewSession
+    );
     assert_eq!(request.cwd, "/home/ada/garden");
     assert_eq!(request.additional_directories, ["/home/ada/shed"]);
-    let names: Vec<_> = request.mcp_servers.iter().filter_map(McpServer::name).collect();
+    let names: Vec<_> = request
+        .mcp_servers
+        .iter()
+        .filter_map(McpServer::name)
+        .collect();
     assert_eq!(names, ["seeds", "weather", "almanac"]);
-    let [McpServer::Stdio(stdio), McpServer::Http(http), McpServer::Sse(sse)] = &request.mcp_servers[..]
+    let [
+        McpServer::Stdio(stdio),
+        McpServer::Http(http),
+        McpServer::Sse(sse),
+    ] = &request.mcp_servers[..]
     else {
         panic!("{:?}", request.mcp_servers)
     };
@@ -336,41 +419,83 @@ fn new_sessions() {
     assert_eq!(stdio.args, ["--stdio", "--quiet"]);
     assert_eq!(stdio.env, [EnvVariable::new("SEEDS_TOKEN", "t-1")]);
     assert_eq!(http.url, "https://weather.example.org/mcp");
-    assert_eq!(http.headers, [HttpHeader::new("Authorization", "Bearer t-2")]);
-    assert_eq!((sse.url.as_str(), sse.headers.len()), ("https://almanac.example.org/events", 0));
+    assert_eq!(
+        http.headers,
+        [HttpHeader::new("Authorization", "Bearer t-2")]
+    );
+    assert_eq!(
+        (sse.url.as_str(), sse.headers.len()),
+        ("https://almanac.example.org/events", 0)
+    );
 
     let request = message!("a new session without more", ClientRequest::NewSession);
     assert_eq!(request, NewSessionRequest::new("/home/ada/garden", []));
 
     let response = message!("the new session", AgentResponse::NewSession);
     assert_eq!(response, NewSessionResponse::new("sess_01"));
-    let response = message!("the new session with modes and options", AgentResponse::NewSession);
+    let response = message!(
+        "the new session with modes and options",
+        AgentResponse::NewSession
+    );
     let modes = response.modes.unwrap();
     assert_eq!(modes.current_mode_id.as_str(), "look");
-    assert_eq!(modes.available_modes[0].description.as_deref(), Some("Changes nothing"));
+    assert_eq!(
+        modes.available_modes[0].description.as_deref(),
+        Some("Changes nothing")
+    );
     assert_eq!(modes.available_modes[1], SessionMode::new("dig", "Dig"));
-    assert_eq!(response.config_options, Some(vec![]), "none is not the same as not told");
+    assert_eq!(
+        response.config_options,
+        Some(vec![]),
+        "none is not the same as not told"
+    );
 }
 
 #[test]
 fn old_sessions() {
     let request = message!("load a session", ClientRequest::LoadSession);
-    assert_eq!((request.session_id.as_str(), request.cwd.as_str()), ("sess_00", "/home/ada/garden"));
+    assert_eq!(
+        (request.session_id.as_str(), request.cwd.as_str()),
+        ("sess_00", "/home/ada/garden")
+    );
     assert_eq!(request.mcp_servers.len(), 1);
     let response = message!("the loaded session", AgentResponse::LoadSession);
-    assert_eq!(response.modes.unwrap().available_modes, [SessionMode::new("look", "Look")]);
+    assert_eq!(
+        response.modes.unwrap().available_modes,
+        [SessionMode::new("look", "Look")]
+    );
     let response = message!("the loaded session, as null", AgentResponse::LoadSession);
     assert_eq!(response, LoadSessionResponse::new());
 
-    assert_eq!(message!("list sessions", ClientRequest::ListSessions), ListSessionsRequest::new());
-    let request = message!("list the next sessions of a directory", ClientRequest::ListSessions);
-    assert_eq!(request, ListSessionsRequest::new().cwd("/home/ada/garden").cursor("page-2"));
+    assert_eq!(
+        message!("list sessions", ClientRequest::ListSessions),
+        ListSessionsRequest::new()
+    );
+    let request = message!(
+        "list the next sessions of a directory",
+        ClientRequest::ListSessions
+    );
+    assert_eq!(
+        request,
+        ListSessionsRequest::new()
+            .cwd("/home/ada/garden")
+            .cursor("page-2")
+    );
     let page = message!("a page of sessions", AgentResponse::ListSessions);
     assert_eq!(page.next_cursor.as_deref(), Some("page-3"));
-    assert_eq!(page.sessions[0].title.as_deref(), Some("Where the beans go"));
-    assert_eq!(page.sessions[0].updated_at.as_deref(), Some("2026-03-01T08:15:00Z"));
+    assert_eq!(
+        page.sessions[0].title.as_deref(),
+        Some("Where the beans go")
+    );
+    assert_eq!(
+        page.sessions[0].updated_at.as_deref(),
+        Some("2026-03-01T08:15:00Z")
+    );
     assert_eq!(page.sessions[0].additional_directories, ["/home/ada/shed"]);
-    assert_eq!(page.sessions[1], SessionInfo::new("sess_01", "/home/ada/garden"));
+    assert_eq!(
+        page.sessions[1],
+        SessionInfo::new("sess_01", "/home/ada/garden")
+    );
     let page = message!("the last page of sessions", AgentResponse::ListSessions);
     assert_eq!(page, ListSessionsResponse::new([]));
 
@@ -380,8 +505,14 @@ fn old_sessions() {
     assert_eq!(response, DeleteSessionResponse::new());
 
     let request = message!("resume a session", ClientRequest::ResumeSession);
-    assert_eq!(request, ResumeSessionRequest::new("sess_00", "/home/ada/garden"));
-    let request = message!("resume a session with roots and servers", ClientRequest::ResumeSession);
+    assert_eq!(
+        request,
+        ResumeSessionRequest::new("sess_00", "/home/ada/garden")
+    );
+    let request = message!(
+        "resume a session with roots and servers",
+        ClientRequest::ResumeSession
+    );
     assert_eq!(request.additional_directories, ["/home/ada/shed"]);
     assert_eq!(request.mcp_servers[0].name(), Some("seeds"));
     let response = message!("the resumed session", AgentResponse::ResumeSession);
@@ -400,7 +531,10 @@ fn modes() {
     assert_eq!(request, SetSessionModeRequest::new("sess_01", "dig"));
     let response = message!("the mode is set", AgentResponse::SetSessionMode);
     assert_eq!(response, SetSessionModeResponse::new());
-    let response = message!("the mode is set, with custom data", AgentResponse::SetSessionMode);
+    let response = message!(
+        "the mode is set, with custom data",
+        AgentResponse::SetSessionMode
+    );
     assert_eq!(response.meta.unwrap()["was"], "look");
     let update = update!("another mode", CurrentModeUpdate);
     assert_eq!(update, CurrentModeUpdate::new("dig"));
@@ -409,9 +543,15 @@ fn modes() {
 #[test]
 fn config_options() {
     let request = message!("choose a value", ClientRequest::SetSessionConfigOption);
-    assert_eq!(request, SetSessionConfigOptionRequest::new("sess_01", "model", "large"));
+    assert_eq!(
+        request,
+        SetSessionConfigOptionRequest::new("sess_01", "model", "large")
+    );
     let request = message!("say yes", ClientRequest::SetSessionConfigOption);
-    assert_eq!(request, SetSessionConfigOptionRequest::new("sess_01", "tidy", true));
+    assert_eq!(
+        request,
+        SetSessionConfigOptionRequest::new("sess_01", "tidy", true)
+    );
 
     let response = message!("all options", AgentResponse::SetSessionConfigOption);
     let [mode, model, window, effort, soil] = &response.config_options[..] else {
@@ -419,7 +559,9 @@ fn config_options() {
     };
     assert_eq!(mode.category, Some(SessionConfigOptionCategory::Mode));
     assert_eq!(mode.description.as_deref(), Some("How much may change"));
-    let SessionConfigKind::Select(select) = &mode.kind else { panic!("{:?}", mode.kind) };
+    let SessionConfigKind::Select(select) = &mode.kind else {
+        panic!("{:?}", mode.kind)
+    };
     assert_eq!(select.current_value.as_str(), "look");
     let SessionConfigSelectOptions::Ungrouped(options) = &select.options else {
         panic!("{:?}", select.options)
@@ -427,24 +569,49 @@ fn config_options() {
     assert_eq!(options[0].description.as_deref(), Some("Changes nothing"));
     assert_eq!(options[1], SessionConfigSelectOption::new("dig", "Dig"));
 
-    let SessionConfigKind::Select(select) = &model.kind else { panic!("{:?}", model.kind) };
+    let SessionConfigKind::Select(select) = &model.kind else {
+        panic!("{:?}", model.kind)
+    };
     let SessionConfigSelectOptions::Grouped(groups) = &select.options else {
         panic!("{:?}", select.options)
     };
-    assert_eq!((groups[1].group.as_str(), groups[1].name.as_str()), ("thorough", "Thorough"));
-    let values: Vec<_> = select.options.iter().map(|option| option.value.as_str()).collect();
+    assert_eq!(
+        (groups[1].group.as_str(), groups[1].name.as_str()),
+        ("thorough", "Thorough")
+    );
+    let values: Vec<_> = select
+        .options
+        .iter()
+        .map(|option| option.value.as_str())
+        .collect();
     assert_eq!(values, ["small", "large", "huge"]);
 
-    assert_eq!(window.category, Some(SessionConfigOptionCategory::ModelConfig));
-    assert_eq!(window.kind, SessionConfigKind::Boolean { current_value: false });
-    assert_eq!(effort.category, Some(SessionConfigOptionCategory::ThoughtLevel));
-    assert_eq!(soil.category, Some(SessionConfigOptionCategory::Unknown("_garden".to_owned())));
+    assert_eq!(
+        window.category,
+        Some(SessionConfigOptionCategory::ModelConfig)
+    );
+    assert_eq!(
+        window.kind,
+        SessionConfigKind::Boolean {
+            current_value: false
+        }
+    );
+    assert_eq!(
+        effort.category,
+        Some(SessionConfigOptionCategory::ThoughtLevel)
+    );
+    assert_eq!(
+        soil.category,
+        Some(SessionConfigOptionCategory::Unknown("_garden".to_owned()))
+    );
     assert_eq!(soil.meta.as_ref().unwrap()["hidden"], true);
 
     let update = update!("options have changed", ConfigOptionUpdate);
     assert_eq!(
         update.config_options[0].kind,
-        SessionConfigKind::Boolean { current_value: false }
+        SessionConfigKind::Boolean {
+            current_value: false
+        }
     );
 }
 
@@ -468,9 +635,18 @@ fn prompt_turns() {
     assert_eq!(hints.audience, Some(vec![Role::Assistant, Role::User]));
     assert_eq!(hints.last_modified.as_deref(), Some("2026-03-01T08:15:00Z"));
     assert_eq!(hints.priority, Some(0.5));
-    assert_eq!((image.data.as_str(), image.mime_type.as_str()), ("iVBORw0KGgo=", "image/png"));
-    assert_eq!(image.uri.as_deref(), Some("file:///home/ada/garden/bed.png"));
-    assert_eq!((audio.data.as_str(), audio.mime_type.as_str()), ("UklGRg==", "audio/wav"));
+    assert_eq!(
+        (image.data.as_str(), image.mime_type.as_str()),
+        ("iVBORw0KGgo=", "image/png")
+    );
+    assert_eq!(
+        image.uri.as_deref(),
+        Some("file:///home/ada/garden/bed.png")
+    );
+    assert_eq!(
+        (audio.data.as_str(), audio.mime_type.as_str()),
+        ("UklGRg==", "audio/wav")
+    );
     assert_eq!((link.name.as_str(), link.size), ("plan.pdf", Some(20480)));
     assert_eq!(link.title.as_deref(), Some("The plan"));
     assert_eq!(link.description.as_deref(), Some("Drawn by hand"));
@@ -498,13 +674,22 @@ fn prompt_turns() {
         message!("the agent refuses", AgentResponse::Prompt),
         message!("the turn was cancelled", AgentResponse::Prompt),
     ];
-    assert_eq!(ended.map(|response| response.stop_reason), *StopReason::KNOWN);
+    assert_eq!(
+        ended.map(|response| response.stop_reason),
+        *StopReason::KNOWN
+    );
 
     let cancel = message!("cancel the turn", ClientNotification::Cancel);
     assert_eq!(cancel, CancelNotification::new("sess_01"));
-    let cancel = message!("cancel a request by number", ProtocolNotification::CancelRequest);
+    let cancel = message!(
+        "cancel a request by number",
+        ProtocolNotification::CancelRequest
+    );
     assert_eq!(cancel.request_id, RequestId::Number(12));
-    let cancel = message!("cancel a request by name", ProtocolNotification::CancelRequest);
+    let cancel = message!(
+        "cancel a request by name",
+        ProtocolNotification::CancelRequest
+    );
     assert_eq!(cancel.request_id, RequestId::String("req-12".to_owned()));
     assert_eq!(cancel.meta.unwrap()["why"], "too slow");
 }
@@ -524,27 +709,50 @@ fn session_updates() {
     assert_eq!(
         plan.entries,
         [
-            PlanEntry::new("Read the list", PlanEntryPriority::High, PlanEntryStatus::Completed),
-            PlanEntry::new("Ask about the shed", PlanEntryPriority::Medium, PlanEntryStatus::InProgress),
-            PlanEntry::new("Draw the beds", PlanEntryPriority::Low, PlanEntryStatus::Pending),
+            PlanEntry::new(
+                "Read the list",
+                PlanEntryPriority::High,
+                PlanEntryStatus::Completed
+            ),
+            PlanEntry::new(
+                "Ask about the shed",
+                PlanEntryPriority::Medium,
+                PlanEntryStatus::InProgress
+            ),
+            PlanEntry::new(
+                "Draw the beds",
+                PlanEntryPriority::Low,
+                PlanEntryStatus::Pending
+            ),
         ]
     );
 
     let commands = update!("the commands", AvailableCommandsUpdate).available_commands;
-    assert_eq!((commands[0].name.as_str(), commands[0].description.as_str()), ("sow", "Says when to sow"));
-    assert_eq!(commands[0].input.as_ref().unwrap().hint, "the name of a plant");
+    assert_eq!(
+        (commands[0].name.as_str(), commands[0].description.as_str()),
+        ("sow", "Says when to sow")
+    );
+    assert_eq!(
+        commands[0].input.as_ref().unwrap().hint,
+        "the name of a plant"
+    );
     assert_eq!(commands[1].input, None);
 
     let info = update!("a title", SessionInfoUpdate);
     assert_eq!(
         info,
-        SessionInfoUpdate::new().title("Where the beans go").updated_at("2026-03-01T08:20:00Z")
+        SessionInfoUpdate::new()
+            .title("Where the beans go")
+            .updated_at("2026-03-01T08:20:00Z")
     );
     let info = update!("no title any more", SessionInfoUpdate);
     assert_eq!((info.title, info.updated_at), (Some(None), None));
 
     let usage = update!("usage with cost", UsageUpdate);
-    assert_eq!(usage, UsageUpdate::new(53_000_u64, 200_000_u64).cost(Cost::new(0.25, "EUR")));
+    assert_eq!(
+        usage,
+        UsageUpdate::new(53_000_u64, 200_000_u64).cost(Cost::new(0.25, "EUR"))
+    );
     let usage = update!("usage without cost", UsageUpdate);
     assert_eq!(usage, UsageUpdate::new(0_u64, 200_000_u64));
 }
@@ -552,38 +760,67 @@ fn session_updates() {
 #[test]
 fn tool_calls() {
     let call = update!("a new tool call", ToolCall);
-    assert_eq!(call, ToolCall::new("call_1", "Reading the list").kind(ToolKind::Read));
+    assert_eq!(
+        call,
+        ToolCall::new("call_1", "Reading the list").kind(ToolKind::Read)
+    );
     let call = update!("a new tool call that leaves the defaults out", ToolCall);
     assert_eq!(call, ToolCall::new("call_2", "Counting"));
-    assert_eq!((call.kind, call.status), (ToolKind::Other, ToolCallStatus::Pending));
+    assert_eq!(
+        (call.kind, call.status),
+        (ToolKind::Other, ToolCallStatus::Pending)
+    );
 
     let call = update!("a new tool call with everything", ToolCall);
-    assert_eq!((&call.kind, &call.status), (&ToolKind::Edit, &ToolCallStatus::InProgress));
+    assert_eq!(
+        (&call.kind, &call.status),
+        (&ToolKind::Edit, &ToolCallStatus::InProgress)
+    );
     assert_eq!(
         call.content,
         [
             ContentBlock::text("Two lines change").into(),
-            Diff::new("/home/ada/garden/list.txt", "peas\nbeans\n").old_text("beans\npeas\n").into(),
+            Diff::new("/home/ada/garden/list.txt", "peas\nbeans\n")
+                .old_text("beans\npeas\n")
+                .into(),
             Diff::new("/home/ada/garden/new.txt", "chard\n").into(),
             TerminalId::from("term_1").into(),
         ]
     );
-    assert_eq!(call.locations[0], ToolCallLocation::new("/home/ada/garden/list.txt").line(2_u32));
+    assert_eq!(
+        call.locations[0],
+        ToolCallLocation::new("/home/ada/garden/list.txt").line(2_u32)
+    );
     assert_eq!(call.locations[1].line, None);
-    assert_eq!(call.raw_input, Some(json!({"from": 1, "to": 2, "why": null})));
+    assert_eq!(
+        call.raw_input,
+        Some(json!({"from": 1, "to": 2, "why": null}))
+    );
     assert_eq!(call.raw_output, Some(json!(["peas", "beans"])));
 
     let change = update!("a tool call is under way", ToolCallUpdate);
-    assert_eq!(change, ToolCallUpdate::new("call_1").status(ToolCallStatus::InProgress));
+    assert_eq!(
+        change,
+        ToolCallUpdate::new("call_1").status(ToolCallStatus::InProgress)
+    );
     let change = update!("a tool call is done", ToolCallUpdate);
     assert_eq!(change.title.as_deref(), Some("Read the list"));
     assert_eq!(change.kind, Some(ToolKind::Read));
     assert_eq!(change.status, Some(ToolCallStatus::Completed));
     assert_eq!(change.content.unwrap().len(), 1);
     assert_eq!(change.locations.unwrap().len(), 1);
-    assert_eq!((change.raw_input, change.raw_output), (Some(json!("list.txt")), Some(json!(5))));
-    let change = update!("a tool call has failed and shows nothing any more", ToolCallUpdate);
-    assert_eq!((change.content, change.locations), (Some(vec![]), Some(vec![])));
+    assert_eq!(
+        (change.raw_input, change.raw_output),
+        (Some(json!("list.txt")), Some(json!(5)))
+    );
+    let change = update!(
+        "a tool call has failed and shows nothing any more",
+        ToolCallUpdate
+    );
+    assert_eq!(
+        (change.content, change.locations),
+        (Some(vec![]), Some(vec![]))
+    );
 }
 
 #[test]
@@ -591,18 +828,43 @@ fn permissions() {
     let request = message!("may it be done?", AgentRequest::RequestPermission);
     assert_eq!(request.session_id.as_str(), "sess_01");
     assert_eq!(request.tool_call.tool_call_id.as_str(), "call_3");
-    assert_eq!(request.tool_call.title.as_deref(), Some("Pull the weeds out"));
-    assert_eq!(request.tool_call.content, Some(vec![ContentBlock::text("All of them").into()]));
-    let kinds: Vec<_> = request.options.iter().map(|option| option.kind.clone()).collect();
+    assert_eq!(
+        request.tool_call.title.as_deref(),
+        Some("Pull the weeds out")
+    );
+    assert_eq!(
+        request.tool_call.content,
+        Some(vec![ContentBlock::text("All of them").into()])
+    );
+    let kinds: Vec<_> = request
+        .options
+        .iter()
+        .map(|option| option.kind.clone())
+        .collect();
     assert_eq!(kinds, PermissionOptionKind::KNOWN);
-    assert_eq!(kinds.iter().map(PermissionOptionKind::allows).collect::<Vec<_>>(), [true, true, false, false]);
-    assert_eq!(kinds.iter().map(PermissionOptionKind::rejects).collect::<Vec<_>>(), [false, false, true, true]);
+    assert_eq!(
+        kinds
+            .iter()
+            .map(PermissionOptionKind::allows)
+            .collect::<Vec<_>>(),
+        [true, true, false, false]
+    );
+    assert_eq!(
+        kinds
+            .iter()
+            .map(PermissionOptionKind::rejects)
+            .collect::<Vec<_>>(),
+        [false, false, true, true]
+    );
     assert_eq!(request.options[1].option_id.as_str(), "yes-always");
     assert_eq!(request.options[1].name, "Yes, always");
 
     let response = message!("it may", ClientResponse::RequestPermission);
     assert_eq!(response.outcome, RequestPermissionOutcome::selected("yes"));
-    let response = message!("the turn ended before anyone said", ClientResponse::RequestPermission);
+    let response = message!(
+        "the turn ended before anyone said",
+        ClientResponse::RequestPermission
+    );
     assert_eq!(response.outcome, RequestPermissionOutcome::cancelled());
 }
 
@@ -611,7 +873,9 @@ fn file_system() {
     let request = message!("read some lines", AgentRequest::ReadTextFile);
     assert_eq!(
         request,
-        ReadTextFileRequest::new("sess_01", "/home/ada/garden/list.txt").line(10_u32).limit(50_u32)
+        ReadTextFileRequest::new("sess_01", "/home/ada/garden/list.txt")
+            .line(10_u32)
+            .limit(50_u32)
     );
     let request = message!("read all lines", AgentRequest::ReadTextFile);
     assert_eq!((request.line, request.limit), (None, None));
@@ -621,7 +885,10 @@ fn file_system() {
     assert_eq!(request.content, "{\n  \"beans\": 12\n}\n");
     for response in [
         message!("the file is written", ClientResponse::WriteTextFile),
-        message!("the file is written, as null", ClientResponse::WriteTextFile),
+        message!(
+            "the file is written, as null",
+            ClientResponse::WriteTextFile
+        ),
     ] {
         assert_eq!(response, WriteTextFileResponse::new());
     }
@@ -651,15 +918,30 @@ fn terminals() {
         message!("it has ended", ClientResponse::TerminalOutput),
         message!("it has ended, with a null", ClientResponse::TerminalOutput),
     ] {
-        assert_eq!(response.exit_status, Some(TerminalExitStatus::new().exit_code(0_u32)));
+        assert_eq!(
+            response.exit_status,
+            Some(TerminalExitStatus::new().exit_code(0_u32))
+        );
     }
 
     let request = message!("wait for its end", AgentRequest::WaitForTerminalExit);
-    assert_eq!(request, WaitForTerminalExitRequest::new("sess_01", "term_1"));
+    assert_eq!(
+        request,
+        WaitForTerminalExitRequest::new("sess_01", "term_1")
+    );
     let response = message!("it ended with a code", ClientResponse::WaitForTerminalExit);
-    assert_eq!(response, WaitForTerminalExitResponse::new().exit_code(2_u32));
-    let response = message!("it was ended by a signal", ClientResponse::WaitForTerminalExit);
-    assert_eq!(response, WaitForTerminalExitResponse::new().signal("SIGTERM"));
+    assert_eq!(
+        response,
+        WaitForTerminalExitResponse::new().exit_code(2_u32)
+    );
+    let response = message!(
+        "it was ended by a signal",
+        ClientResponse::WaitForTerminalExit
+    );
+    assert_eq!(
+        response,
+        WaitForTerminalExitResponse::new().signal("SIGTERM")
+    );
 
     let request = message!("end the command", AgentRequest::KillTerminal);
     assert_eq!(request, KillTerminalRequest::new("sess_01", "term_1"));
@@ -673,7 +955,10 @@ fn terminals() {
 
 #[test]
 fn elicitation_forms() {
-    let request = message!("a form with every kind of field", AgentRequest::CreateElicitation);
+    let request = message!(
+        "a form with every kind of field",
+        AgentRequest::CreateElicitation
+    );
     assert_eq!(request.message, "What shall the bed be like?");
     assert_eq!(
         request.scope,
@@ -682,12 +967,18 @@ fn elicitation_forms() {
             tool_call_id: Some("call_1".into())
         }
     );
-    let ElicitationMode::Form { requested_schema: form } = request.mode else {
+    let ElicitationMode::Form {
+        requested_schema: form,
+    } = request.mode
+    else {
         panic!("{:?}", request.mode)
     };
     assert_eq!(form.title.as_deref(), Some("The bed"));
     assert_eq!(form.description.as_deref(), Some("What it should be like"));
-    assert_eq!(form.required, Some(vec!["name".to_owned(), "plant".to_owned()]));
+    assert_eq!(
+        form.required,
+        Some(vec!["name".to_owned(), "plant".to_owned()])
+    );
     assert_eq!(form.properties.len(), 12);
 
     macro_rules! field {
@@ -710,9 +1001,15 @@ fn elicitation_forms() {
         field!("day", String),
         field!("moment", String),
     ];
-    assert_eq!(formats.map(|field| field.format.clone().unwrap()), *StringFormat::KNOWN);
+    assert_eq!(
+        formats.map(|field| field.format.clone().unwrap()),
+        *StringFormat::KNOWN
+    );
     let plant = field!("plant", String);
-    assert_eq!(plant.enum_values, Some(vec!["beans".to_owned(), "peas".to_owned()]));
+    assert_eq!(
+        plant.enum_values,
+        Some(vec!["beans".to_owned(), "peas".to_owned()])
+    );
     assert_eq!(
         field!("soil", String).one_of,
         Some(vec![
@@ -721,16 +1018,25 @@ fn elicitation_forms() {
         ])
     );
     let width = field!("width", Number);
-    assert_eq!((width.minimum, width.maximum, width.default), (Some(0.5), Some(3.0), Some(1.25)));
+    assert_eq!(
+        (width.minimum, width.maximum, width.default),
+        (Some(0.5), Some(3.0), Some(1.25))
+    );
     let rows = field!("rows", Integer);
-    assert_eq!((rows.minimum, rows.maximum, rows.default), (Some(1), Some(12), Some(4)));
+    assert_eq!(
+        (rows.minimum, rows.maximum, rows.default),
+        (Some(1), Some(12), Some(4))
+    );
     assert_eq!(field!("watered", Boolean).default, Some(true));
     let tools = field!("tools", Array);
     assert_eq!((tools.min_items, tools.max_items), (Some(1), Some(2)));
     assert_eq!(tools.default, Some(vec!["rake".to_owned()]));
     assert_eq!(
         tools.items,
-        MultiSelectItems::Strings(StringMultiSelectItems::new(["spade".to_owned(), "rake".to_owned()]))
+        MultiSelectItems::Strings(StringMultiSelectItems::new([
+            "spade".to_owned(),
+            "rake".to_owned()
+        ]))
     );
     assert_eq!(
         field!("helpers", Array).items,
@@ -740,12 +1046,21 @@ fn elicitation_forms() {
         ]))
     );
 
-    let request =
-        message!("a form without fields, before there is a session", AgentRequest::CreateElicitation);
-    assert_eq!(request.scope, ElicitationScope::Request { request_id: RequestId::Number(3) });
+    let request = message!(
+        "a form without fields, before there is a session",
+        AgentRequest::CreateElicitation
+    );
+    assert_eq!(
+        request.scope,
+        ElicitationScope::Request {
+            request_id: RequestId::Number(3)
+        }
+    );
     assert_eq!(
         request.mode,
-        ElicitationMode::Form { requested_schema: ElicitationSchema::new() }
+        ElicitationMode::Form {
+            requested_schema: ElicitationSchema::new()
+        }
     );
 }
 
@@ -761,19 +1076,32 @@ fn elicitation_pages_and_answers() {
     );
     assert_eq!(
         request.scope,
-        ElicitationScope::Session { session_id: "sess_01".into(), tool_call_id: None }
+        ElicitationScope::Session {
+            session_id: "sess_01".into(),
+            tool_call_id: None
+        }
     );
     assert_eq!(request.meta.unwrap()["expires"], 600);
-    let request = message!("a page for a request with a name", AgentRequest::CreateElicitation);
+    let request = message!(
+        "a page for a request with a name",
+        AgentRequest::CreateElicitation
+    );
     assert_eq!(
         request.scope,
-        ElicitationScope::Request { request_id: RequestId::String("auth-1".to_owned()) }
+        ElicitationScope::Request {
+            request_id: RequestId::String("auth-1".to_owned())
+        }
     );
 
     let response = message!("filled in", ClientResponse::CreateElicitation);
-    let ElicitationAction::Accept(accept) = response.action else { panic!("{:?}", response.action) };
+    let ElicitationAction::Accept(accept) = response.action else {
+        panic!("{:?}", response.action)
+    };
     let content = accept.content.unwrap();
-    assert_eq!(content["name"], ElicitationContentValue::String("north".to_owned()));
+    assert_eq!(
+        content["name"],
+        ElicitationContentValue::String("north".to_owned())
+    );
     assert_eq!(content["rows"], ElicitationContentValue::Integer(6));
     assert_eq!(content["width"], ElicitationContentValue::Number(1.5));
     assert_eq!(content["watered"], ElicitationContentValue::Boolean(false));
@@ -782,13 +1110,23 @@ fn elicitation_pages_and_answers() {
         ElicitationContentValue::StringArray(vec!["spade".to_owned(), "rake".to_owned()])
     );
     let response = message!("accepted without a form", ClientResponse::CreateElicitation);
-    let ElicitationAction::Accept(accept) = response.action else { panic!("{:?}", response.action) };
+    let ElicitationAction::Accept(accept) = response.action else {
+        panic!("{:?}", response.action)
+    };
     assert_eq!(accept.content, None);
     let response = message!("declined", ClientResponse::CreateElicitation);
-    assert!(matches!(response.action, ElicitationAction::Decline(_)), "{:?}", response.action);
+    assert!(
+        matches!(response.action, ElicitationAction::Decline(_)),
+        "{:?}",
+        response.action
+    );
     assert_eq!(response.meta.unwrap()["after"], 2);
     let response = message!("left", ClientResponse::CreateElicitation);
-    assert!(matches!(response.action, ElicitationAction::Cancel(_)), "{:?}", response.action);
+    assert!(
+        matches!(response.action, ElicitationAction::Cancel(_)),
+        "{:?}",
+        response.action
+    );
 
     let done = message!("the page is done", AgentNotification::CompleteElicitation);
     assert_eq!(done, CompleteElicitationNotification::new("el_1"));
@@ -799,46 +1137,76 @@ fn extensions() {
     let params = to_raw_value(&json!({"bed": 3})).unwrap();
     let request = ClientRequest::read("_example.org/water", Some(&params)).unwrap();
     assert_eq!(request.method(), "_example.org/water");
-    let ClientRequest::Extension(extension) = &request else { panic!("{request:?}") };
+    let ClientRequest::Extension(extension) = &request else {
+        panic!("{request:?}")
+    };
     assert_eq!(extension.params.as_ref().unwrap().get(), r#"{"bed":3}"#);
     assert_eq!(serde_json::to_value(&request).unwrap(), json!({"bed": 3}));
 
     let result = to_raw_value(&json!({"litres": 2.5})).unwrap();
     let response = AgentResponse::read("_example.org/water", &result).unwrap();
-    let AgentResponse::Extension(raw) = &response else { panic!("{response:?}") };
+    let AgentResponse::Extension(raw) = &response else {
+        panic!("{response:?}")
+    };
     assert_eq!(raw.get(), r#"{"litres":2.5}"#);
-    assert_eq!(serde_json::to_value(&response).unwrap(), json!({"litres": 2.5}));
+    assert_eq!(
+        serde_json::to_value(&response).unwrap(),
+        json!({"litres": 2.5})
+    );
 
     let notification = AgentNotification::read("_example.org/rain", None).unwrap();
-    let AgentNotification::Extension(extension) = &notification else { panic!("{notification:?}") };
+    let AgentNotification::Extension(extension) = &notification else {
+        panic!("{notification:?}")
+    };
     assert!(extension.params.is_none());
 
     // Only an underscore makes an extension.
     let error = ClientRequest::read("example.org/water", Some(&params)).unwrap_err();
-    assert!(matches!(&error, ReadError::UnknownMethod(m) if m == "example.org/water"), "{error}");
+    assert!(
+        matches!(&error, ReadError::UnknownMethod(m) if m == "example.org/water"),
+        "{error}"
+    );
     let error = AgentResponse::read("example.org/water", &result).unwrap_err();
-    assert!(matches!(&error, ReadError::UnknownMethod(m) if m == "example.org/water"), "{error}");
+    assert!(
+        matches!(&error, ReadError::UnknownMethod(m) if m == "example.org/water"),
+        "{error}"
+    );
 }
 
 #[test]
 fn every_message_names_its_method() {
     for row in METHODS {
         for (name, case) in cases().iter().filter(|(_, case)| case.method == row.name) {
-            let Some(params) = case.params.as_deref() else { continue };
+            let Some(params) = case.params.as_deref() else {
+                continue;
+            };
             let method = match (row.sender, row.kind) {
                 (Sender::Client, MethodKind::Request) => {
-                    ClientRequest::read(row.name, Some(params)).unwrap().method().to_owned()
+                    ClientRequest::read(row.name, Some(params))
+                        .unwrap()
+                        .method()
+                        .to_owned()
                 }
-                (Sender::Agent, MethodKind::Request) => {
-                    AgentRequest::read(row.name, Some(params)).unwrap().method().to_owned()
-                }
+                (Sender::Agent, MethodKind::Request) => AgentRequest::read(row.name, Some(params))
+                    .unwrap()
+                    .method()
+                    .to_owned(),
                 (Sender::Client, MethodKind::Notification) => {
-                    ClientNotification::read(row.name, Some(params)).unwrap().method().to_owned()
+                    ClientNotification::read(row.name, Some(params))
+                        .unwrap()
+                        .method()
+                        .to_owned()
                 }
                 (Sender::Agent, MethodKind::Notification) => {
-                    AgentNotification::read(row.name, Some(params)).unwrap().method().to_owned()
+                    AgentNotification::read(row.name, Some(params))
+                        .unwrap()
+                        .method()
+                        .to_owned()
                 }
-                _ => ProtocolNotification::read(row.name, Some(params)).unwrap().method().to_owned(),
+                _ => ProtocolNotification::read(row.name, Some(params))
+                    .unwrap()
+                    .method()
+                    .to_owned(),
             };
             assert_eq!(method, row.name, "{name}");
         }

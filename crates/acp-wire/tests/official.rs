@@ -1,6 +1,9 @@
 //! Every message against the official crate of the protocol's types: what we write it reads, what
 //! it writes we read, and nothing is lost on either way.
 
+// Clippy knows tests by their attribute, not the functions they share.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
@@ -22,7 +25,11 @@ use serde_json::{Value, json};
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(any::<u8>(), 0..2000).prop_map(|mut bytes| {
         for (byte, low) in bytes.iter_mut().zip((0..4).cycle()) {
-            *byte = if *byte < 192 { 0x20 + *byte / 2 } else { (*byte - 192) * 4 + low };
+            *byte = if *byte < 192 {
+                0x20 + *byte / 2
+            } else {
+                (*byte - 192) * 4 + low
+            };
         }
         bytes
     })
@@ -39,12 +46,12 @@ fn read<T: DeserializeOwned>(json: &Value, what: &str) -> T {
 
 /// What we write out and the official crate leaves out, as both may: the defaults of a tool call.
 fn without_tool_call_defaults(mut json: Value) -> Value {
-    if let Some(update) = json.get_mut("update").and_then(Value::as_object_mut) {
-        if update.get("sessionUpdate") == Some(&json!("tool_call")) {
-            update.retain(|key, value| {
-                !(key == "kind" && value == "other" || key == "status" && value == "pending")
-            });
-        }
+    if let Some(update) = json.get_mut("update").and_then(Value::as_object_mut)
+        && update.get("sessionUpdate") == Some(&json!("tool_call"))
+    {
+        update.retain(|key, value| {
+            !(key == "kind" && value == "other" || key == "status" && value == "pending")
+        });
     }
     json
 }
@@ -81,7 +88,11 @@ where
 {
     let written = json_of(ours);
     if let Err(e) = schema.validate(&written) {
-        panic!("what we write is not valid: {} at {}: {written}", e, e.instance_path());
+        panic!(
+            "what we write is not valid: {} at {}: {written}",
+            e,
+            e.instance_path()
+        );
     }
     let official: Official = read(&written, "the official crate cannot read what we write");
     let official_json = json_of(&official);
@@ -90,7 +101,10 @@ where
         without_tool_call_defaults(written),
         "the official crate writes something else than we do"
     );
-    let back: Ours = read(&official_json, "we cannot read what the official crate writes");
+    let back: Ours = read(
+        &official_json,
+        "we cannot read what the official crate writes",
+    );
     assert_eq!(&back, ours, "{official_json}");
 }
 
@@ -100,10 +114,17 @@ where
     Ours: Serialize + DeserializeOwned,
     Official: Serialize + DeserializeOwned,
 {
-    let ours: Ours = read(&json_of(official), "we cannot read what the official crate writes");
+    let ours: Ours = read(
+        &json_of(official),
+        "we cannot read what the official crate writes",
+    );
     let written = without_what_is_not_published(&json_of(official));
     let our_json = json_of(&ours);
-    assert_eq!(without_tool_call_defaults(our_json.clone()), written, "we write something else");
+    assert_eq!(
+        without_tool_call_defaults(our_json.clone()),
+        written,
+        "we write something else"
+    );
     let back: Official = read(&our_json, "the official crate cannot read what we write");
     assert_eq!(json_of(&back), written);
 }
@@ -180,7 +201,10 @@ struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     fn of(schema: &'a Value) -> Vec<Value> {
-        Self { definitions: &schema["$defs"] }.make(schema)
+        Self {
+            definitions: &schema["$defs"],
+        }
+        .make(schema)
     }
 
     fn make(&self, schema: &Value) -> Vec<Value> {
@@ -196,7 +220,14 @@ impl<'a> Samples<'a> {
         if let Some(name) = schema.get("$ref").and_then(Value::as_str) {
             made.push(self.make(&self.definitions[name.trim_start_matches("#/$defs/")]));
         }
-        made.extend(schema.get("allOf").and_then(Value::as_array).into_iter().flatten().map(|s| self.make(s)));
+        made.extend(
+            schema
+                .get("allOf")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .map(|s| self.make(s)),
+        );
         let alternatives: Vec<_> = ["oneOf", "anyOf"]
             .iter()
             .filter_map(|key| schema.get(*key)?.as_array())
@@ -207,7 +238,9 @@ impl<'a> Samples<'a> {
             made.push(alternatives);
         }
         made.retain(|samples| !samples.is_empty());
-        made.into_iter().reduce(|a, b| combine(&a, &b)).unwrap_or_else(|| vec![json!({"any": 1})])
+        made.into_iter()
+            .reduce(|a, b| combine(&a, &b))
+            .unwrap_or_else(|| vec![json!({"any": 1})])
     }
 
     fn of_type(&self, schema: &serde_json::Map<String, Value>) -> Vec<Value> {
@@ -216,7 +249,10 @@ impl<'a> Samples<'a> {
             Some(Value::Array(some)) => some.iter().filter_map(Value::as_str).collect(),
             _ => vec![],
         };
-        types.into_iter().flat_map(|name| self.of_one_type(name, schema)).collect()
+        types
+            .into_iter()
+            .flat_map(|name| self.of_one_type(name, schema))
+            .collect()
     }
 
     fn of_one_type(&self, name: &str, schema: &serde_json::Map<String, Value>) -> Vec<Value> {
@@ -229,18 +265,33 @@ impl<'a> Samples<'a> {
             "string" => vec![json!("_\"other\"\n"), json!("")],
             "array" => {
                 let items = self.make(schema.get("items").unwrap_or(&Value::Bool(true)));
-                items.iter().map(|item| json!([item, item])).chain([json!([])]).collect()
+                items
+                    .iter()
+                    .map(|item| json!([item, item]))
+                    .chain([json!([])])
+                    .collect()
             }
             "object" => {
                 let mut objects = vec![json!({})];
-                for (key, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
-                    let with_key: Vec<_> =
-                        self.make(property).into_iter().map(|value| json!({key: value})).collect();
+                for (key, property) in schema
+                    .get("properties")
+                    .and_then(Value::as_object)
+                    .into_iter()
+                    .flatten()
+                {
+                    let with_key: Vec<_> = self
+                        .make(property)
+                        .into_iter()
+                        .map(|value| json!({key: value}))
+                        .collect();
                     objects = combine(&objects, &with_key);
                 }
                 if let Some(values @ Value::Object(_)) = schema.get("additionalProperties") {
-                    let entries: Vec<_> =
-                        self.make(values).into_iter().map(|value| json!({"entry": value})).collect();
+                    let entries: Vec<_> = self
+                        .make(values)
+                        .into_iter()
+                        .map(|value| json!({"entry": value}))
+                        .collect();
                     objects = combine(&objects, &entries);
                 }
                 objects
@@ -255,11 +306,18 @@ fn combine(a: &[Value], b: &[Value]) -> Vec<Value> {
     let merge = |a: &Value, b: &Value| match (a, b) {
         (Value::Object(a), Value::Object(b)) => {
             // What `a` says is more precise: `b` may be the definition that `a` restricts.
-            Value::Object(b.iter().chain(a).map(|(k, v)| (k.clone(), v.clone())).collect())
+            Value::Object(
+                b.iter()
+                    .chain(a)
+                    .map(|(k, v)| (k.clone(), v.clone()))
+                    .collect(),
+            )
         }
         (a, _) => a.clone(),
     };
-    (0..a.len().max(b.len())).map(|i| merge(&a[i % a.len()], &b[i % b.len()])).collect()
+    (0..a.len().max(b.len()))
+        .map(|i| merge(&a[i % a.len()], &b[i % b.len()]))
+        .collect()
 }
 
 /// Every constant string of a definition and of what is directly in it.
@@ -268,7 +326,12 @@ fn constants(schema: &Value, definition: &str) -> BTreeSet<String> {
         match value {
             Value::Array(items) => items.iter().for_each(|item| walk(item, found)),
             Value::Object(object) => {
-                found.extend(object.get("const").and_then(Value::as_str).map(str::to_owned));
+                found.extend(
+                    object
+                        .get("const")
+                        .and_then(Value::as_str)
+                        .map(str::to_owned),
+                );
                 object.values().for_each(|value| walk(value, found));
             }
             _ => {}
@@ -286,7 +349,10 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
         let theirs = constants(&schema_of::<T>(), definition);
         let not_published: BTreeSet<_> = not_published.iter().map(|&s| s.to_owned()).collect();
         assert_eq!(&theirs - &not_published, ours, "{definition}");
-        assert!(not_published.is_subset(&theirs), "{definition}: we need not pass these over");
+        assert!(
+            not_published.is_subset(&theirs),
+            "{definition}: we need not pass these over"
+        );
     }
     macro_rules! tags {
         ($root:ident: $($name:ident but $not_published:expr),+) => { $(
@@ -326,7 +392,11 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
 fn every_type_of_the_method_table_is_checked() {
     for row in METHODS {
         for name in std::iter::once(row.params).chain(row.result) {
-            assert!(CHECKED.contains(&name), "{name} of {} is not checked", row.name);
+            assert!(
+                CHECKED.contains(&name),
+                "{name} of {} is not checked",
+                row.name
+            );
         }
     }
 }
@@ -351,7 +421,10 @@ fn what_is_made_for_these_tests_is_of_every_kind() {
             let message = T::arbitrary(&mut Unstructured::new(&bytes)).unwrap();
             tags_of(&json_of(&message), key, &mut found);
         }
-        let missing: Vec<_> = expected.iter().filter(|&&tag| !found.contains(tag)).collect();
+        let missing: Vec<_> = expected
+            .iter()
+            .filter(|&&tag| !found.contains(tag))
+            .collect();
         assert!(missing.is_empty(), "{key}: {missing:?} are never made");
     }
     check::<SessionNotification>("sessionUpdate", SessionUpdate::TAGS);
@@ -379,15 +452,27 @@ fn values_made_by_their_constructors_survive() {
             )
             .client_info(they::Implementation::new("quill", "4.2.0").title("Quill".to_owned())),
     );
-    official_survives::<NewSessionRequest, _>(&they::NewSessionRequest::new("/home/ada").mcp_servers(vec![
-        they::McpServer::Stdio(they::McpServerStdio::new("seeds", "/bin/seeds").args(vec!["-q".to_owned()])),
-        they::McpServer::Http(they::McpServerHttp::new("weather", "https://weather.example.org")),
-    ]));
+    official_survives::<NewSessionRequest, _>(
+        &they::NewSessionRequest::new("/home/ada").mcp_servers(vec![
+            they::McpServer::Stdio(
+                they::McpServerStdio::new("seeds", "/bin/seeds").args(vec!["-q".to_owned()]),
+            ),
+            they::McpServer::Http(they::McpServerHttp::new(
+                "weather",
+                "https://weather.example.org",
+            )),
+        ]),
+    );
     official_survives::<PromptRequest, _>(&they::PromptRequest::new(
         "sess_1",
-        vec!["What grows here?".into(), they::ContentBlock::Image(they::ImageContent::new("AAEC", "image/png"))],
+        vec![
+            "What grows here?".into(),
+            they::ContentBlock::Image(they::ImageContent::new("AAEC", "image/png")),
+        ],
     ));
-    official_survives::<PromptResponse, _>(&they::PromptResponse::new(they::StopReason::MaxTurnRequests));
+    official_survives::<PromptResponse, _>(&they::PromptResponse::new(
+        they::StopReason::MaxTurnRequests,
+    ));
     for update in [
         they::SessionUpdate::AgentMessageChunk(they::ContentChunk::new("Beans".into())),
         they::SessionUpdate::ToolCall(they::ToolCall::new("call_1", "Counting")),
@@ -403,14 +488,16 @@ fn values_made_by_their_constructors_survive() {
         ),
         they::SessionUpdate::UsageUpdate(they::UsageUpdate::new(u64::MAX, 1)),
     ] {
-        official_survives::<SessionNotification, _>(&they::SessionNotification::new("sess_1", update));
+        official_survives::<SessionNotification, _>(&they::SessionNotification::new(
+            "sess_1", update,
+        ));
     }
     official_survives::<RequestPermissionResponse, _>(&they::RequestPermissionResponse::new(
         they::RequestPermissionOutcome::Selected(they::SelectedPermissionOutcome::new("yes")),
     ));
-    official_survives::<SetSessionConfigOptionRequest, _>(&they::SetSessionConfigOptionRequest::new(
-        "sess_1", "tidy", true,
-    ));
+    official_survives::<SetSessionConfigOptionRequest, _>(
+        &they::SetSessionConfigOptionRequest::new("sess_1", "tidy", true),
+    );
 }
 
 /// An id and its official twin.
@@ -418,7 +505,10 @@ fn id() -> impl Strategy<Value = (RequestId, official::v1::RequestId)> {
     prop_oneof![
         Just((RequestId::Null, official::v1::RequestId::Null)),
         any::<i64>().prop_map(|n| (RequestId::Number(n), official::v1::RequestId::Number(n))),
-        any::<String>().prop_map(|s| (RequestId::String(s.clone()), official::v1::RequestId::Str(s))),
+        any::<String>().prop_map(|s| (
+            RequestId::String(s.clone()),
+            official::v1::RequestId::Str(s)
+        )),
     ]
 }
 

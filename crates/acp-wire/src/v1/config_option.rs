@@ -142,7 +142,9 @@ pub enum SessionConfigSelectOptions {
 
 /// An empty list of groups cannot be told from an empty list of values.
 #[cfg(feature = "arbitrary")]
-fn some_groups(u: &mut arbitrary::Unstructured<'_>) -> arbitrary::Result<Vec<SessionConfigSelectGroup>> {
+fn some_groups(
+    u: &mut arbitrary::Unstructured<'_>,
+) -> arbitrary::Result<Vec<SessionConfigSelectGroup>> {
     let mut groups: Vec<SessionConfigSelectGroup> = u.arbitrary()?;
     if groups.is_empty() {
         groups.push(u.arbitrary()?);
@@ -157,7 +159,9 @@ impl SessionConfigSelectOptions {
             Self::Ungrouped(options) => (&options[..], &[][..]),
             Self::Grouped(groups) => (&[][..], &groups[..]),
         };
-        plain.iter().chain(groups.iter().flat_map(|group| &group.options))
+        plain
+            .iter()
+            .chain(groups.iter().flat_map(|group| &group.options))
     }
 }
 
@@ -228,8 +232,13 @@ const COMMON_FIELDS: [&str; 5] = ["id", "name", "description", "category", "_met
 impl<'de> Deserialize<'de> for SessionConfigOption {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(d)?;
-        let Common { id, name, description, category, meta } =
-            object.read().map_err(D::Error::custom)?;
+        let Common {
+            id,
+            name,
+            description,
+            category,
+            meta,
+        } = object.read().map_err(D::Error::custom)?;
         let kind = match object.field::<String>("type").as_deref() {
             Some("boolean") => SessionConfigKind::Boolean {
                 current_value: object
@@ -247,7 +256,14 @@ impl<'de> Deserialize<'de> for SessionConfigOption {
                 SessionConfigKind::Unknown(rest)
             }
         };
-        Ok(Self { id, name, description, category, kind, meta })
+        Ok(Self {
+            id,
+            name,
+            description,
+            category,
+            kind,
+            meta,
+        })
     }
 }
 
@@ -397,12 +413,22 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
             #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option")]
             meta: Option<Meta>,
         }
-        let Fields { session_id, config_id, value, meta } = Fields::deserialize(d)?;
+        let Fields {
+            session_id,
+            config_id,
+            value,
+            meta,
+        } = Fields::deserialize(d)?;
         let value = match value {
             Value::Boolean(value) => SessionConfigOptionValue::Boolean(value),
             Value::Id(id) => SessionConfigOptionValue::Id(id),
         };
-        Ok(Self { session_id, config_id, value, meta })
+        Ok(Self {
+            session_id,
+            config_id,
+            value,
+            meta,
+        })
     }
 }
 

@@ -55,7 +55,12 @@ pub struct CreateElicitationRequest {
 impl CreateElicitationRequest {
     /// An elicitation.
     pub fn new(message: impl Into<String>, mode: ElicitationMode, scope: ElicitationScope) -> Self {
-        Self { message: message.into(), mode, scope, meta: None }
+        Self {
+            message: message.into(),
+            mode,
+            scope,
+            meta: None,
+        }
     }
 }
 
@@ -107,7 +112,10 @@ impl Serialize for CreateElicitationRequest {
                 map.serialize_entry("mode", "form")?;
                 map.serialize_entry("requestedSchema", requested_schema)?;
             }
-            ElicitationMode::Url { elicitation_id, url } => {
+            ElicitationMode::Url {
+                elicitation_id,
+                url,
+            } => {
                 map.serialize_entry("mode", "url")?;
                 map.serialize_entry("elicitationId", elicitation_id)?;
                 map.serialize_entry("url", url)?;
@@ -119,7 +127,10 @@ impl Serialize for CreateElicitationRequest {
             }
         }
         match &self.scope {
-            ElicitationScope::Session { session_id, tool_call_id } => {
+            ElicitationScope::Session {
+                session_id,
+                tool_call_id,
+            } => {
                 map.serialize_entry("sessionId", session_id)?;
                 if let Some(id) = tool_call_id {
                     map.serialize_entry("toolCallId", id)?;
@@ -154,9 +165,14 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
         let object = RawObject::deserialize(d)?;
         let missing = |field| D::Error::missing_field(field);
         let scope = if let Some(session_id) = object.field("sessionId") {
-            ElicitationScope::Session { session_id, tool_call_id: object.field("toolCallId") }
+            ElicitationScope::Session {
+                session_id,
+                tool_call_id: object.field("toolCallId"),
+            }
         } else {
-            let request_id = object.field("requestId").ok_or_else(|| missing("sessionId"))?;
+            let request_id = object
+                .field("requestId")
+                .ok_or_else(|| missing("sessionId"))?;
             ElicitationScope::Request { request_id }
         };
         let mode = match object.field::<String>("mode").as_deref() {
@@ -166,8 +182,14 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
                 ElicitationMode::Form { requested_schema }
             }
             Some("url") => {
-                let Url { elicitation_id, url } = object.read().map_err(D::Error::custom)?;
-                ElicitationMode::Url { elicitation_id, url }
+                let Url {
+                    elicitation_id,
+                    url,
+                } = object.read().map_err(D::Error::custom)?;
+                ElicitationMode::Url {
+                    elicitation_id,
+                    url,
+                }
             }
             Some(_) => {
                 let mut rest = RawObject::default();
@@ -466,7 +488,11 @@ pub struct ElicitationNoContent {}
 #[non_exhaustive]
 pub struct ElicitationAcceptAction {
     /// The values by field name.
-    #[serde(default, deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "crate::lenient::option",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub content: Option<BTreeMap<String, ElicitationContentValue>>,
 }
 
@@ -474,7 +500,9 @@ impl ElicitationAcceptAction {
     /// With these values.
     #[must_use]
     pub fn new(content: BTreeMap<String, ElicitationContentValue>) -> Self {
-        Self { content: Some(content) }
+        Self {
+            content: Some(content),
+        }
     }
 }
 

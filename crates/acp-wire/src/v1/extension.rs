@@ -17,6 +17,9 @@ impl Extension {
     /// A message of `method`.
     #[must_use]
     pub fn new(method: &str, params: Option<&RawValue>) -> Self {
-        Self { method: method.to_owned(), params: params.map(ToOwned::to_owned) }
+        Self {
+            method: method.to_owned(),
+            params: params.map(ToOwned::to_owned),
+        }
     }
 }

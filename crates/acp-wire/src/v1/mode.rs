@@ -64,7 +64,9 @@ impl SetSessionModeResponse {
 impl<'de> Deserialize<'de> for SetSessionModeResponse {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let object = RawObject::deserialize(d)?;
-        Ok(Self { meta: object.field("_meta").or_else(|| object.field("meta")) })
+        Ok(Self {
+            meta: object.field("_meta").or_else(|| object.field("meta")),
+        })
     }
 }
 
@@ -94,8 +96,13 @@ struct ReadCurrentModeUpdate {
 impl TryFrom<ReadCurrentModeUpdate> for CurrentModeUpdate {
     type Error = &'static str;
     fn try_from(read: ReadCurrentModeUpdate) -> Result<Self, Self::Error> {
-        let current_mode_id =
-            read.current_mode_id.or(read.mode_id).ok_or("missing field `currentModeId`")?;
-        Ok(Self { current_mode_id, meta: read.meta })
+        let current_mode_id = read
+            .current_mode_id
+            .or(read.mode_id)
+            .ok_or("missing field `currentModeId`")?;
+        Ok(Self {
+            current_mode_id,
+            meta: read.meta,
+        })
     }
 }
