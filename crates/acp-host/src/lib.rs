@@ -6,10 +6,11 @@
 //! | [`Files`]         | reading and writing text under a session's roots  | File System        |
 //! | [`Terminals`]     | commands, their output and their end              | Terminals          |
 //! | [`Policy`]        | answers to permission requests                    | Tool Calls         |
+//! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //!
-//! Everything takes the wire's requests and gives the wire's answers or errors, and knows nothing of
-//! connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
+//! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
+//! errors, and knows nothing of connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
 //!
 //! Three things hold throughout. The operating system confines file access, not a comparison of
 //! paths. Whatever a peer or a child process sends is kept in bounded memory. No process outlives
@@ -17,6 +18,7 @@
 
 mod agent_process;
 mod files;
+mod host;
 mod output;
 mod permissions;
 mod process;
@@ -28,6 +30,7 @@ mod terminals;
 
 pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
 pub use files::Files;
+pub use host::Host;
 pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
 pub use process::Exit;
 pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};

@@ -4,9 +4,9 @@ use std::fmt;
 use std::future::Future;
 use std::str::FromStr;
 
+use acp::client::PermissionRequest;
 use acp_wire::v1::{
-    PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
-    RequestPermissionRequest, RequestPermissionResponse, ToolKind,
+    PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome, ToolKind,
 };
 
 /// Which tool calls are allowed without asking a person.
@@ -29,7 +29,7 @@ pub enum Policy {
 pub enum Decision {
     /// This.
     Answer(RequestPermissionOutcome),
-    /// Nothing: a person must choose. Where there is none, [`Policy::None`] has an answer.
+    /// Nothing: a person must choose. Where there is none, it is [`RequestPermissionOutcome::Cancelled`].
     AskPerson,
 }
 
@@ -86,30 +86,6 @@ impl Policy {
             None => Decision::Answer(RequestPermissionOutcome::cancelled()),
         }
     }
-
-    /// Answers `session/request_permission`, by asking `prompter` where a person must choose. No
-    /// choice, or one that was not offered, is the outcome `cancelled`.
-    ///
-    /// `known_kind` is the tool call's kind as it was reported before, for requests that do not repeat
-    /// it.
-    pub async fn answer(
-        &self,
-        request: &RequestPermissionRequest,
-        known_kind: Option<&ToolKind>,
-        prompter: &impl Prompter,
-    ) -> RequestPermissionResponse {
-        let kind = request.tool_call.kind.as_ref().or(known_kind);
-        let outcome = match self.decide(kind, &request.options) {
-            Decision::Answer(outcome) => outcome,
-            Decision::AskPerson => match prompter.ask(request).await {
-                Some(id) if request.options.iter().any(|option| option.option_id == id) => {
-                    RequestPermissionOutcome::selected(id)
-                }
-                _ => RequestPermissionOutcome::cancelled(),
-            },
-        };
-        RequestPermissionResponse::new(outcome)
-    }
 }
 
 impl fmt::Display for Policy {
@@ -138,6 +114,6 @@ pub trait Prompter {
     /// none. Dropping the future withdraws the question.
     fn ask(
         &self,
-        request: &RequestPermissionRequest,
+        request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
 }

@@ -20,10 +20,14 @@ impl Agent for Echo {
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         if let Some(what) = text.strip_prefix("ask ") {
-            let call = turn.tool_call(ToolCall::new("call_1", what).kind(ToolKind::Edit)).await?;
+            let call = turn
+                .tool_call(ToolCall::new("call_1", what).kind(ToolKind::Edit))
+                .await?;
             let yes = PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce);
             let no = PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce);
-            let outcome = turn.request_permission(call.change(), vec![yes, no]).await?;
+            let outcome = turn
+                .request_permission(call.change(), vec![yes, no])
+                .await?;
             turn.message(format!("{outcome:?}")).await?;
             call.complete().await?;
             return Ok(StopReason::EndTurn);
@@ -48,10 +52,16 @@ struct Keeper {
 
 impl Client for Keeper {
     async fn update(&self, _: &UpdateContext, update: &Update) {
-        self.text.lock().unwrap().push_str(update.message_text().unwrap_or_default());
+        self.text
+            .lock()
+            .unwrap()
+            .push_str(update.message_text().unwrap_or_default());
     }
 
-    async fn request_permission(&self, request: PermissionRequest) -> Result<RequestPermissionOutcome> {
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
         if self.hang_permission {
             std::future::pending::<()>().await;
         }
@@ -70,11 +80,16 @@ async fn a_turn_streams_and_ends_with_everything_seen() {
     let client = Keeper::default();
     let agent = start(client.clone()).await;
     let session = agent.new_session("/tmp").await.unwrap();
-    assert_eq!(session.prompt("one two three").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(
+        session.prompt("one two three").await.unwrap(),
+        StopReason::EndTurn
+    );
     // All of it was delivered before the answer was.
     assert_eq!(*client.text.lock().unwrap(), "one two three");
     session.thread().read(|thread| {
-        let [user, said] = thread.items() else { panic!("{:?}", thread.items()) };
+        let [user, said] = thread.items() else {
+            panic!("{:?}", thread.items())
+        };
         assert!(matches!(&user.kind, ItemKind::User(m) if m.text() == "one two three"));
         assert!(matches!(&said.kind, ItemKind::Agent(m) if m.text() == "one two three"));
         assert!(!thread.is_running());
@@ -85,13 +100,21 @@ async fn a_turn_streams_and_ends_with_everything_seen() {
 async fn a_permission_is_asked_and_granted() {
     let agent = start(Keeper::default()).await;
     let session = agent.new_session("/tmp").await.unwrap();
-    assert_eq!(session.prompt("ask Write it").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(
+        session.prompt("ask Write it").await.unwrap(),
+        StopReason::EndTurn
+    );
     session.thread().read(|thread| {
         let call = thread.tool_call(&"call_1".into()).unwrap();
-        assert_eq!((call.title.as_str(), &call.status), ("Write it", &ToolCallStatus::Completed));
-        assert!(thread.items().iter().any(
-            |item| matches!(&item.kind, ItemKind::Agent(m) if m.text().contains("Selected"))
-        ));
+        assert_eq!(
+            (call.title.as_str(), &call.status),
+            ("Write it", &ToolCallStatus::Completed)
+        );
+        assert!(
+            thread.items().iter().any(
+                |item| matches!(&item.kind, ItemKind::Agent(m) if m.text().contains("Selected"))
+            )
+        );
     });
 }
 
@@ -104,7 +127,9 @@ async fn cancel_ends_a_hanging_turn_and_the_next_one_is_clean() {
         async move { session.prompt("hang").await }
     });
     common::until(session.thread(), |t| {
-        t.items().iter().any(|i| matches!(&i.kind, ItemKind::Agent(m) if m.text() == "hanging"))
+        t.items()
+            .iter()
+            .any(|i| matches!(&i.kind, ItemKind::Agent(m) if m.text() == "hanging"))
     })
     .await;
     session.cancel().await.unwrap();
@@ -114,13 +139,20 @@ async fn cancel_ends_a_hanging_turn_and_the_next_one_is_clean() {
 
 #[tokio::test]
 async fn cancel_ends_an_open_permission_request() {
-    let agent = start(Keeper { hang_permission: true, ..Keeper::default() }).await;
+    let agent = start(Keeper {
+        hang_permission: true,
+        ..Keeper::default()
+    })
+    .await;
     let session = agent.new_session("/tmp").await.unwrap();
     let turn = tokio::spawn({
         let session = session.clone();
         async move { session.prompt("ask Write it").await }
     });
-    common::until(session.thread(), |t| t.tool_call(&"call_1".into()).is_some()).await;
+    common::until(session.thread(), |t| {
+        t.tool_call(&"call_1".into()).is_some()
+    })
+    .await;
     session.cancel().await.unwrap();
     assert_eq!(turn.await.unwrap().unwrap(), StopReason::Cancelled);
 }
@@ -138,7 +170,9 @@ async fn dropping_a_prompt_cancels_it() {
         }
     }
     common::until(session.thread(), |t| !t.is_running()).await;
-    session.thread().read(|t| assert_eq!(t.stop_reason(), Some(&StopReason::Cancelled)));
+    session
+        .thread()
+        .read(|t| assert_eq!(t.stop_reason(), Some(&StopReason::Cancelled)));
 }
 
 #[tokio::test]
@@ -174,7 +208,10 @@ async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
     common::until(session.thread(), |t| t.items().len() == 2).await;
     serving.close();
     let error = turn.await.unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "the connection is closed: the peer closed it");
+    assert_eq!(
+        error.to_string(),
+        "the connection is closed: the peer closed it"
+    );
     assert!(!session.thread().read(acp::Thread::is_running));
     assert!(agent.new_session("/tmp").await.is_err());
 }

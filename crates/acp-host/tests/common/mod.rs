@@ -5,17 +5,17 @@
 use std::time::Duration;
 
 /// Long enough for anything here, short enough to notice what hangs.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Waits for what should happen soon.
-pub async fn soon<T>(what: impl Future<Output = T>) -> T {
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what)
         .await
         .expect("it hangs")
 }
 
 /// Whether a process runs. One that has ended and that nobody has asked about does not.
-pub fn runs(pid: u32) -> bool {
+pub(crate) fn runs(pid: u32) -> bool {
     let known = rustix::process::Pid::from_raw(pid.cast_signed())
         .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
     if !known || !std::path::Path::new("/proc/self/stat").exists() {

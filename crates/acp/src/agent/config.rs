@@ -27,7 +27,9 @@ pub(crate) fn mode_id(options: &[SessionConfigOption]) -> Option<SessionConfigId
 
 /// The modes that the options make.
 pub(crate) fn modes(options: &[SessionConfigOption]) -> Option<SessionModeState> {
-    let SessionConfigKind::Select(select) = &mode_option(options)?.kind else { return None };
+    let SessionConfigKind::Select(select) = &mode_option(options)?.kind else {
+        return None;
+    };
     let modes: Vec<SessionMode> = select
         .options
         .iter()
@@ -70,7 +72,9 @@ pub(crate) fn check(
     if fits {
         Ok(())
     } else {
-        Err(Error::invalid_params(format!("the config option {id} cannot be {value}")))
+        Err(Error::invalid_params(format!(
+            "the config option {id} cannot be {value}"
+        )))
     }
 }
 

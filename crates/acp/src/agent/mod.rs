@@ -42,7 +42,8 @@ pub trait Agent: Send + Sync + 'static {
     /// When the client cancels, the future is dropped and the turn ends as cancelled; an agent that
     /// wants to end its turns itself calls [`Turn::take_cancellation`]. An error ends the turn with
     /// an error answer, after a cancellation as cancelled.
-    fn prompt(&self, turn: Turn, prompt: Prompt) -> impl Future<Output = Result<StopReason>> + Send;
+    fn prompt(&self, turn: Turn, prompt: Prompt)
+    -> impl Future<Output = Result<StopReason>> + Send;
 
     /// Who the agent is (`agentInfo`).
     fn info(&self) -> Option<Implementation> {

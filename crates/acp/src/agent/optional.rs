@@ -1,6 +1,8 @@
 //! What an agent may offer beyond prompts. Each is one method or a few that belong together.
 
-use acp_wire::v1::{AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId};
+use acp_wire::v1::{
+    AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId,
+};
 
 use super::session::{Session, SessionOpened, SessionSetup};
 use crate::error::Result;

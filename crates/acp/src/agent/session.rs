@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use acp_wire::Meta;
 use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk,
-    CurrentModeUpdate, McpServer, Plan, PlanEntry, SessionConfigOption, SessionId, SessionInfoUpdate,
-    SessionNotification, SessionUpdate, ToolCall, UsageUpdate,
+    CurrentModeUpdate, McpServer, Plan, PlanEntry, SessionConfigOption, SessionId,
+    SessionInfoUpdate, SessionNotification, SessionUpdate, ToolCall, UsageUpdate,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -83,7 +83,10 @@ struct State {
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").field("id", &self.0.id).field("cwd", &self.0.cwd).finish_non_exhaustive()
+        f.debug_struct("Session")
+            .field("id", &self.0.id)
+            .field("cwd", &self.0.cwd)
+            .finish_non_exhaustive()
     }
 }
 
@@ -97,7 +100,10 @@ impl Session {
         Self(Arc::new(Inner {
             id,
             cwd: setup.cwd.clone(),
-            roots: std::iter::once(&setup.cwd).chain(&setup.additional_directories).cloned().collect(),
+            roots: std::iter::once(&setup.cwd)
+                .chain(&setup.additional_directories)
+                .cloned()
+                .collect(),
             conn,
             client,
             state: Mutex::default(),
@@ -160,7 +166,8 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn message_content(&self, content: impl Into<ContentBlock>) -> Result<()> {
-        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content))).await
+        self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(content)))
+            .await
     }
 
     /// Replays a piece of what the person said: only when a session is loaded.
@@ -168,7 +175,8 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn user_message(&self, content: impl Into<ContentBlock>) -> Result<()> {
-        self.update(SessionUpdate::UserMessageChunk(ContentChunk::new(content))).await
+        self.update(SessionUpdate::UserMessageChunk(ContentChunk::new(content)))
+            .await
     }
 
     /// Reports a new tool call.
@@ -194,7 +202,10 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn commands(&self, commands: Vec<AvailableCommand>) -> Result<()> {
-        self.update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands))).await
+        self.update(SessionUpdate::AvailableCommandsUpdate(
+            AvailableCommandsUpdate::new(commands),
+        ))
+        .await
     }
 
     /// Gives the session a title.
@@ -202,7 +213,10 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn title(&self, title: impl Into<String>) -> Result<()> {
-        self.update(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title))).await
+        self.update(SessionUpdate::SessionInfoUpdate(
+            SessionInfoUpdate::new().title(title),
+        ))
+        .await
     }
 
     /// Reports how full the model's context is, and the cost.
@@ -227,9 +241,15 @@ impl Session {
     pub async fn set_config_options(&self, options: Vec<SessionConfigOption>) -> Result<()> {
         let mode = self.replace_config_options(options.clone());
         let shown = config::understood(options, self.0.client.takes_boolean_options());
-        self.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(shown))).await?;
+        self.update(SessionUpdate::ConfigOptionUpdate(ConfigOptionUpdate::new(
+            shown,
+        )))
+        .await?;
         if let Some(mode) = mode {
-            self.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode))).await?;
+            self.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
+                mode,
+            )))
+            .await?;
         }
         Ok(())
     }
@@ -251,7 +271,10 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn update(&self, update: SessionUpdate) -> Result<()> {
-        self.0.conn.notify(&SessionNotification::new(&self.0.id, update)).await
+        self.0
+            .conn
+            .notify(&SessionNotification::new(&self.0.id, update))
+            .await
     }
 
     /// The message of which there are the most: written from where it lies, without a copy.
@@ -273,10 +296,25 @@ impl Session {
             r#type: &'static str,
             text: &'a str,
         }
-        let content = Text { r#type: "text", text };
-        let update = Chunk { session_update: kind, content };
-        let params = Params { session_id: self.0.id.as_str(), update };
-        self.0.conn.notify_raw(<SessionNotification as acp_wire::Notification>::METHOD, &params).await
+        let content = Text {
+            r#type: "text",
+            text,
+        };
+        let update = Chunk {
+            session_update: kind,
+            content,
+        };
+        let params = Params {
+            session_id: self.0.id.as_str(),
+            update,
+        };
+        self.0
+            .conn
+            .notify_raw(
+                <SessionNotification as acp_wire::Notification>::METHOD,
+                &params,
+            )
+            .await
     }
 
     pub(crate) fn turn_begins(&self, cancel: CancellationToken) {
@@ -302,6 +340,9 @@ impl Session {
 
     /// The error for what the client did not say it can do.
     pub(crate) fn not_offered(what: &str) -> Error {
-        Error::NotOffered { peer: "client", what: what.to_owned() }
+        Error::NotOffered {
+            peer: "client",
+            what: what.to_owned(),
+        }
     }
 }

@@ -10,10 +10,11 @@ use acp_wire::v1::{
     AgentAuthCapabilities, AgentCapabilities, AuthenticateResponse, ClientCapabilities,
     ClientNotification, ClientRequest, CloseSessionResponse, ConfigOptionUpdate, ContentBlock,
     CurrentModeUpdate, DeleteSessionResponse, Extension, Implementation, InitializeRequest,
-    InitializeResponse, LoadSessionResponse, LogoutCapabilities, LogoutResponse, NewSessionResponse,
-    PromptRequest, PromptResponse, ProtocolVersion, ResumeSessionResponse, SessionCapabilities,
-    SessionConfigId, SessionConfigOption, SessionConfigOptionValue, SessionId, SessionModeState,
-    SessionUpdate, SetSessionConfigOptionResponse, SetSessionModeResponse, StopReason,
+    InitializeResponse, LoadSessionResponse, LogoutCapabilities, LogoutResponse,
+    NewSessionResponse, PromptRequest, PromptResponse, ProtocolVersion, ResumeSessionResponse,
+    SessionCapabilities, SessionConfigId, SessionConfigOption, SessionConfigOptionValue, SessionId,
+    SessionModeState, SessionUpdate, SetSessionConfigOptionResponse, SetSessionModeResponse,
+    StopReason,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -50,13 +51,20 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
 
 /// Begins to serve a client, and gives the connection.
 pub fn start<A: Agent>(transport: Transport, agent: A, limits: Limits) -> Connection {
-    let side = AgentSide { agent, client: OnceLock::new(), sessions: Mutex::default() };
+    let side = AgentSide {
+        agent,
+        client: OnceLock::new(),
+        sessions: Mutex::default(),
+    };
     Connection::start(transport, limits, Arc::new(side))
 }
 
 /// An agent's limits: a client that closes its side has its answers still.
 fn limits() -> Limits {
-    Limits { linger: Duration::from_secs(2), ..Limits::default() }
+    Limits {
+        linger: Duration::from_secs(2),
+        ..Limits::default()
+    }
 }
 
 /// What is known of a client.
@@ -80,7 +88,11 @@ impl ClientInfo {
     }
 
     pub(crate) fn takes_boolean_options(&self) -> bool {
-        let options = self.capabilities.session.as_ref().and_then(|s| s.config_options.as_ref());
+        let options = self
+            .capabilities
+            .session
+            .as_ref()
+            .and_then(|s| s.config_options.as_ref());
         options.is_some_and(|options| options.boolean.is_some())
     }
 }
@@ -98,20 +110,26 @@ impl<A: Agent> AgentSide<A> {
 
     fn session(&self, id: &SessionId) -> Result<Session> {
         let session = self.sessions().get(id).cloned();
-        session.ok_or_else(|| Error::Rpc(jsonrpc::Error::resource_not_found(format!("session {id}"))))
+        session
+            .ok_or_else(|| Error::Rpc(jsonrpc::Error::resource_not_found(format!("session {id}"))))
     }
 
     fn client(&self) -> Result<Arc<ClientInfo>> {
         self.client.get().cloned().ok_or_else(|| {
             let message = "Invalid request: the connection begins with initialize";
-            Error::Rpc(jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, message))
+            Error::Rpc(jsonrpc::Error::new(
+                jsonrpc::Error::INVALID_REQUEST,
+                message,
+            ))
         })
     }
 
     /// The agent speaks one version so far: whatever is asked for, that is the latest it speaks.
     fn initialize(&self, request: InitializeRequest) -> InitializeResponse {
-        let client =
-            ClientInfo { capabilities: request.client_capabilities, info: request.client_info };
+        let client = ClientInfo {
+            capabilities: request.client_capabilities,
+            info: request.client_info,
+        };
         let _ = self.client.set(Arc::new(client));
         let agent = &self.agent;
         let mut sessions = SessionCapabilities::new();
@@ -122,7 +140,9 @@ impl<A: Agent> AgentSide<A> {
         sessions.additional_directories = agent.additional_directories().then(Default::default);
         let authentication = agent.authentication();
         let mut auth = AgentAuthCapabilities::new();
-        auth.logout = authentication.filter(|a| a.can_logout()).map(|_| LogoutCapabilities::new());
+        auth.logout = authentication
+            .filter(|a| a.can_logout())
+            .map(|_| LogoutCapabilities::new());
         let capabilities = AgentCapabilities::new()
             .load_session(agent.load_session().is_some())
             .prompt_capabilities(agent.prompt_capabilities())
@@ -131,7 +151,11 @@ impl<A: Agent> AgentSide<A> {
             .auth(auth);
         let mut response = InitializeResponse::new(ProtocolVersion::V1)
             .agent_capabilities(capabilities)
-            .auth_methods(authentication.map(Authentication::methods).unwrap_or_default());
+            .auth_methods(
+                authentication
+                    .map(Authentication::methods)
+                    .unwrap_or_default(),
+            );
         response.agent_info = agent.info();
         response
     }
@@ -140,7 +164,9 @@ impl<A: Agent> AgentSide<A> {
     fn open(&self, id: SessionId, setup: &SessionSetup, conn: &Connection) -> Result<Session> {
         for path in std::iter::once(&setup.cwd).chain(&setup.additional_directories) {
             if !is_absolute(path) {
-                return Err(Error::invalid_params(format!("{path:?} is not an absolute path")));
+                return Err(Error::invalid_params(format!(
+                    "{path:?} is not an absolute path"
+                )));
             }
         }
         let session = Session::new(id.clone(), setup, conn.clone(), self.client()?);
@@ -157,7 +183,10 @@ impl<A: Agent> AgentSide<A> {
         answer: impl FnOnce(Option<SessionModeState>, Option<Vec<SessionConfigOption>>) -> R,
     ) {
         match opened {
-            Ok(SessionOpened { config_options, meta: _ }) => {
+            Ok(SessionOpened {
+                config_options,
+                meta: _,
+            }) => {
                 session.replace_config_options(config_options.clone());
                 let modes = config::modes(&config_options);
                 let shown =
@@ -188,9 +217,15 @@ impl<A: Agent> AgentSide<A> {
         let shown = config::understood(options, session.client().takes_boolean_options());
         if as_mode {
             let update = ConfigOptionUpdate::new(shown.clone());
-            session.update(SessionUpdate::ConfigOptionUpdate(update)).await?;
+            session
+                .update(SessionUpdate::ConfigOptionUpdate(update))
+                .await?;
         } else if let Some(mode) = mode {
-            session.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode))).await?;
+            session
+                .update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
+                    mode,
+                )))
+                .await?;
         }
         Ok(shown)
     }
@@ -222,7 +257,11 @@ impl<A: Agent> AgentSide<A> {
             };
             token.cancel();
             session.turn_ends();
-            let result = if request_cancelled.is_cancelled() { Err(Error::Cancelled) } else { result };
+            let result = if request_cancelled.is_cancelled() {
+                Err(Error::Cancelled)
+            } else {
+                result
+            };
             responder.answer(result).await;
         });
     }
@@ -234,7 +273,10 @@ impl<A: Agent> AgentSide<A> {
             return Ok(PromptResponse::new(StopReason::Cancelled));
         }
         self.check(&request.prompt)?;
-        let prompt = Prompt { content: request.prompt, meta: request.meta };
+        let prompt = Prompt {
+            content: request.prompt,
+            meta: request.meta,
+        };
         let watch = turn.clone();
         let stop_reason = tokio::select! {
             biased;
@@ -285,7 +327,12 @@ fn setup(
     mcp_servers: Vec<acp_wire::v1::McpServer>,
     meta: Option<acp_wire::Meta>,
 ) -> SessionSetup {
-    SessionSetup { cwd, additional_directories, mcp_servers, meta }
+    SessionSetup {
+        cwd,
+        additional_directories,
+        mcp_servers,
+        meta,
+    }
 }
 
 impl<A: Agent> Handler for AgentSide<A> {
@@ -300,7 +347,10 @@ impl<A: Agent> Handler for AgentSide<A> {
             Ok(request) => request,
             Err(error) => return responder.spawn(async move { Err::<(), _>(error.into()) }),
         };
-        let first = matches!(request, ClientRequest::Initialize(_) | ClientRequest::Extension(_));
+        let first = matches!(
+            request,
+            ClientRequest::Initialize(_) | ClientRequest::Extension(_)
+        );
         if let (false, Err(error)) = (first, self.client()) {
             return responder.spawn(async move { Err::<(), _>(error) });
         }
@@ -337,18 +387,20 @@ impl<A: Agent> Handler for AgentSide<A> {
                     Some(_) => self.open(r.session_id, &setup, &conn),
                     None => Err(not_found()),
                 };
-                responder.work(async move |responder| match (opened, side.agent.load_session()) {
-                    (Ok(session), Some(load)) => {
-                        let opened = load.load_session(&session, setup).await;
-                        side.opened(session, opened, responder, |modes, options| {
-                            let mut answer = LoadSessionResponse::new();
-                            (answer.modes, answer.config_options) = (modes, options);
-                            answer
-                        })
-                        .await;
-                    }
-                    (opened, _) => responder.answer(opened.map(drop)).await,
-                });
+                responder.work(
+                    async move |responder| match (opened, side.agent.load_session()) {
+                        (Ok(session), Some(load)) => {
+                            let opened = load.load_session(&session, setup).await;
+                            side.opened(session, opened, responder, |modes, options| {
+                                let mut answer = LoadSessionResponse::new();
+                                (answer.modes, answer.config_options) = (modes, options);
+                                answer
+                            })
+                            .await;
+                        }
+                        (opened, _) => responder.answer(opened.map(drop)).await,
+                    },
+                );
             }
             ClientRequest::ResumeSession(r) => {
                 let setup = setup(r.cwd, r.additional_directories, r.mcp_servers, r.meta);
@@ -356,29 +408,34 @@ impl<A: Agent> Handler for AgentSide<A> {
                     Some(_) => self.open(r.session_id, &setup, &conn),
                     None => Err(not_found()),
                 };
-                responder.work(async move |responder| match (opened, side.agent.resume_session()) {
-                    (Ok(session), Some(resume)) => {
-                        let opened = resume.resume_session(&session, setup).await;
-                        side.opened(session, opened, responder, |modes, options| {
-                            let mut answer = ResumeSessionResponse::new();
-                            (answer.modes, answer.config_options) = (modes, options);
-                            answer
-                        })
-                        .await;
+                responder.work(async move |responder| {
+                    match (opened, side.agent.resume_session()) {
+                        (Ok(session), Some(resume)) => {
+                            let opened = resume.resume_session(&session, setup).await;
+                            side.opened(session, opened, responder, |modes, options| {
+                                let mut answer = ResumeSessionResponse::new();
+                                (answer.modes, answer.config_options) = (modes, options);
+                                answer
+                            })
+                            .await;
+                        }
+                        (opened, _) => responder.answer(opened.map(drop)).await,
                     }
-                    (opened, _) => responder.answer(opened.map(drop)).await,
                 });
             }
             ClientRequest::SetSessionMode(r) => responder.spawn(async move {
                 let session = side.session(&r.session_id)?;
                 let option = config::mode_id(&session.config_options())
                     .ok_or_else(|| Error::invalid_params("this session has no modes"))?;
-                side.set_option(&session, &option, r.mode_id.as_str().into(), true).await?;
+                side.set_option(&session, &option, r.mode_id.as_str().into(), true)
+                    .await?;
                 Ok(SetSessionModeResponse::new())
             }),
             ClientRequest::SetSessionConfigOption(r) => responder.spawn(async move {
                 let session = side.session(&r.session_id)?;
-                let options = side.set_option(&session, &r.config_id, r.value, false).await?;
+                let options = side
+                    .set_option(&session, &r.config_id, r.value, false)
+                    .await?;
                 Ok(SetSessionConfigOptionResponse::new(options))
             }),
             ClientRequest::ListSessions(r) => responder.spawn(async move {
@@ -404,14 +461,16 @@ impl<A: Agent> Handler for AgentSide<A> {
                 Ok(AuthenticateResponse::new())
             }),
             ClientRequest::Logout(_) => responder.spawn(async move {
-                let authentication =
-                    side.agent.authentication().filter(|a| a.can_logout()).ok_or_else(not_found)?;
+                let authentication = side
+                    .agent
+                    .authentication()
+                    .filter(|a| a.can_logout())
+                    .ok_or_else(not_found)?;
                 authentication.logout().await?;
                 Ok(LogoutResponse::new())
             }),
-            ClientRequest::Extension(Extension { method, params }) => responder.spawn(async move {
-                side.agent.extension_request(&conn, &method, params).await
-            }),
+            ClientRequest::Extension(Extension { method, params }) => responder
+                .spawn(async move { side.agent.extension_request(&conn, &method, params).await }),
             _ => responder.spawn(async move { Err::<(), _>(not_found()) }),
         }
     }
@@ -441,7 +500,9 @@ impl<A: Agent> Handler for AgentSide<A> {
     }
 
     async fn deliver(&self, (conn, Extension { method, params }): Self::Event) {
-        self.agent.extension_notification(&conn, &method, params).await;
+        self.agent
+            .extension_notification(&conn, &method, params)
+            .await;
     }
 
     fn closed(&self) {

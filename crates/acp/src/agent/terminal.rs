@@ -27,7 +27,10 @@ pub struct TerminalCommand {
 
 impl TerminalCommand {
     /// A program with its arguments.
-    pub fn new(command: impl Into<String>, args: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn new(
+        command: impl Into<String>,
+        args: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
         Self {
             command: command.into(),
             args: args.into_iter().map(Into::into).collect(),
@@ -52,8 +55,9 @@ impl TerminalCommand {
     }
 
     pub(crate) fn into_request(self, session: &SessionId) -> CreateTerminalRequest {
-        let mut request =
-            CreateTerminalRequest::new(session, self.command).args(self.args).env(self.env);
+        let mut request = CreateTerminalRequest::new(session, self.command)
+            .args(self.args)
+            .env(self.env);
         request.cwd = self.cwd;
         request.output_byte_limit = self.output_byte_limit;
         request
@@ -70,7 +74,11 @@ pub struct Terminal {
 
 impl Terminal {
     pub(crate) fn new(session: Session, id: TerminalId) -> Self {
-        Self { session, id, released: false }
+        Self {
+            session,
+            id,
+            released: false,
+        }
     }
 
     /// Its id.

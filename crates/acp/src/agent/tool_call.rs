@@ -36,7 +36,9 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn update(&self, update: ToolCallUpdate) -> Result<()> {
-        self.session.update(SessionUpdate::ToolCallUpdate(update)).await
+        self.session
+            .update(SessionUpdate::ToolCallUpdate(update))
+            .await
     }
 
     /// It is under way.
@@ -44,7 +46,8 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn start(&self) -> Result<()> {
-        self.update(self.change().status(ToolCallStatus::InProgress)).await
+        self.update(self.change().status(ToolCallStatus::InProgress))
+            .await
     }
 
     /// What it has produced, all of it.
@@ -60,7 +63,8 @@ impl ToolCallHandle {
     /// # Errors
     /// The connection has ended.
     pub async fn complete(&self) -> Result<()> {
-        self.update(self.change().status(ToolCallStatus::Completed)).await
+        self.update(self.change().status(ToolCallStatus::Completed))
+            .await
     }
 
     /// It failed, and why.
@@ -69,6 +73,11 @@ impl ToolCallHandle {
     /// The connection has ended.
     pub async fn fail(&self, why: impl Into<String>) -> Result<()> {
         let why = ToolCallContent::from(ContentBlock::text(why));
-        self.update(self.change().status(ToolCallStatus::Failed).content(vec![why])).await
+        self.update(
+            self.change()
+                .status(ToolCallStatus::Failed)
+                .content(vec![why]),
+        )
+        .await
     }
 }

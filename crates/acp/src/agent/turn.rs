@@ -30,7 +30,10 @@ impl Prompt {
     /// All of its text.
     #[must_use]
     pub fn text(&self) -> String {
-        self.content.iter().filter_map(ContentBlock::as_text).collect()
+        self.content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .collect()
     }
 }
 
@@ -51,7 +54,11 @@ impl Deref for Turn {
 
 impl Turn {
     pub(crate) fn new(session: Session, cancel: CancellationToken) -> Self {
-        Self { session, cancel, taken: Arc::default() }
+        Self {
+            session,
+            cancel,
+            taken: Arc::default(),
+        }
     }
 
     /// The session.
@@ -105,8 +112,14 @@ impl Turn {
         let request = RequestPermissionRequest::new(self.session.id(), tool_call, options);
         // The client answers an open request by itself when it cancels the turn, so the request is
         // not cancelled on top of that.
-        let ask = Ask { cancel_when_dropped: false, ..Ask::default() };
-        let answer = self.session.connection().request_with(&request, ask, |_| ());
+        let ask = Ask {
+            cancel_when_dropped: false,
+            ..Ask::default()
+        };
+        let answer = self
+            .session
+            .connection()
+            .request_with(&request, ask, |_| ());
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Ok(RequestPermissionOutcome::cancelled()),
@@ -131,7 +144,10 @@ impl Turn {
         }
         let mut request = ReadTextFileRequest::new(self.session.id(), path);
         (request.line, request.limit) = (line, limit);
-        Ok(self.unless_cancelled(self.session.connection().request(&request)).await?.content)
+        Ok(self
+            .unless_cancelled(self.session.connection().request(&request))
+            .await?
+            .content)
     }
 
     /// Writes a text file through the client: File system, "Writing Files".

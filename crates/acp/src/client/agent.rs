@@ -6,16 +6,16 @@ use std::sync::Arc;
 use acp_wire::Meta;
 use acp_wire::v1::{
     AgentCapabilities, AuthMethod, AuthMethodId, AuthenticateRequest, DeleteSessionRequest,
-    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LogoutRequest, McpServer, NewSessionRequest, ProtocolVersion,
-    ResumeSessionRequest, SessionId,
+    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
+    ListSessionsResponse, LoadSessionRequest, LogoutRequest, McpServer, NewSessionRequest,
+    ProtocolVersion, ResumeSessionRequest, SessionId,
 };
 
+use super::Client;
 use super::request::not_offered;
 use super::session::Session;
 use super::sessions::Sessions;
 use super::side::ClientSide;
-use super::Client;
 use crate::connection::{Ask, Connection, Limits};
 use crate::error::{CloseReason, Error, Result};
 use crate::transport::Transport;
@@ -37,8 +37,15 @@ pub async fn connect_with<C: Client>(
     client: C,
     limits: Limits,
 ) -> Result<AgentConnection> {
-    let sessions = Arc::new(Sessions::default());
-    let side = Arc::new(ClientSide { client, sessions: Arc::clone(&sessions) });
+    let client = Arc::new(client);
+    let sessions = Arc::new(Sessions::new({
+        let client = Arc::clone(&client);
+        move |id, thread| client.session_seen(id, thread)
+    }));
+    let side = Arc::new(ClientSide {
+        client,
+        sessions: Arc::clone(&sessions),
+    });
     let mut request =
         InitializeRequest::new(ProtocolVersion::V1).client_capabilities(side.capabilities());
     if let Some(info) = side.client.info() {
@@ -53,7 +60,11 @@ pub async fn connect_with<C: Client>(
             ours: ProtocolVersion::V1.0,
         });
     }
-    let inner = Inner { conn, sessions, answer };
+    let inner = Inner {
+        conn,
+        sessions,
+        answer,
+    };
     Ok(AgentConnection(Arc::new(inner)))
 }
 
@@ -135,7 +146,9 @@ impl Drop for OpenConnection {
 
 impl std::fmt::Debug for AgentConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("AgentConnection").field("initialize", &self.0.answer).finish_non_exhaustive()
+        f.debug_struct("AgentConnection")
+            .field("initialize", &self.0.answer)
+            .finish_non_exhaustive()
     }
 }
 
@@ -169,7 +182,10 @@ impl AgentConnection {
     /// # Errors
     /// The agent's error, or the end of the connection.
     pub async fn authenticate(&self, method: impl Into<AuthMethodId>) -> Result<()> {
-        self.connection().request(&AuthenticateRequest::new(method)).await.map(drop)
+        self.connection()
+            .request(&AuthenticateRequest::new(method))
+            .await
+            .map(drop)
     }
 
     /// Ends the authentication.
@@ -180,7 +196,10 @@ impl AgentConnection {
         if self.capabilities().auth.logout.is_none() {
             return Err(not_offered("auth.logout"));
         }
-        self.connection().request(&LogoutRequest::new()).await.map(drop)
+        self.connection()
+            .request(&LogoutRequest::new())
+            .await
+            .map(drop)
     }
 
     /// Opens a new session.
@@ -198,11 +217,10 @@ impl AgentConnection {
         let answer = self
             .connection()
             .request_with(&request, Ask::default(), move |answer| {
-                sessions.opened(
-                    &answer.session_id,
-                    answer.modes.as_ref(),
-                    answer.config_options.as_deref(),
-                );
+                if let Ok(answer) = answer {
+                    let options = answer.config_options.as_deref();
+                    sessions.opened(&answer.session_id, answer.modes.as_ref(), options);
+                }
             })
             .await?;
         Ok(self.session(answer.session_id))
@@ -225,19 +243,21 @@ impl AgentConnection {
         let mut request = LoadSessionRequest::new(&id, setup.cwd, setup.mcp_servers)
             .additional_directories(setup.additional_directories);
         request.meta = setup.meta;
-        self.0.sessions.claim_for_replay(&id);
+        let before = self.0.sessions.claim_for_replay(&id);
         let (sessions, opened) = (Arc::clone(&self.0.sessions), id.clone());
-        let ask = Ask { ordered: true, ..Ask::default() };
-        let loaded = self
-            .connection()
-            .request_with(&request, ask, move |answer| {
-                sessions.opened(&opened, answer.modes.as_ref(), answer.config_options.as_deref());
+        let ask = Ask {
+            ordered: true,
+            ..Ask::default()
+        };
+        self.connection()
+            .request_with(&request, ask, move |answer| match answer {
+                Ok(answer) => {
+                    let options = answer.config_options.as_deref();
+                    sessions.opened(&opened, answer.modes.as_ref(), options);
+                }
+                Err(_) => sessions.restore(&opened, before),
             })
-            .await;
-        if let Err(error) = loaded {
-            self.0.sessions.remove(&id);
-            return Err(error);
-        }
+            .await?;
         Ok(self.session(id))
     }
 
@@ -262,7 +282,10 @@ impl AgentConnection {
         let (sessions, opened) = (Arc::clone(&self.0.sessions), id.clone());
         self.connection()
             .request_with(&request, Ask::default(), move |answer| {
-                sessions.opened(&opened, answer.modes.as_ref(), answer.config_options.as_deref());
+                if let Ok(answer) = answer {
+                    let options = answer.config_options.as_deref();
+                    sessions.opened(&opened, answer.modes.as_ref(), options);
+                }
             })
             .await?;
         Ok(self.session(id))
@@ -272,7 +295,10 @@ impl AgentConnection {
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
-    pub async fn list_sessions(&self, request: &ListSessionsRequest) -> Result<ListSessionsResponse> {
+    pub async fn list_sessions(
+        &self,
+        request: &ListSessionsRequest,
+    ) -> Result<ListSessionsResponse> {
         if self.capabilities().session_capabilities.list.is_none() {
             return Err(not_offered("sessionCapabilities.list"));
         }
@@ -287,7 +313,9 @@ impl AgentConnection {
         if self.capabilities().session_capabilities.delete.is_none() {
             return Err(not_offered("sessionCapabilities.delete"));
         }
-        self.connection().request(&DeleteSessionRequest::new(id)).await?;
+        self.connection()
+            .request(&DeleteSessionRequest::new(id))
+            .await?;
         self.0.sessions.remove(id);
         Ok(())
     }
@@ -311,12 +339,20 @@ impl AgentConnection {
         let offered = &self.capabilities().mcp_capabilities;
         for server in &setup.mcp_servers {
             match server {
-                McpServer::Http(_) if !offered.http => return Err(not_offered("mcpCapabilities.http")),
-                McpServer::Sse(_) if !offered.sse => return Err(not_offered("mcpCapabilities.sse")),
+                McpServer::Http(_) if !offered.http => {
+                    return Err(not_offered("mcpCapabilities.http"));
+                }
+                McpServer::Sse(_) if !offered.sse => {
+                    return Err(not_offered("mcpCapabilities.sse"));
+                }
                 _ => {}
             }
         }
-        let roots = self.capabilities().session_capabilities.additional_directories.is_some();
+        let roots = self
+            .capabilities()
+            .session_capabilities
+            .additional_directories
+            .is_some();
         if !setup.additional_directories.is_empty() && !roots {
             return Err(not_offered("sessionCapabilities.additionalDirectories"));
         }

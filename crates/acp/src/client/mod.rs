@@ -10,14 +10,17 @@ mod sessions;
 mod side;
 
 pub use agent::{AgentConnection, SessionSetup, connect, connect_with};
-pub use request::{Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile};
+pub use request::{
+    Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
+};
 pub use session::{Prompt, Session};
 
 use acp_wire::jsonrpc;
-use acp_wire::v1::{ElicitationId, Implementation, RequestPermissionOutcome};
+use acp_wire::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
+use crate::thread::ThreadHandle;
 
 /// What a client does when the agent asks.
 ///
@@ -30,11 +33,18 @@ pub trait Client: Send + Sync + 'static {
         None
     }
 
+    /// A session is seen for the first time: it is being opened, or something has arrived for it.
+    /// Called before anything of the session reaches this client otherwise. Must not block.
+    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
+        let _ = (session, thread);
+    }
+
     /// Something has happened in a session, and its thread shows it already.
     ///
     /// Updates come one by one, in the order of the wire, and the next message is looked at when
     /// this returns: a slow handler makes the agent wait. It may make requests of the agent and
-    /// await them, except for a prompt, whose answer comes after all of its updates.
+    /// await them, except for `session/prompt` and `session/load`, whose answers come after all of
+    /// their updates.
     fn update(&self, cx: &UpdateContext, update: &Update) -> impl Future<Output = ()> + Send {
         let _ = (cx, update);
         async {}

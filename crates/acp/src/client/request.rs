@@ -5,7 +5,7 @@ use acp_wire::v1::{
     CreateTerminalResponse, ElicitationCapabilities, KillTerminalRequest, KillTerminalResponse,
     PermissionOption, ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest,
     ReleaseTerminalResponse, RequestPermissionOutcome, RequestPermissionRequest, SessionId,
-    SessionUpdate, TerminalOutputRequest, TerminalOutputResponse, ToolCallUpdate,
+    SessionUpdate, TerminalOutputRequest, TerminalOutputResponse, ToolCallUpdate, ToolKind,
     WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
     WriteTextFileResponse,
 };
@@ -78,9 +78,37 @@ pub struct PermissionRequest {
 }
 
 impl PermissionRequest {
-    pub(crate) fn new(request: RequestPermissionRequest, thread: ThreadHandle) -> Self {
-        let RequestPermissionRequest { session_id, tool_call, options, .. } = request;
-        Self { session_id, tool_call, options, thread }
+    /// A request that a client puts to its person by itself.
+    pub fn new(
+        session_id: impl Into<SessionId>,
+        tool_call: ToolCallUpdate,
+        options: Vec<PermissionOption>,
+        thread: ThreadHandle,
+    ) -> Self {
+        Self {
+            session_id: session_id.into(),
+            tool_call,
+            options,
+            thread,
+        }
+    }
+
+    pub(crate) fn received(request: RequestPermissionRequest, thread: ThreadHandle) -> Self {
+        Self::new(
+            request.session_id,
+            request.tool_call,
+            request.options,
+            thread,
+        )
+    }
+
+    /// What sort of thing the tool call does: as the request says, or as was said of it before.
+    #[must_use]
+    pub fn kind(&self) -> Option<ToolKind> {
+        self.tool_call.kind.clone().or_else(|| {
+            self.thread
+                .read(|thread| Some(thread.tool_call(&self.tool_call.tool_call_id)?.kind.clone()))
+        })
     }
 
     /// Yes, this time if that can be said; cancelled if the agent offers no yes at all.
@@ -192,7 +220,10 @@ impl Terminals for NotOffered {
     async fn output(&self, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
         match *self {}
     }
-    async fn wait_for_exit(&self, _: WaitForTerminalExitRequest) -> Result<WaitForTerminalExitResponse> {
+    async fn wait_for_exit(
+        &self,
+        _: WaitForTerminalExitRequest,
+    ) -> Result<WaitForTerminalExitResponse> {
         match *self {}
     }
     async fn kill(&self, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
@@ -214,5 +245,8 @@ impl Elicitation for NotOffered {
 
 /// The error for what the agent did not say it can do.
 pub(crate) fn not_offered(what: impl Into<String>) -> Error {
-    Error::NotOffered { peer: "agent", what: what.into() }
+    Error::NotOffered {
+        peer: "agent",
+        what: what.into(),
+    }
 }

@@ -70,29 +70,42 @@ impl Session {
         });
         match begun {
             Some(true) => {}
-            Some(false) => return Err(Error::internal("a turn is already running in this session")),
+            Some(false) => {
+                return Err(Error::internal("a turn is already running in this session"));
+            }
             None => return Err(Error::internal("the session is closed")),
         }
         self.thread.change(|thread| thread.begin_turn(&content));
-        let mut turn = RunningTurn { session: self, answered: false };
+        let mut turn = RunningTurn {
+            session: self,
+            answered: false,
+        };
         let request = PromptRequest::new(&self.id, content);
-        let (sessions, id, thread) =
-            (Arc::clone(self.sessions()), self.id.clone(), self.thread.clone());
+        let (sessions, id, thread) = (
+            Arc::clone(self.sessions()),
+            self.id.clone(),
+            self.thread.clone(),
+        );
         // The answer ends the turn on the reader: what comes after it is not part of the turn.
-        let ask = Ask { ordered: true, cancel_when_dropped: false };
+        let ask = Ask {
+            ordered: true,
+            cancel_when_dropped: false,
+        };
         let answer = self
             .agent
             .connection()
             .request_with(&request, ask, move |answer| {
                 sessions.with(&id, |state| state.running = false);
-                thread.change(|thread| thread.end_turn(Some(&answer.stop_reason)));
+                let stop_reason = match answer {
+                    Ok(answer) => Some(&answer.stop_reason),
+                    // It was dropped before it was sent.
+                    Err(Error::Cancelled) => Some(&StopReason::Cancelled),
+                    Err(_) => None,
+                };
+                thread.change(|thread| thread.end_turn(stop_reason));
             })
             .await;
         turn.answered = true;
-        if answer.is_err() {
-            self.sessions().with(&self.id, |state| state.running = false);
-            self.thread.change(|thread| thread.end_turn(None));
-        }
         answer.map(|answer| answer.stop_reason)
     }
 
@@ -104,7 +117,10 @@ impl Session {
     /// The end of the connection.
     pub async fn cancel(&self) -> Result<()> {
         if self.mark_cancelled() {
-            self.agent.connection().notify(&CancelNotification::new(&self.id)).await?;
+            self.agent
+                .connection()
+                .notify(&CancelNotification::new(&self.id))
+                .await?;
         }
         Ok(())
     }
@@ -132,7 +148,11 @@ impl Session {
             let is_mode = |o: &&acp_wire::v1::SessionConfigOption| {
                 o.category == Some(SessionConfigOptionCategory::Mode)
             };
-            thread.config_options().iter().find(is_mode).map(|o| o.id.clone())
+            thread
+                .config_options()
+                .iter()
+                .find(is_mode)
+                .map(|o| o.id.clone())
         });
         let option = option.ok_or_else(|| not_offered("modes"))?;
         self.set_config_option(&option, mode).await
@@ -156,8 +176,10 @@ impl Session {
         if let (true, true, SessionConfigOptionValue::Id(mode)) = (modes_only, is_mode, &value) {
             let request = SetSessionModeRequest::new(&self.id, mode.as_str());
             let mode = request.mode_id.clone();
-            conn.request_with(&request, Ask::default(), move |_| {
-                thread.change(|thread| thread.set_mode(&mode));
+            conn.request_with(&request, Ask::default(), move |answer| {
+                if answer.is_ok() {
+                    thread.change(|thread| thread.set_mode(&mode));
+                }
             })
             .await?;
             return Ok(());
@@ -165,7 +187,9 @@ impl Session {
         let request = SetSessionConfigOptionRequest::new(&self.id, option, value);
         conn.request_with(&request, Ask::default(), move |answer| {
             // An agent that forgets the list has at least not cleared it.
-            if !answer.config_options.is_empty() {
+            if let Ok(answer) = answer
+                && !answer.config_options.is_empty()
+            {
                 thread.change(|thread| thread.set_config_options(&answer.config_options));
             }
         })
@@ -193,14 +217,22 @@ impl Session {
                     if select.options.iter().any(|o| o.value == value) {
                         return Ok(SessionConfigOptionValue::Id(value));
                     }
-                    let known: Vec<&str> = select.options.iter().map(|o| o.value.as_str()).collect();
-                    Err(Error::invalid_params(format!("{id} cannot be {value}; it can be: {}", list(&known))))
+                    let known: Vec<&str> =
+                        select.options.iter().map(|o| o.value.as_str()).collect();
+                    Err(Error::invalid_params(format!(
+                        "{id} cannot be {value}; it can be: {}",
+                        list(&known)
+                    )))
                 }
-                (SessionConfigKind::Boolean { .. }, SessionConfigOptionValue::Id(value)) => {
-                    value.as_str().parse().map(SessionConfigOptionValue::Boolean).map_err(|_| {
-                        Error::invalid_params(format!("{id} cannot be {value}; it can be: true, false"))
-                    })
-                }
+                (SessionConfigKind::Boolean { .. }, SessionConfigOptionValue::Id(value)) => value
+                    .as_str()
+                    .parse()
+                    .map(SessionConfigOptionValue::Boolean)
+                    .map_err(|_| {
+                        Error::invalid_params(format!(
+                            "{id} cannot be {value}; it can be: true, false"
+                        ))
+                    }),
                 (SessionConfigKind::Select(_), SessionConfigOptionValue::Boolean(value)) => {
                     Err(Error::invalid_params(format!("{id} cannot be {value}")))
                 }
@@ -214,10 +246,19 @@ impl Session {
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
     pub async fn close(&self) -> Result<()> {
-        if self.agent.capabilities().session_capabilities.close.is_none() {
+        if self
+            .agent
+            .capabilities()
+            .session_capabilities
+            .close
+            .is_none()
+        {
             return Err(not_offered("sessionCapabilities.close"));
         }
-        self.agent.connection().request(&CloseSessionRequest::new(&self.id)).await?;
+        self.agent
+            .connection()
+            .request(&CloseSessionRequest::new(&self.id))
+            .await?;
         self.sessions().remove(&self.id);
         Ok(())
     }
@@ -244,7 +285,11 @@ impl Session {
 }
 
 fn list(known: &[&str]) -> String {
-    if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+    if known.is_empty() {
+        "none".to_owned()
+    } else {
+        known.join(", ")
+    }
 }
 
 /// A turn whose future may be dropped.

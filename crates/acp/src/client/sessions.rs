@@ -12,8 +12,13 @@ use crate::thread::ThreadHandle;
 /// ahead of the answer that names it; one that invents sessions does not fill memory.
 const UNCLAIMED: usize = 64;
 
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<SessionId, State>>);
+pub(crate) struct Sessions {
+    table: Mutex<HashMap<SessionId, State>>,
+    /// Tells the client of a session that it has not seen before.
+    seen: Box<Seen>,
+}
+
+type Seen = dyn Fn(&SessionId, &ThreadHandle) + Send + Sync;
 
 #[derive(Default)]
 pub(crate) struct State {
@@ -29,8 +34,15 @@ pub(crate) struct State {
 }
 
 impl Sessions {
+    pub(crate) fn new(seen: impl Fn(&SessionId, &ThreadHandle) + Send + Sync + 'static) -> Self {
+        Self {
+            table: Mutex::default(),
+            seen: Box::new(seen),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, State>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at a session, or changes it.
@@ -38,32 +50,71 @@ impl Sessions {
         self.lock().get_mut(id).map(f)
     }
 
-    /// The session that an update is for, be it opened already or not.
+    /// The session that a message is for, be it opened already or not.
     pub(crate) fn receive<T>(&self, id: &SessionId, f: impl FnOnce(&mut State) -> T) -> Option<T> {
-        let mut sessions = self.lock();
-        if let Some(state) = sessions.get_mut(id) {
-            return Some(f(state));
+        {
+            let mut sessions = self.lock();
+            if let Some(state) = sessions.get_mut(id) {
+                return Some(f(state));
+            }
+            if sessions.values().filter(|state| !state.claimed).count() >= UNCLAIMED {
+                return None;
+            }
         }
-        if sessions.values().filter(|state| !state.claimed).count() >= UNCLAIMED {
-            return None;
-        }
-        Some(f(sessions.entry(id.clone()).or_default()))
+        self.add(id, State::default());
+        self.with(id, f)
+    }
+
+    /// Adds a session. The client is told outside of the lock, for it may look at sessions itself.
+    fn add(&self, id: &SessionId, state: State) -> ThreadHandle {
+        let thread = state.thread.clone();
+        self.lock().insert(id.clone(), state);
+        (self.seen)(id, &thread);
+        thread
     }
 
     /// Someone opens the session.
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
-        let mut sessions = self.lock();
-        let state = sessions.entry(id.clone()).or_default();
-        state.claimed = true;
-        state.thread.clone()
+        let known = self.with(id, |state| {
+            state.claimed = true;
+            state.thread.clone()
+        });
+        known.unwrap_or_else(|| {
+            self.add(
+                id,
+                State {
+                    claimed: true,
+                    ..State::default()
+                },
+            )
+        })
     }
 
     /// Someone opens the session and has it replayed: what was seen of it before is not part of it.
-    pub(crate) fn claim_for_replay(&self, id: &SessionId) -> ThreadHandle {
-        let state = State { claimed: true, replaying: true, ..State::default() };
-        let thread = state.thread.clone();
-        self.lock().insert(id.clone(), state);
-        thread
+    /// Gives what there was, for [`restore`](Self::restore).
+    pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<State> {
+        let before = self.lock().remove(id);
+        self.add(
+            id,
+            State {
+                claimed: true,
+                replaying: true,
+                ..State::default()
+            },
+        );
+        before
+    }
+
+    /// The replay has failed: the session is what it was before.
+    pub(crate) fn restore(&self, id: &SessionId, before: Option<State>) {
+        let mut sessions = self.lock();
+        if let Some(mut state) = before {
+            // A turn may have ended meanwhile.
+            state.running = state.thread.read(crate::thread::Thread::is_running);
+            sessions.insert(id.clone(), state);
+        } else {
+            sessions.remove(id);
+        }
     }
 
     /// The session is open, with what the agent says of it.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use acp_wire::jsonrpc;
 use acp_wire::v1::{
     AgentNotification, AgentRequest, ClientCapabilities, ElicitationId, Extension,
-    FileSystemCapabilities, RequestPermissionOutcome, RequestPermissionResponse, SessionNotification,
+    FileSystemCapabilities, RequestPermissionOutcome, RequestPermissionResponse,
+    SessionNotification,
 };
 use serde_json::value::RawValue;
 
@@ -18,7 +19,7 @@ use crate::connection::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::Error;
 
 pub(crate) struct ClientSide<C> {
-    pub(crate) client: C,
+    pub(crate) client: Arc<C>,
     pub(crate) sessions: Arc<Sessions>,
 }
 
@@ -37,28 +38,35 @@ impl<C: Client> ClientSide<C> {
         let fs = FileSystemCapabilities::new()
             .read_text_file(self.client.read_text_file().is_some())
             .write_text_file(self.client.write_text_file().is_some());
-        let mut capabilities =
-            ClientCapabilities::new().fs(fs).terminal(self.client.terminals().is_some());
+        let mut capabilities = ClientCapabilities::new()
+            .fs(fs)
+            .terminal(self.client.terminals().is_some());
         // The thread and this library understand every kind of config option there is.
         let boolean = acp_wire::v1::BooleanConfigOptionCapabilities::new();
         let options = acp_wire::v1::SessionConfigOptionsCapabilities::new().boolean(boolean);
-        capabilities =
-            capabilities.session(acp_wire::v1::ClientSessionCapabilities::new().config_options(options));
+        capabilities = capabilities
+            .session(acp_wire::v1::ClientSessionCapabilities::new().config_options(options));
         if let Some(elicitation) = self.client.elicitation() {
             capabilities = capabilities.elicitation(elicitation.capabilities());
         }
         capabilities
     }
 
-    fn permission(self: &Arc<Self>, request: acp_wire::v1::RequestPermissionRequest, responder: Responder) {
+    fn permission(
+        self: &Arc<Self>,
+        request: acp_wire::v1::RequestPermissionRequest,
+        responder: Responder,
+    ) {
         let found = self.sessions.receive(&request.session_id, |state| {
-            state.thread.change(|thread| thread.permission_requested(&request.tool_call));
+            state
+                .thread
+                .change(|thread| thread.permission_requested(&request.tool_call));
             (state.thread.clone(), state.turn.clone())
         });
         let (thread, turn) = found.unwrap_or_default();
         let side = Arc::clone(self);
         responder.spawn(async move {
-            let request = PermissionRequest::new(request, thread);
+            let request = PermissionRequest::received(request, thread);
             let outcome = tokio::select! {
                 biased;
                 () = turn.cancelled() => RequestPermissionOutcome::cancelled(),
@@ -72,8 +80,15 @@ impl<C: Client> ClientSide<C> {
     }
 }
 
-/// Starts an optional request, or refuses it.
+/// Starts an optional request of a session, or refuses it.
 macro_rules! offer {
+    ($side:ident, $responder:ident, $method:ident, $request:ident, $offer:ident, $call:ident) => {{
+        $side.sessions.receive(&$request.session_id, |_| ());
+        start!($side, $responder, $method, $request, $offer, $call);
+    }};
+}
+
+macro_rules! start {
     ($side:ident, $responder:ident, $method:ident, $request:ident, $offer:ident, $call:ident) => {{
         let side = Arc::clone($side);
         let method = $method.to_owned();
@@ -100,17 +115,28 @@ impl<C: Client> Handler for ClientSide<C> {
             Ok(AgentRequest::WriteTextFile(r)) => {
                 offer!(self, responder, method, r, write_text_file, write_text_file);
             }
-            Ok(AgentRequest::CreateTerminal(r)) => offer!(self, responder, method, r, terminals, create),
-            Ok(AgentRequest::TerminalOutput(r)) => offer!(self, responder, method, r, terminals, output),
+            Ok(AgentRequest::CreateTerminal(r)) => {
+                offer!(self, responder, method, r, terminals, create)
+            }
+            Ok(AgentRequest::TerminalOutput(r)) => {
+                offer!(self, responder, method, r, terminals, output)
+            }
             Ok(AgentRequest::WaitForTerminalExit(r)) => {
                 offer!(self, responder, method, r, terminals, wait_for_exit);
             }
-            Ok(AgentRequest::KillTerminal(r)) => offer!(self, responder, method, r, terminals, kill),
-            Ok(AgentRequest::ReleaseTerminal(r)) => offer!(self, responder, method, r, terminals, release),
-            Ok(AgentRequest::CreateElicitation(r)) => offer!(self, responder, method, r, elicitation, create),
+            Ok(AgentRequest::KillTerminal(r)) => {
+                offer!(self, responder, method, r, terminals, kill)
+            }
+            Ok(AgentRequest::ReleaseTerminal(r)) => {
+                offer!(self, responder, method, r, terminals, release)
+            }
+            Ok(AgentRequest::CreateElicitation(r)) => {
+                start!(self, responder, method, r, elicitation, create)
+            }
             Ok(AgentRequest::Extension(Extension { method, params })) => {
                 let side = Arc::clone(self);
-                responder.spawn(async move { side.client.extension_request(&method, params).await });
+                responder
+                    .spawn(async move { side.client.extension_request(&method, params).await });
             }
             Ok(other) => {
                 let error = jsonrpc::Error::method_not_found(other.method());
@@ -127,7 +153,11 @@ impl<C: Client> Handler for ClientSide<C> {
         params: Option<&RawValue>,
     ) -> Option<Event> {
         match AgentNotification::read(method, params) {
-            Ok(AgentNotification::SessionUpdate(SessionNotification { session_id, update, .. })) => {
+            Ok(AgentNotification::SessionUpdate(SessionNotification {
+                session_id,
+                update,
+                ..
+            })) => {
                 let cx = self.sessions.receive(&session_id, |state| {
                     state.thread.change(|thread| thread.apply(&update));
                     UpdateContext {

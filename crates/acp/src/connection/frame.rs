@@ -37,7 +37,13 @@ pub(crate) struct Framer {
 
 impl Framer {
     pub(crate) fn new(max: usize) -> Self {
-        Self { buf: Vec::new(), start: 0, scanned: 0, max, dropped: None }
+        Self {
+            buf: Vec::new(),
+            start: 0,
+            scanned: 0,
+            max,
+            dropped: None,
+        }
     }
 
     /// The buffer to read into, with room at its end.
@@ -73,11 +79,20 @@ impl Framer {
             self.scanned = self.start;
             let length = end - start;
             if let Some(dropped) = self.dropped.take() {
-                let head = self.buf.get(start..end.min(start + HEAD)).unwrap_or_default();
-                return Some(Frame::TooLong { head, length: dropped + length });
+                let head = self
+                    .buf
+                    .get(start..end.min(start + HEAD))
+                    .unwrap_or_default();
+                return Some(Frame::TooLong {
+                    head,
+                    length: dropped + length,
+                });
             }
             if length > self.max {
-                let head = self.buf.get(start..start + HEAD.min(length)).unwrap_or_default();
+                let head = self
+                    .buf
+                    .get(start..start + HEAD.min(length))
+                    .unwrap_or_default();
                 return Some(Frame::TooLong { head, length });
             }
             if let Some(range) = content(&self.buf, start, end) {
@@ -174,6 +189,10 @@ mod tests {
             framer.room().extend_from_slice(&[b'x'; 10_000]);
             assert!(framer.next().is_none());
         }
-        assert!(framer.buf.capacity() < 4 * ROOM, "{}", framer.buf.capacity());
+        assert!(
+            framer.buf.capacity() < 4 * ROOM,
+            "{}",
+            framer.buf.capacity()
+        );
     }
 }

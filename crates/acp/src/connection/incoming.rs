@@ -80,7 +80,11 @@ pub(crate) struct Responder {
 
 impl Responder {
     pub(crate) fn new(conn: &Connection, id: RequestId, cancel: CancellationToken) -> Self {
-        Self { conn: conn.clone(), id: Some(id), cancel }
+        Self {
+            conn: conn.clone(),
+            id: Some(id),
+            cancel,
+        }
     }
 
     /// Is cancelled when the peer cancels this request.
@@ -98,20 +102,31 @@ impl Responder {
         let Some(id) = self.id.take() else { return };
         let error = match result {
             Ok(result) => {
-                let written =
-                    self.conn.0.outbox.push(|buf| jsonrpc::write_result(buf, &id, &result)).await;
+                let written = self
+                    .conn
+                    .0
+                    .outbox
+                    .push(|buf| jsonrpc::write_result(buf, &id, &result))
+                    .await;
                 match written {
                     // The connection is over: nobody is left to be answered.
                     Ok(Ok(())) | Err(_) => {
                         self.conn.0.in_flight.remove(&id);
                         return;
                     }
-                    Ok(Err(e)) => jsonrpc::Error::internal(format!("the answer cannot be written: {e}")),
+                    Ok(Err(e)) => {
+                        jsonrpc::Error::internal(format!("the answer cannot be written: {e}"))
+                    }
                 }
             }
             Err(error) => error.into_rpc(),
         };
-        let _ = self.conn.0.outbox.push(|buf| jsonrpc::write_error(buf, &id, &error)).await;
+        let _ = self
+            .conn
+            .0
+            .outbox
+            .push(|buf| jsonrpc::write_error(buf, &id, &error))
+            .await;
         self.conn.0.in_flight.remove(&id);
     }
 
@@ -166,7 +181,10 @@ impl Drop for Responder {
             } else {
                 jsonrpc::Error::internal("the request was dropped without an answer")
             };
-            self.conn.0.outbox.push_now(|buf| jsonrpc::write_error(buf, &id, &error));
+            self.conn
+                .0
+                .outbox
+                .push_now(|buf| jsonrpc::write_error(buf, &id, &error));
         }
     }
 }

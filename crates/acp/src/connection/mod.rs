@@ -10,14 +10,14 @@
 //!
 //! See `docs/decisions/0002-order-and-back-pressure.md`.
 
-mod frame;
+pub(crate) mod frame;
 mod incoming;
 mod outbox;
 mod pending;
 mod reader;
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 use self::incoming::InFlight;
 pub(crate) use self::incoming::Responder;
 use self::outbox::Outbox;
-use self::pending::{Pending, Waiting};
+use self::pending::{Pending, Waiting, Which};
 use crate::error::{CloseReason, Error, Result};
 use crate::transport::Transport;
 
@@ -206,7 +206,9 @@ impl Connection {
         };
         let reason = inner.failed.get().cloned().unwrap_or(reason);
         // Nothing more arrives: who waits for an answer waits in vain.
-        inner.pending.fail(&Error::Closed(reason.clone()), true);
+        let error = Error::Closed(reason.clone());
+        inner.pending.close(&error);
+        inner.pending.fail(&error, Which::All);
         if matches!(reason, CloseReason::Peer) {
             // What the peer asked for before it closed its side may come to its end.
             tokio::select! {
@@ -286,23 +288,29 @@ impl Connection {
         method: &str,
         params: &P,
     ) -> Result<Box<RawValue>> {
-        self.call(method, params, Ask::default(), |raw| Ok(raw.to_owned())).await
+        self.call(method, params, Ask::default(), |answer| {
+            answer.map(ToOwned::to_owned)
+        })
+        .await
     }
 
-    /// As [`request`](Self::request); `on_answer` sees the answer on the reader, before the next
-    /// message is looked at.
+    /// As [`request`](Self::request); `on_answer` sees what became of it, even when the future was
+    /// dropped. It sees an answer on the reader, before the next message is looked at.
     pub(crate) async fn request_with<R: Request>(
         &self,
         params: &R,
         ask: Ask,
-        on_answer: impl FnOnce(&R::Response) + Send + 'static,
+        on_answer: impl FnOnce(Result<&R::Response, &Error>) + Send + 'static,
     ) -> Result<R::Response> {
-        self.call(R::METHOD, params, ask, |raw| {
-            let response = read_result::<R::Response>(R::METHOD, raw).map_err(|e| {
-                Error::Unreadable { method: R::METHOD.to_owned(), reason: e.to_string() }
-            })?;
-            on_answer(&response);
-            Ok(response)
+        self.call(R::METHOD, params, ask, |answer| {
+            let answer = answer.and_then(|raw| {
+                read_result::<R::Response>(R::METHOD, raw).map_err(|e| Error::Unreadable {
+                    method: R::METHOD.to_owned(),
+                    reason: e.to_string(),
+                })
+            });
+            on_answer(answer.as_ref());
+            answer
         })
         .await
     }
@@ -312,39 +320,36 @@ impl Connection {
         method: &str,
         params: &P,
         ask: Ask,
-        read: impl FnOnce(&RawValue) -> Result<T> + Send + 'static,
+        read: impl FnOnce(Result<&RawValue>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (sender, receiver) = oneshot::channel();
         let waiting = Waiting {
             on_answer: Box::new(move |answer| {
                 // Nobody waits any more: the future was dropped.
-                let _ = sender.send(answer.and_then(read));
+                let _ = sender.send(read(answer));
             }),
             ordered: ask.ordered,
         };
-        let id = self.0.pending.add(waiting)?;
-        let mut abandoned = Abandoned { conn: self, id, armed: false, cancel: ask.cancel_when_dropped };
-        let request_id = RequestId::Number(id);
-        abandoned.armed = true;
-        let written = self
-            .0
+        let id = RequestId::Number(self.0.pending.add(waiting)?);
+        let mut call = Call {
+            conn: self,
+            id,
+            sent: false,
+            cancel: ask.cancel_when_dropped,
+        };
+        self.0
             .outbox
-            .push(|buf| jsonrpc::write_request(buf, &request_id, method, params))
-            .await;
-        match written {
-            Ok(Ok(())) => {}
-            Ok(Err(e)) => {
-                abandoned.cancel = false;
-                return Err(Error::Unwritable { method: method.to_owned(), reason: e.to_string() });
-            }
-            Err(reason) => {
-                abandoned.cancel = false;
-                return Err(Error::Closed(reason));
-            }
-        }
-        let answer = receiver.await;
-        abandoned.armed = false;
-        answer.unwrap_or(Err(Error::Closed(CloseReason::Local)))
+            .push(|buf| jsonrpc::write_request(buf, &call.id, method, params))
+            .await
+            .map_err(Error::Closed)?
+            .map_err(|e| Error::Unwritable {
+                method: method.to_owned(),
+                reason: e.to_string(),
+            })?;
+        call.sent = true;
+        receiver
+            .await
+            .unwrap_or(Err(Error::Closed(CloseReason::Local)))
     }
 
     /// Sends a notification; waits for room when the peer reads slowly.
@@ -365,18 +370,26 @@ impl Connection {
             .push(|buf| jsonrpc::write_notification(buf, method, params))
             .await
             .map_err(Error::Closed)?
-            .map_err(|e| Error::Unwritable { method: method.to_owned(), reason: e.to_string() })
+            .map_err(|e| Error::Unwritable {
+                method: method.to_owned(),
+                reason: e.to_string(),
+            })
     }
 
     /// Sends a notification from where one cannot wait. It is lost only when the peer has long
     /// stopped reading.
     pub(crate) fn notify_now<N: Notification>(&self, params: &N) {
-        self.0.outbox.push_now(|buf| jsonrpc::write_notification(buf, N::METHOD, params));
+        self.0
+            .outbox
+            .push_now(|buf| jsonrpc::write_notification(buf, N::METHOD, params));
     }
 
     /// Sends a request from where one cannot wait, and does not look at its answer.
     pub(crate) fn request_now<R: Request>(&self, params: &R) {
-        let waiting = Waiting { on_answer: Box::new(|_| ()), ordered: false };
+        let waiting = Waiting {
+            on_answer: Box::new(|_| ()),
+            ordered: false,
+        };
         if let Ok(id) = self.0.pending.add(waiting) {
             let id = RequestId::Number(id);
             let pushed = self
@@ -402,26 +415,34 @@ pub(crate) struct Ask {
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { ordered: false, cancel_when_dropped: true }
+        Self {
+            ordered: false,
+            cancel_when_dropped: true,
+        }
     }
 }
 
-/// A request whose future may be dropped.
-struct Abandoned<'a> {
+/// A request whose future may be dropped before it is answered.
+struct Call<'a> {
     conn: &'a Connection,
-    id: i64,
-    armed: bool,
+    id: RequestId,
+    sent: bool,
     cancel: bool,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for Call<'_> {
     fn drop(&mut self) {
-        if !self.armed {
+        if self.sent && !self.cancel {
             return;
         }
-        let id = RequestId::Number(self.id);
-        if self.cancel && self.conn.0.pending.take(&id).is_some() {
-            self.conn.notify_now(&CancelRequestNotification::new(id));
+        // Gone if it has been answered.
+        let Some(waiting) = self.conn.0.pending.take(&self.id) else {
+            return;
+        };
+        if self.sent {
+            self.conn
+                .notify_now(&CancelRequestNotification::new(self.id.clone()));
         }
+        (waiting.on_answer)(Err(Error::Cancelled));
     }
 }

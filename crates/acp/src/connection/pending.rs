@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp_wire::jsonrpc;
 use serde_json::value::RawValue;
+use tokio::sync::Notify;
 
 use crate::error::Error;
 
@@ -20,7 +21,10 @@ pub(crate) struct Waiting {
 }
 
 #[derive(Default)]
-pub(crate) struct Pending(Mutex<Table>);
+pub(crate) struct Pending {
+    table: Mutex<Table>,
+    added: Notify,
+}
 
 #[derive(Default)]
 struct Table {
@@ -29,21 +33,41 @@ struct Table {
     closed: Option<Error>,
 }
 
+/// Which requests are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    All,
+    /// Those whose answers may be seen before updates that came ahead of them.
+    Overtaking,
+}
+
 impl Pending {
     fn lock(&self) -> MutexGuard<'_, Table> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a request and gives it its id; after the end of the connection, the error instead.
+    /// Adds a request and gives it its id; when no answers arrive any more, it fails at once.
     pub(crate) fn add(&self, waiting: Waiting) -> Result<i64, Error> {
-        let mut table = self.lock();
-        if let Some(error) = &table.closed {
-            return Err(error.clone());
-        }
-        let id = table.next;
-        table.next += 1;
-        table.waiting.insert(id, waiting);
-        Ok(id)
+        let error = {
+            let mut table = self.lock();
+            match &table.closed {
+                Some(error) => error.clone(),
+                None => {
+                    let id = table.next;
+                    table.next += 1;
+                    table.waiting.insert(id, waiting);
+                    self.added.notify_one();
+                    return Ok(id);
+                }
+            }
+        };
+        (waiting.on_answer)(Err(error.clone()));
+        Err(error)
+    }
+
+    /// Waits until a request is added, or has been since this was last called.
+    pub(crate) async fn added(&self) {
+        self.added.notified().await;
     }
 
     /// Takes out the request that an answer is for.
@@ -57,7 +81,9 @@ impl Pending {
     /// Whether the answer to this request may be seen before updates that came ahead of it.
     pub(crate) fn may_overtake(&self, id: &jsonrpc::RequestId) -> bool {
         match id {
-            jsonrpc::RequestId::Number(id) => self.lock().waiting.get(id).is_none_or(|w| !w.ordered),
+            jsonrpc::RequestId::Number(id) => {
+                self.lock().waiting.get(id).is_none_or(|w| !w.ordered)
+            }
             _ => true,
         }
     }
@@ -67,16 +93,21 @@ impl Pending {
         self.lock().waiting.values().any(|w| !w.ordered)
     }
 
-    /// Fails the requests whose answers may overtake, or all of them.
-    pub(crate) fn fail(&self, error: &Error, all: bool) {
+    /// No answers arrive any more: requests that are added from here on fail.
+    pub(crate) fn close(&self, error: &Error) {
+        self.lock().closed.get_or_insert_with(|| error.clone());
+    }
+
+    /// Fails requests that wait.
+    pub(crate) fn fail(&self, error: &Error, which: Which) {
         let failed: Vec<Waiting> = {
             let mut table = self.lock();
-            if all {
-                table.closed.get_or_insert_with(|| error.clone());
-            }
-            let ids: Vec<i64> =
-                table.waiting.iter().filter(|(_, w)| all || !w.ordered).map(|(id, _)| *id).collect();
-            ids.into_iter().filter_map(|id| table.waiting.remove(&id)).collect()
+            let meant = |_: &i64, w: &mut Waiting| which == Which::All || !w.ordered;
+            table
+                .waiting
+                .extract_if(meant)
+                .map(|(_, waiting)| waiting)
+                .collect()
         };
         for waiting in failed {
             (waiting.on_answer)(Err(error.clone()));

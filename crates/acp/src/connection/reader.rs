@@ -1,15 +1,18 @@
 //! The reader: takes lines as they arrive and has them looked at in their order.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 
 use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Frame, Framer};
+use super::pending::Which;
 use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
 use crate::transport::Reader;
@@ -31,30 +34,58 @@ pub(super) async fn read<H: Handler>(
             look_at(conn, handler, frame).await
         } else if let Some(reason) = ended {
             if let Some(frame) = framer.finish()
-                && let Some(event) = look_at(conn, handler, frame).await {
-                    handler.deliver(event).await;
-                }
+                && let Some(event) = look_at(conn, handler, frame).await
+            {
+                deliver(&**handler, event).await;
+            }
             return reason;
         } else {
             ended = fill(&mut input, &mut framer).await;
             continue;
         };
         let Some(event) = event else { continue };
-        let mut delivery = pin!(handler.deliver(event));
+        let mut delivery = pin!(deliver(&**handler, event));
         // Most handlers are done at once, and nothing is read ahead.
-        if std::future::poll_fn(|cx| std::task::Poll::Ready(delivery.as_mut().poll(cx))).await.is_ready() {
+        if std::future::poll_fn(|cx| Poll::Ready(delivery.as_mut().poll(cx)))
+            .await
+            .is_ready()
+        {
             continue;
         }
         loop {
             read_ahead(conn, &mut framer, &mut held);
+            if let Some(reason) = &ended {
+                // The handler may wait for an answer that can no longer come.
+                let error = Error::Closed(reason.clone());
+                conn.0.pending.close(&error);
+                conn.0.pending.fail(&error, Which::Overtaking);
+            }
             let room = ended.is_none() && held.has_room(conn);
             tokio::select! {
                 biased;
                 () = &mut delivery => break,
                 end = fill(&mut input, &mut framer), if room => ended = end,
+                // Who asks now needs more to be read than there was room for.
+                () = conn.0.pending.added(), if !room => {}
             }
         }
     }
+}
+
+/// Delivers an event. A handler that panics has had it, and the connection goes on.
+async fn deliver<H: Handler>(handler: &H, event: H::Event) {
+    let mut delivery = pin!(handler.deliver(event));
+    std::future::poll_fn(|cx| guarded(|| delivery.as_mut().poll(cx)).unwrap_or(Poll::Ready(())))
+        .await;
+}
+
+/// Runs what may be the user's code; `None` if it panics.
+fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let done = catch_unwind(AssertUnwindSafe(work)).ok();
+    if done.is_none() {
+        tracing::error!("a handler panicked; the connection goes on without it");
+    }
+    done
 }
 
 /// Reads what is there into the framer; at the end of the input, says so.
@@ -75,14 +106,17 @@ struct Held {
 }
 
 impl Held {
+    /// What keeping a line costs beside its bytes.
+    const OVERHEAD: usize = 2 * size_of::<Box<[u8]>>();
+
     fn push(&mut self, line: &[u8]) {
-        self.bytes += line.len();
+        self.bytes += line.len() + Self::OVERHEAD;
         self.lines.push_back(line.into());
     }
 
     fn take(&mut self) -> Option<Box<[u8]>> {
         let line = self.lines.pop_front()?;
-        self.bytes -= line.len();
+        self.bytes -= line.len() + Self::OVERHEAD;
         Some(line)
     }
 
@@ -100,7 +134,9 @@ impl Held {
         if self.bytes < limits.backlog {
             return true;
         }
-        conn.0.pending.fail(&Error::Backlog { held: self.bytes }, false);
+        conn.0
+            .pending
+            .fail(&Error::Backlog { held: self.bytes }, Which::Overtaking);
         false
     }
 }
@@ -137,7 +173,7 @@ async fn look_at<H: Handler>(
                 cancel_request(conn, params);
                 return None;
             }
-            return handler.notification(conn, &method, params);
+            return guarded(|| handler.notification(conn, &method, params)).flatten();
         }
         Ok(Incoming::Response { id, result }) => {
             answer(conn, &id, result);
@@ -147,9 +183,13 @@ async fn look_at<H: Handler>(
             let cancel = CancellationToken::new();
             if conn.0.in_flight.len() >= conn.0.limits.requests {
                 let limit = conn.0.limits.requests;
-                (id, jsonrpc::Error::internal(format!("more than {limit} requests at once")))
+                (
+                    id,
+                    jsonrpc::Error::internal(format!("more than {limit} requests at once")),
+                )
             } else if conn.0.in_flight.add(id.clone(), cancel.clone()) {
-                handler.request(&method, params, Responder::new(conn, id, cancel));
+                let responder = Responder::new(conn, id, cancel);
+                guarded(|| handler.request(&method, params, responder));
                 return None;
             } else {
                 let error = jsonrpc::Error::new(
@@ -183,7 +223,11 @@ async fn refuse(conn: &Connection, id: &RequestId, error: &jsonrpc::Error) {
     }
 }
 
-fn answer(conn: &Connection, id: &RequestId, result: Result<&serde_json::value::RawValue, jsonrpc::Error>) {
+fn answer(
+    conn: &Connection,
+    id: &RequestId,
+    result: Result<&serde_json::value::RawValue, jsonrpc::Error>,
+) {
     if let Some(waiting) = conn.0.pending.take(id) {
         (waiting.on_answer)(result.map_err(Error::Rpc));
     } else {
@@ -208,7 +252,9 @@ fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue
 
 /// A message over the limit: whoever waits for it, here or there, is told.
 fn oversized(conn: &Connection, frame: &Frame<'_>) {
-    let Frame::TooLong { head, length } = frame else { return };
+    let Frame::TooLong { head, length } = frame else {
+        return;
+    };
     let limit = conn.0.limits.message;
     let text = format!("a message of {length} bytes is over the limit of {limit} bytes");
     tracing::warn!("{text}");
@@ -216,19 +262,34 @@ fn oversized(conn: &Connection, frame: &Frame<'_>) {
     if is_answer {
         if let Some(waiting) = conn.0.pending.take(&id) {
             let reason = text;
-            (waiting.on_answer)(Err(Error::Unreadable { method: "the request".to_owned(), reason }));
+            (waiting.on_answer)(Err(Error::Unreadable {
+                method: "the request".to_owned(),
+                reason,
+            }));
         }
     } else {
-        let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, format!("Invalid request: {text}"));
-        conn.0.outbox.push_now(|buf| jsonrpc::write_error(buf, &id, &error));
+        let error = jsonrpc::Error::new(
+            jsonrpc::Error::INVALID_REQUEST,
+            format!("Invalid request: {text}"),
+        );
+        conn.0
+            .outbox
+            .push_now(|buf| jsonrpc::write_error(buf, &id, &error));
     }
 }
 
 /// The id in the first bytes of a message, and whether it looks like an answer.
 fn outline(head: &[u8]) -> (RequestId, bool) {
     let text = String::from_utf8_lossy(head);
-    let outer = |key: &str| text.find(key).map(|at| (at, text.get(at + key.len()..).unwrap_or_default()));
-    let body = ["\"params\"", "\"result\"", "\"error\""].iter().filter_map(|k| outer(k)).map(|(at, _)| at).min();
+    let outer = |key: &str| {
+        text.find(key)
+            .map(|at| (at, text.get(at + key.len()..).unwrap_or_default()))
+    };
+    let body = ["\"params\"", "\"result\"", "\"error\""]
+        .iter()
+        .filter_map(|k| outer(k))
+        .map(|(at, _)| at)
+        .min();
     let id = outer("\"id\"")
         .filter(|(at, _)| body.is_none_or(|body| *at < body))
         .and_then(|(_, rest)| {
@@ -253,9 +314,21 @@ mod tests {
     #[test]
     fn the_outline_of_an_oversized_message_tells_whose_it_is() {
         let cases = [
-            (r#"{"jsonrpc":"2.0","id":7,"method":"fs/write_text_file","params":{"id":9,"#, RequestId::Number(7), false),
-            (r#"{"jsonrpc":"2.0","id":"a","result":{"content":"..."#, RequestId::String("a".into()), true),
-            (r#"{"method":"session/update","params":{"id":3,"#, RequestId::Null, false),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"fs/write_text_file","params":{"id":9,"#,
+                RequestId::Number(7),
+                false,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","result":{"content":"..."#,
+                RequestId::String("a".into()),
+                true,
+            ),
+            (
+                r#"{"method":"session/update","params":{"id":3,"#,
+                RequestId::Null,
+                false,
+            ),
             ("garbage", RequestId::Null, true),
         ];
         for (head, id, is_answer) in cases {

@@ -3,8 +3,8 @@
 use acp_wire::v1::{
     ContentBlock, ContentChunk, SessionConfigId, SessionConfigKind, SessionConfigOption,
     SessionConfigOptionCategory, SessionConfigSelect, SessionConfigSelectOption, SessionModeId,
-    SessionModeState, SessionUpdate, StopReason, TerminalExitStatus, TerminalId, ToolCall, ToolCallId,
-    ToolCallStatus, ToolCallUpdate, ToolKind,
+    SessionModeState, SessionUpdate, StopReason, TerminalExitStatus, TerminalId, ToolCall,
+    ToolCallId, ToolCallStatus, ToolCallUpdate, ToolKind,
 };
 
 use super::{Item, ItemKind, Message, PLAN, Thread, ThreadPlan, ThreadTerminal, ThreadToolCall};
@@ -51,7 +51,10 @@ impl Thread {
         self.revision += 1;
         self.running = true;
         self.stop_reason = None;
-        self.push(ItemKind::User(Message { id: None, content: prompt.to_vec() }));
+        self.push(ItemKind::User(Message {
+            id: None,
+            content: prompt.to_vec(),
+        }));
     }
 
     /// A turn has ended; `None` if it failed.
@@ -67,25 +70,33 @@ impl Thread {
         self.revision += 1;
         for item in &mut self.items {
             if let ItemKind::ToolCall(call) = &mut item.kind
-                && !call.is_finished() {
-                    call.cancelled = true;
-                    item.revision = self.revision;
-                }
+                && !call.is_finished()
+            {
+                call.cancelled = true;
+                item.revision = self.revision;
+            }
         }
     }
 
     /// What session setup says of modes and config options. Agents send both while modes are being
     /// superseded; the config options count then.
-    pub fn set_up(&mut self, modes: Option<&SessionModeState>, options: Option<&[SessionConfigOption]>) {
+    pub fn set_up(
+        &mut self,
+        modes: Option<&SessionModeState>,
+        options: Option<&[SessionConfigOption]>,
+    ) {
         self.revision += 1;
         let mode_options = options.is_some_and(|options| {
-            options.iter().any(|o| o.category == Some(SessionConfigOptionCategory::Mode))
+            options
+                .iter()
+                .any(|o| o.category == Some(SessionConfigOptionCategory::Mode))
         });
         self.config_options = match modes {
             Some(modes) if !mode_options => vec![mode_option(modes)],
             _ => Vec::new(),
         };
-        self.config_options.extend(options.unwrap_or_default().iter().cloned());
+        self.config_options
+            .extend(options.unwrap_or_default().iter().cloned());
     }
 
     /// All config options anew, as the answer to setting one gives them.
@@ -134,7 +145,10 @@ impl Thread {
     }
 
     fn push(&mut self, kind: ItemKind) {
-        self.items.push(Item { revision: self.revision, kind });
+        self.items.push(Item {
+            revision: self.revision,
+            kind,
+        });
     }
 
     fn chunk(&mut self, chunk: &ContentChunk, speaker: Speaker) {
@@ -146,7 +160,9 @@ impl Thread {
                 _ => return None,
             };
             // Agents that give ids begin a new message by another one.
-            let same = message.id == chunk.message_id || message.id.is_none() || chunk.message_id.is_none();
+            let same = message.id == chunk.message_id
+                || message.id.is_none()
+                || chunk.message_id.is_none();
             if !same {
                 return None;
             }
@@ -160,8 +176,10 @@ impl Thread {
             append(&mut message.content, &chunk.content);
             return;
         }
-        let message =
-            Message { id: chunk.message_id.clone(), content: vec![chunk.content.clone()] };
+        let message = Message {
+            id: chunk.message_id.clone(),
+            content: vec![chunk.content.clone()],
+        };
         self.push(match speaker {
             Speaker::User => ItemKind::User(message),
             Speaker::Agent => ItemKind::Agent(message),
@@ -175,7 +193,11 @@ impl Thread {
             plan.entries = entries;
             plan.revision = revision;
         } else {
-            self.plans.push(ThreadPlan { id: id.to_owned(), entries, revision });
+            self.plans.push(ThreadPlan {
+                id: id.to_owned(),
+                entries,
+                revision,
+            });
         }
     }
 
@@ -183,7 +205,9 @@ impl Thread {
     /// update that came first, or because the agent uses ids twice while the first is unfinished, it
     /// is that one; an id used again after its call has finished is a new call.
     fn new_tool_call(&mut self, call: &ToolCall) {
-        let known = self.tool_call(&call.tool_call_id).is_some_and(|known| !known.is_finished());
+        let known = self
+            .tool_call(&call.tool_call_id)
+            .is_some_and(|known| !known.is_finished());
         if !known {
             self.tool_calls.remove(&call.tool_call_id);
         }
@@ -243,13 +267,19 @@ impl Thread {
                 raw_input: None,
                 raw_output: None,
             };
-            self.items.push(Item { revision: self.revision, kind: ItemKind::ToolCall(Box::new(call)) });
+            self.items.push(Item {
+                revision: self.revision,
+                kind: ItemKind::ToolCall(Box::new(call)),
+            });
             self.tool_calls.insert(id.clone(), self.items.len() - 1);
             self.items.len() - 1
         });
         let revision = self.revision;
         match self.items.get_mut(at) {
-            Some(Item { revision: at, kind: ItemKind::ToolCall(call) }) => {
+            Some(Item {
+                revision: at,
+                kind: ItemKind::ToolCall(call),
+            }) => {
                 *at = revision;
                 call
             }
@@ -269,10 +299,11 @@ enum Speaker {
 /// Appends a chunk; text goes to the end of text.
 fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
-        && last.annotations == next.annotations {
-            last.text.push_str(&next.text);
-            return;
-        }
+        && last.annotations == next.annotations
+    {
+        last.text.push_str(&next.text);
+        return;
+    }
     content.push(chunk.clone());
 }
 

@@ -12,8 +12,9 @@ use std::collections::HashMap;
 
 use acp_wire::RawObject;
 use acp_wire::v1::{
-    AvailableCommand, ContentBlock, MessageId, PlanEntry, SessionConfigOption, StopReason, TerminalId,
-    ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolKind, UsageUpdate,
+    AvailableCommand, ContentBlock, MessageId, PlanEntry, SessionConfigOption, StopReason,
+    TerminalId, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolKind,
+    UsageUpdate,
 };
 use serde_json::Value;
 
@@ -79,7 +80,10 @@ impl Message {
     /// All of its text.
     #[must_use]
     pub fn text(&self) -> String {
-        self.content.iter().filter_map(ContentBlock::as_text).collect()
+        self.content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .collect()
     }
 }
 
@@ -111,7 +115,11 @@ impl ThreadToolCall {
     /// Whether nothing more is to come of it.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.cancelled || matches!(self.status, ToolCallStatus::Completed | ToolCallStatus::Failed)
+        self.cancelled
+            || matches!(
+                self.status,
+                ToolCallStatus::Completed | ToolCallStatus::Failed
+            )
     }
 }
 

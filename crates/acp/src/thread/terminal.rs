@@ -65,7 +65,9 @@ impl ThreadTerminal {
             _ => self.chunks.push_back(text.to_owned()),
         }
         while self.kept > KEPT {
-            let Some(first) = self.chunks.pop_front() else { break };
+            let Some(first) = self.chunks.pop_front() else {
+                break;
+            };
             self.kept -= first.len();
             if self.chunks.is_empty() {
                 // One piece larger than all that is kept: its end stays.

@@ -4,6 +4,7 @@
 //! ([`stdio`]), a pair in memory ([`memory`]), and [`Transport::new`] for anything else, a child
 //! process or a socket.
 
+mod inspect;
 mod stdio;
 
 use std::pin::Pin;
@@ -27,12 +28,27 @@ impl Transport {
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,
     ) -> Self {
-        Self { reader: Box::pin(reader), writer: Box::pin(writer) }
+        Self {
+            reader: Box::pin(reader),
+            writer: Box::pin(writer),
+        }
     }
 
     /// Talks to a child process that was started with piped stdin and stdout; `None` if it was not.
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::new(child.stdout.take()?, child.stdin.take()?))
+    }
+}
+
+impl Transport {
+    /// Shows each line that is read to `look`, before anything else is done with it. Lines of more
+    /// than 64 MiB are passed over. `look` holds up reading while it runs.
+    #[must_use]
+    pub fn inspect(self, look: impl FnMut(&[u8]) + Send + Unpin + 'static) -> Self {
+        Self {
+            reader: Box::pin(inspect::Inspected::new(self.reader, look)),
+            writer: self.writer,
+        }
     }
 }
 
@@ -50,5 +66,8 @@ pub fn memory() -> (Transport, Transport) {
     let (a, b) = tokio::io::duplex(PIPE);
     let (a_reader, a_writer) = tokio::io::split(a);
     let (b_reader, b_writer) = tokio::io::split(b);
-    (Transport::new(a_reader, a_writer), Transport::new(b_reader, b_writer))
+    (
+        Transport::new(a_reader, a_writer),
+        Transport::new(b_reader, b_writer),
+    )
 }

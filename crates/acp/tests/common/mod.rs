@@ -1,13 +1,503 @@
-//! What several tests need.
+//! What several tests need: a scripted peer that speaks raw lines, and handlers made of closures.
+//!
+//! Tests with a scripted peer run on paused time: the clock moves only when every task waits, so
+//! that "nothing arrives" and "this hangs" are facts, and told at once.
 
-use acp::{Thread, ThreadHandle};
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::time::Duration;
+
+use acp::agent::{Prompt, Turn};
+use acp::client::{AgentConnection, Session, Update, UpdateContext, connect_with};
+use acp::v1::StopReason;
+use acp::{Agent, Client, Connection, Limits, Result, Thread, ThreadHandle, Transport};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+/// How long something that must happen may take.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits until a thread shows what is looked for.
 pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
     let mut seen = 0;
     while !thread.read(&found) {
-        seen = tokio::time::timeout(std::time::Duration::from_secs(20), thread.changed(seen))
-            .await
-            .expect("the thread shows what is looked for");
+        seen = soon("the thread shows what is looked for", thread.changed(seen)).await;
     }
+}
+
+/// Waits for what must happen.
+#[track_caller]
+pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(PATIENCE, work).await {
+            Ok(done) => done,
+            Err(_) => panic!("{caller}: it does not happen that {what}"),
+        }
+    }
+}
+
+/// Lets every other task run until all of them wait. On paused time only.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
+
+/// How much a pipe holds by default.
+pub(crate) const PIPE: usize = 64 * 1024;
+
+/// The other end of a connection, as the lines that go over it. Each direction is a pipe of its own,
+/// so that either can be closed alone.
+pub(crate) struct Peer {
+    input: Option<DuplexStream>,
+    output: Option<DuplexStream>,
+    buffer: Vec<u8>,
+    next_id: i64,
+}
+
+/// A transport and the peer at its other end; each direction holds `pipe` bytes.
+pub(crate) fn pipes(pipe: usize) -> (Transport, Peer) {
+    let (their_output, our_input) = tokio::io::duplex(pipe);
+    let (our_output, their_input) = tokio::io::duplex(pipe);
+    let peer = Peer {
+        input: Some(our_input),
+        output: Some(our_output),
+        buffer: Vec::new(),
+        next_id: 1000,
+    };
+    (Transport::new(their_input, their_output), peer)
+}
+
+impl Peer {
+    /// A client of this agent, which has not said anything yet.
+    pub(crate) fn of_agent(agent: impl Agent) -> (Connection, Self) {
+        Self::of_agent_with(agent, Limits::default(), PIPE)
+    }
+
+    pub(crate) fn of_agent_with(
+        agent: impl Agent,
+        limits: Limits,
+        pipe: usize,
+    ) -> (Connection, Self) {
+        let (transport, peer) = pipes(pipe);
+        (acp::agent::start(transport, agent, limits), peer)
+    }
+
+    /// A client of this agent, with a session open.
+    pub(crate) async fn in_session(agent: impl Agent) -> (Connection, Self, String) {
+        Self::in_session_with(agent, Limits::default(), PIPE).await
+    }
+
+    pub(crate) async fn in_session_with(
+        agent: impl Agent,
+        limits: Limits,
+        pipe: usize,
+    ) -> (Connection, Self, String) {
+        let (conn, mut peer) = Self::of_agent_with(agent, limits, pipe);
+        peer.initialize(json!({})).await;
+        let session = peer.new_session().await;
+        (conn, peer, session)
+    }
+
+    /// An agent that this client has connected to.
+    pub(crate) async fn of_client(client: impl Client) -> (AgentConnection, Self) {
+        Self::of_client_with(client, Limits::default(), PIPE, json!({})).await
+    }
+
+    pub(crate) async fn of_client_with(
+        client: impl Client,
+        limits: Limits,
+        pipe: usize,
+        capabilities: Value,
+    ) -> (AgentConnection, Self) {
+        let (transport, mut peer) = pipes(pipe);
+        let connecting = tokio::spawn(connect_with(transport, client, limits));
+        let (id, params) = peer.request("initialize").await;
+        assert_eq!(params["protocolVersion"], 1);
+        peer.answer(
+            &id,
+            json!({"protocolVersion": 1, "agentCapabilities": capabilities}),
+        )
+        .await;
+        let conn = soon("the client connects", connecting)
+            .await
+            .unwrap()
+            .unwrap();
+        (conn, peer)
+    }
+
+    /// An agent that this client has a session with, `s`.
+    pub(crate) async fn with_session(client: impl Client) -> (Session, Self) {
+        Self::with_session_and(client, Limits::default(), json!({})).await
+    }
+
+    pub(crate) async fn with_session_and(
+        client: impl Client,
+        limits: Limits,
+        capabilities: Value,
+    ) -> (Session, Self) {
+        let (conn, mut peer) = Self::of_client_with(client, limits, PIPE, capabilities).await;
+        let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+        (session, peer)
+    }
+
+    // What is sent.
+
+    pub(crate) async fn bytes(&mut self, bytes: impl AsRef<[u8]>) {
+        let output = self.output.as_mut().expect("the peer still writes");
+        soon(
+            "the pipe takes what is written",
+            output.write_all(bytes.as_ref()),
+        )
+        .await
+        .unwrap();
+    }
+
+    /// Writes as much as is taken until all tasks wait, and says how much it was.
+    pub(crate) async fn bytes_taken(&mut self, bytes: &[u8]) -> usize {
+        let output = self.output.as_mut().expect("the peer still writes");
+        let mut taken = 0;
+        while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
+            match tokio::time::timeout(Duration::from_millis(1), output.write(rest)).await {
+                Ok(written) => taken += written.unwrap(),
+                Err(_) => break,
+            }
+        }
+        taken
+    }
+
+    pub(crate) async fn line(&mut self, line: impl AsRef<[u8]>) {
+        let mut bytes = line.as_ref().to_vec();
+        bytes.push(b'\n');
+        self.bytes(bytes).await;
+    }
+
+    pub(crate) async fn send(&mut self, message: Value) {
+        self.line(message.to_string()).await;
+    }
+
+    pub(crate) async fn ask(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+        let id: Value = id.into();
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+    }
+
+    pub(crate) async fn tell(&mut self, method: &str, params: Value) {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await;
+    }
+
+    pub(crate) async fn answer(&mut self, id: &Value, result: Value) {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}))
+            .await;
+    }
+
+    pub(crate) async fn refuse(&mut self, id: &Value, code: i32) {
+        let error = json!({"code": code, "message": "refused"});
+        self.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+            .await;
+    }
+
+    pub(crate) async fn update(&mut self, session: &str, update: Value) {
+        self.tell(
+            "session/update",
+            json!({"sessionId": session, "update": update}),
+        )
+        .await;
+    }
+
+    pub(crate) async fn says(&mut self, session: &str, text: &str) {
+        self.send(message(session, text)).await;
+    }
+
+    // What arrives.
+
+    /// The next line, `None` at the end.
+    pub(crate) async fn try_line(&mut self) -> Option<Vec<u8>> {
+        let input = self.input.as_mut().expect("the peer still reads");
+        loop {
+            if let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
+                let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
+                line.pop();
+                return Some(line);
+            }
+            if input.read_buf(&mut self.buffer).await.unwrap() == 0 {
+                assert!(self.buffer.is_empty(), "half a line: {:?}", self.buffer);
+                return None;
+            }
+        }
+    }
+
+    /// The next message.
+    #[track_caller]
+    pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let line = match tokio::time::timeout(PATIENCE, self.try_line()).await {
+                Ok(Some(line)) => line,
+                Ok(None) => panic!("{caller}: the end instead of a message"),
+                Err(_) => panic!("{caller}: no message arrives"),
+            };
+            let message: Value = serde_json::from_slice(&line).unwrap();
+            assert_eq!(message["jsonrpc"], "2.0", "{message}");
+            message
+        }
+    }
+
+    /// The next message must be this one.
+    #[track_caller]
+    pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        let next = self.next();
+        async move { assert_eq!(next.await, expected, "{caller}") }
+    }
+
+    /// The next message must be a request of this method; gives its id and params.
+    #[track_caller]
+    pub(crate) fn request(&mut self, method: &str) -> impl Future<Output = (Value, Value)> {
+        let caller = std::panic::Location::caller();
+        let next = self.next();
+        async move {
+            let mut message = next.await;
+            assert_eq!(message["method"], method, "{caller}: {message}");
+            assert!(message.get("id").is_some(), "{caller}: {message}");
+            (message["id"].take(), message["params"].take())
+        }
+    }
+
+    /// The next message must be a notification of this method; gives its params.
+    #[track_caller]
+    pub(crate) fn notification(&mut self, method: &str) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        let next = self.next();
+        async move {
+            let mut message = next.await;
+            assert_eq!(message["method"], method, "{caller}: {message}");
+            assert!(message.get("id").is_none(), "{caller}: {message}");
+            message["params"].take()
+        }
+    }
+
+    /// The next message must be the answer to this request; gives its result.
+    #[track_caller]
+    pub(crate) fn result(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        let id = id.into();
+        let next = self.next();
+        async move {
+            let mut message = next.await;
+            assert_eq!(message["id"], id, "{caller}: {message}");
+            assert!(message.get("result").is_some(), "{caller}: {message}");
+            message["result"].take()
+        }
+    }
+
+    /// The next message must be an error answer to this request; gives code and message.
+    #[track_caller]
+    pub(crate) fn error(&mut self, id: impl Into<Value>) -> impl Future<Output = (i64, String)> {
+        let caller = std::panic::Location::caller();
+        let id = id.into();
+        let next = self.next();
+        async move {
+            let message = next.await;
+            assert_eq!(message.get("id"), Some(&id), "{caller}: {message}");
+            let error = &message["error"];
+            let text = error["message"].as_str().unwrap_or_default().to_owned();
+            (
+                error["code"]
+                    .as_i64()
+                    .unwrap_or_else(|| panic!("{caller}: {message}")),
+                text,
+            )
+        }
+    }
+
+    /// Nothing arrives, however long one waits. On paused time only.
+    #[track_caller]
+    pub(crate) fn silence(&mut self) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            if let Ok(line) = tokio::time::timeout(Duration::from_millis(1), self.try_line()).await
+            {
+                let line = line.map(|line| String::from_utf8_lossy(&line).into_owned());
+                panic!("{caller}: {line:?} instead of nothing");
+            }
+        }
+    }
+
+    /// The other side works still, and has sent nothing that was not looked at: a request that it
+    /// does not know is answered next.
+    #[track_caller]
+    pub(crate) fn alive(&mut self) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            self.next_id += 1;
+            let id = self.next_id;
+            self.ask(id, "_test/nothing", json!({})).await;
+            let message = self.next().await;
+            assert_eq!(
+                (&message["id"], &message["error"]["code"]),
+                (&json!(id), &json!(-32601)),
+                "{caller}: {message}"
+            );
+        }
+    }
+
+    /// The other side closes, with nothing more to say.
+    #[track_caller]
+    pub(crate) fn end(&mut self) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            match tokio::time::timeout(PATIENCE, self.try_line()).await {
+                Ok(None) => {}
+                Ok(Some(line)) => panic!(
+                    "{caller}: {} instead of the end",
+                    String::from_utf8_lossy(&line)
+                ),
+                Err(_) => panic!("{caller}: the other side does not close"),
+            }
+        }
+    }
+
+    /// Writes nothing more: the other side reads the end.
+    pub(crate) fn stop_writing(&mut self) {
+        self.output = None;
+    }
+
+    /// Reads nothing more: what the other side writes fails.
+    pub(crate) fn stop_reading(&mut self) {
+        self.input = None;
+    }
+
+    // Turns of phrase.
+
+    /// As a client: initializes.
+    pub(crate) async fn initialize(&mut self, capabilities: Value) -> Value {
+        let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
+        self.ask("init", "initialize", params).await;
+        let result = self.result("init").await;
+        assert_eq!(result["protocolVersion"], 1);
+        result
+    }
+
+    /// As a client: opens a session.
+    pub(crate) async fn new_session(&mut self) -> String {
+        self.ask(
+            "new",
+            "session/new",
+            json!({"cwd": "/work", "mcpServers": []}),
+        )
+        .await;
+        let result = self.result("new").await;
+        result["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    /// As a client: prompts.
+    pub(crate) async fn prompt(&mut self, id: impl Into<Value>, session: &str, text: &str) {
+        self.send(prompt(id, session, text)).await;
+    }
+
+    /// As an agent: answers `session/new` of this client.
+    pub(crate) async fn opens(&mut self, conn: &AgentConnection, answer: Value) -> Session {
+        let opening = tokio::spawn({
+            let conn = conn.clone();
+            async move { conn.new_session("/work").await }
+        });
+        let (id, _) = self.request("session/new").await;
+        self.answer(&id, answer).await;
+        soon("the session opens", opening).await.unwrap().unwrap()
+    }
+
+    /// As an agent: takes the prompt that this session is about to send.
+    pub(crate) async fn prompted(
+        &mut self,
+        session: &Session,
+        text: &'static str,
+    ) -> (Value, tokio::task::JoinHandle<Result<StopReason>>) {
+        let turn = tokio::spawn({
+            let session = session.clone();
+            async move { session.prompt(text).await }
+        });
+        let (id, params) = self.request("session/prompt").await;
+        assert_eq!(params["prompt"][0]["text"], text);
+        (id, turn)
+    }
+}
+
+pub(crate) fn prompt(id: impl Into<Value>, session: &str, text: &str) -> Value {
+    let id: Value = id.into();
+    let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]});
+    json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params})
+}
+
+pub(crate) fn message(session: &str, text: &str) -> Value {
+    let update =
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+    json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}})
+}
+
+/// Limits that differ from the default ones.
+pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
+/// An agent that is what it does with a prompt.
+pub(crate) struct OnPrompt<F>(pub(crate) F);
+
+impl<F, Fut> Agent for OnPrompt<F>
+where
+    F: Fn(Turn, Prompt) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<StopReason>> + Send,
+{
+    fn prompt(
+        &self,
+        turn: Turn,
+        prompt: Prompt,
+    ) -> impl Future<Output = Result<StopReason>> + Send {
+        (self.0)(turn, prompt)
+    }
+}
+
+/// An agent that ends every turn at once.
+pub(crate) fn idle() -> impl Agent {
+    OnPrompt(async |_, _| Ok(StopReason::EndTurn))
+}
+
+/// A client that is what it does with an update.
+pub(crate) struct OnUpdate<F>(pub(crate) F);
+
+impl<F, Fut> Client for OnUpdate<F>
+where
+    F: Fn(UpdateContext, Update) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send,
+{
+    fn update(&self, cx: &UpdateContext, update: &Update) -> impl Future<Output = ()> + Send {
+        (self.0)(cx.clone(), update.clone())
+    }
+}
+
+/// A client that does nothing.
+pub(crate) struct Nobody;
+
+impl Client for Nobody {}
+
+/// What a thread shows, one line an item.
+pub(crate) fn shown(thread: &ThreadHandle) -> Vec<String> {
+    use acp::thread::ItemKind;
+    thread.read(|thread| {
+        let items = thread.items().iter();
+        items
+            .map(|item| match &item.kind {
+                ItemKind::User(m) => format!("user: {}", m.text()),
+                ItemKind::Agent(m) => format!("agent: {}", m.text()),
+                ItemKind::Thought(m) => format!("thought: {}", m.text()),
+                ItemKind::ToolCall(call) => {
+                    let cancelled = if call.cancelled { ", cancelled" } else { "" };
+                    format!("{} ({}): {:?}{cancelled}", call.id, call.title, call.status)
+                }
+                other => format!("{other:?}"),
+            })
+            .collect()
+    })
 }

@@ -1,0 +1,206 @@
+//! Permissions as a host gives them, and what is asked for that the agent did not ask for.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use acp::client::{PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::{Thread, ThreadHandle};
+use acp_host::{Host, Policy, Prompter};
+use acp_wire::v1::{
+    CreateTerminalRequest, PermissionOption, PermissionOptionId, PermissionOptionKind,
+    ReadTextFileRequest, RequestPermissionOutcome, SessionId, ToolCallContent, ToolCallUpdate,
+    ToolKind, WaitForTerminalExitRequest, WriteTextFileRequest,
+};
+
+/// Gives an answer prepared in advance, and keeps what it was asked.
+#[derive(Clone, Default)]
+struct Person {
+    answer: Option<&'static str>,
+    asked: Arc<Mutex<Vec<ToolCallUpdate>>>,
+}
+
+impl Person {
+    fn who_says(answer: &'static str) -> Self {
+        Self {
+            answer: Some(answer),
+            ..Self::default()
+        }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+impl Prompter for Person {
+    async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
+        self.asked.lock().unwrap().push(request.tool_call.clone());
+        self.answer.map(PermissionOptionId::from)
+    }
+}
+
+fn host(policy: Policy, person: &Person, root: &Path) -> (Host<Person>, ThreadHandle) {
+    let host = Host::new(policy, person.clone(), [root.to_owned()]).unwrap();
+    let thread = ThreadHandle::new();
+    host.session_seen(&SessionId::from("s"), &thread);
+    (host, thread)
+}
+
+fn request(kind: Option<ToolKind>, thread: &ThreadHandle) -> PermissionRequest {
+    let mut call = ToolCallUpdate::new("call");
+    call.kind = kind;
+    let options = vec![
+        PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
+        PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
+    ];
+    PermissionRequest::new("s", call, options, thread.clone())
+}
+
+fn write(root: &Path, content: &str) -> WriteTextFileRequest {
+    WriteTextFileRequest::new("s", root.join("file").to_str().unwrap(), content)
+}
+
+#[tokio::test]
+async fn a_person_is_asked_only_where_the_policy_has_no_answer() {
+    let root = tempfile::tempdir().unwrap();
+    let (yes, no) = (
+        RequestPermissionOutcome::selected("yes"),
+        RequestPermissionOutcome::selected("no"),
+    );
+    let cancelled = RequestPermissionOutcome::cancelled();
+    let cases = [
+        (Policy::Ask, None, Some("yes"), yes.clone(), 1),
+        (Policy::Ask, None, None, cancelled.clone(), 1),
+        (Policy::Ask, None, Some("never offered"), cancelled, 1),
+        (Policy::Reads, Some(ToolKind::Read), None, yes.clone(), 0),
+        (Policy::Reads, Some(ToolKind::Execute), None, no.clone(), 0),
+        (Policy::All, None, None, yes, 0),
+        (Policy::None, Some(ToolKind::Read), None, no, 0),
+    ];
+    for (policy, kind, answer, outcome, asked) in cases {
+        let person = Person {
+            answer,
+            ..Person::default()
+        };
+        let (host, thread) = host(policy, &person, root.path());
+        assert_eq!(
+            host.request_permission(&request(kind, &thread)).await,
+            outcome,
+            "{policy} {answer:?}"
+        );
+        assert_eq!(person.asked(), asked, "{policy} {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_kind_of_a_call_that_was_announced_before_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let (host, thread) = host(Policy::Reads, &Person::default(), root.path());
+    thread.change(|thread: &mut Thread| {
+        thread.permission_requested(&ToolCallUpdate::new("call").kind(ToolKind::Search));
+    });
+    let outcome = host.request_permission(&request(None, &thread)).await;
+    assert_eq!(outcome, RequestPermissionOutcome::selected("yes"));
+}
+
+#[tokio::test]
+async fn what_the_agent_did_not_ask_for_is_asked_for() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("file"), "old").unwrap();
+    let person = Person::who_says("no");
+    let (host, _) = host(Policy::Ask, &person, root.path());
+    let error = host
+        .write_text_file(write(root.path(), "new"))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("rejected"), "{error}");
+    assert_eq!(
+        std::fs::read_to_string(root.path().join("file")).unwrap(),
+        "old"
+    );
+    {
+        let asked = person.asked.lock().unwrap();
+        let Some([ToolCallContent::Diff(diff)]) = asked[0].content.as_deref() else {
+            panic!("{asked:?}")
+        };
+        assert_eq!(
+            (diff.old_text.as_deref(), diff.new_text.as_str()),
+            (Some("old"), "new")
+        );
+    }
+    assert!(
+        host.create(CreateTerminalRequest::new("s", "touch").args(["x".to_owned()]))
+            .await
+            .is_err()
+    );
+    assert!(!root.path().join("x").exists());
+    // Reading is lent freely.
+    let read = ReadTextFileRequest::new("s", root.path().join("file").to_str().unwrap());
+    assert_eq!(host.read_text_file(read).await.unwrap().content, "old");
+    assert_eq!(person.asked(), 2);
+}
+
+#[tokio::test]
+async fn a_yes_in_a_turn_is_for_that_turn_and_always_is_for_the_session() {
+    let root = tempfile::tempdir().unwrap();
+    let person = Person::who_says("yes");
+    let (host, thread) = host(Policy::Ask, &person, root.path());
+    host.request_permission(&request(Some(ToolKind::Edit), &thread))
+        .await;
+    host.write_text_file(write(root.path(), "1")).await.unwrap();
+    assert_eq!(
+        person.asked(),
+        1,
+        "asked by the agent, not again by the host"
+    );
+    host.turn_begins(&SessionId::from("s"));
+    host.write_text_file(write(root.path(), "2"))
+        .await
+        .unwrap_err();
+    assert_eq!(person.asked(), 2);
+
+    let person = Person::who_says("always");
+    let (host, _) = self::host(Policy::Ask, &person, root.path());
+    for content in ["3", "4"] {
+        host.write_text_file(write(root.path(), content))
+            .await
+            .unwrap();
+        host.turn_begins(&SessionId::from("s"));
+    }
+    assert_eq!(person.asked(), 1);
+    // Always writing is not always running.
+    host.create(CreateTerminalRequest::new("s", "true"))
+        .await
+        .unwrap();
+    assert_eq!(person.asked(), 2);
+}
+
+#[tokio::test]
+async fn what_a_terminal_prints_is_in_the_thread() {
+    let root = tempfile::tempdir().unwrap();
+    let (host, thread) = host(Policy::All, &Person::default(), root.path());
+    let create = CreateTerminalRequest::new("s", "sh")
+        .args(["-c".to_owned(), "echo out; exit 3".to_owned()]);
+    let id = host.create(create).await.unwrap().terminal_id;
+    let exit = host
+        .wait_for_exit(WaitForTerminalExitRequest::new("s", &id))
+        .await
+        .unwrap();
+    assert_eq!(exit.exit_code, Some(3));
+    let mut seen = 0;
+    while thread.read(|t| t.terminal(&id).is_none_or(|t| t.exit_status.is_none())) {
+        seen = thread.changed(seen).await;
+    }
+    thread.read(|thread| {
+        let terminal = thread.terminal(&id).unwrap();
+        assert_eq!(terminal.output(), "out\n");
+        assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
+        assert_eq!(
+            terminal.command.as_deref(),
+            Some("sh -c 'echo out; exit 3'")
+        );
+    });
+}

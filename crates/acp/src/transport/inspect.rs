@@ -1,0 +1,53 @@
+//! Looking at what is read.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::Reader;
+use crate::connection::frame::{Frame, Framer};
+
+/// The longest line that is shown.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// A reader whose lines are shown to someone.
+pub(super) struct Inspected<F> {
+    inner: Reader,
+    framer: Framer,
+    look: F,
+}
+
+impl<F: FnMut(&[u8])> Inspected<F> {
+    pub(super) fn new(inner: Reader, look: F) -> Self {
+        Self {
+            inner,
+            framer: Framer::new(LONGEST),
+            look,
+        }
+    }
+}
+
+impl<F: FnMut(&[u8]) + Unpin> AsyncRead for Inspected<F> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        let before = buf.filled().len();
+        let polled = this.inner.as_mut().poll_read(cx, buf);
+        if let Poll::Ready(Ok(())) = polled {
+            this.framer
+                .room()
+                .extend_from_slice(buf.filled().get(before..).unwrap_or_default());
+            while let Some(frame) = this.framer.next() {
+                if let Frame::Line(line) = frame {
+                    (this.look)(line);
+                }
+            }
+        }
+        polled
+    }
+}
