@@ -1,0 +1,145 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use acp_host::Policy;
+use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::filter::LevelFilter;
+
+/// Use and be agents of the Agent Client Protocol (ACP).
+#[derive(Debug, Parser)]
+#[command(name = "acp", version, about, propagate_version = true, max_term_width = 100)]
+pub(crate) struct Args {
+    /// What to log to stderr.
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "error", global = true)]
+    pub(crate) log: LogLevel,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(RunArgs),
+    Agent(AgentArgs),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl From<LogLevel> for LevelFilter {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Off => Self::OFF,
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+            LogLevel::Trace => Self::TRACE,
+        }
+    }
+}
+
+/// Be an agent: serve an editor or another client on stdin and stdout.
+///
+/// This is what an editor is told to start. Without a language model it carries out typed commands
+/// such as /test, /read or /edit; /help lists them.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AgentArgs {
+    /// Play the turns of this file instead of answering; for tests.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+}
+
+/// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp run [OPTIONS] PROMPT... [-- AGENT COMMAND...]",
+    after_long_help = EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct RunArgs {
+    /// What to say to the agent; `-` reads it from stdin.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Vec<String>,
+
+    /// The agent to run, with its arguments; without one, the bundled agent.
+    #[arg(last = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+
+    /// Read what to say from a file.
+    #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Where the agent works.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
+
+    /// What the agent may do without being asked: `ask` asks you each time, `reads` allows what only
+    /// looks and rejects the rest, `all` allows everything, `none` rejects everything. By default `ask`
+    /// on a terminal and `reads` elsewhere.
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    pub(crate) allow: Option<Policy>,
+
+    /// The mode to work in, by its id.
+    #[arg(long, value_name = "ID")]
+    pub(crate) mode: Option<String>,
+
+    /// Set a config option of the agent's; can be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) options: Vec<(String, String)>,
+
+    /// Give the agent a file with the prompt: text, image or sound; can be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) attach: Vec<PathBuf>,
+
+    /// MCP servers for the agent, as a JSON file: a list of servers as the protocol writes them, or
+    /// {"mcpServers": {NAME: {...}}} as editors do.
+    #[arg(long, value_name = "JSON FILE")]
+    pub(crate) mcp: Option<PathBuf>,
+
+    /// Give up after this time.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
+
+    /// What to print: `text` for people; `json` for programs, the messages received from the agent,
+    /// one a line; `quiet` the text of the agent's message alone.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  the agent has finished (end_turn)
+    1  the agent answered with an error
+    2  wrong usage, or an attachment the agent does not take
+    3  the agent could not be started, or broke the connection
+    4  the agent refused (refusal)
+    5  a limit of the agent's was reached (max_tokens, max_turn_requests)
+    6  --timeout was reached
+  130  cancelled: Ctrl-C cancels the turn, a second one ends everything at once";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Quiet,
+}
+
+fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
+    name.parse()
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}

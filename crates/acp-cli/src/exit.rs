@@ -1,0 +1,65 @@
+//! How a command ends. The codes are listed in `acp run --help`.
+
+use std::process::ExitCode;
+
+use acp::v1::StopReason;
+
+/// The end of a command: a code, and what to say about it on stderr.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Exit {
+    pub(crate) code: u8,
+    pub(crate) message: Option<String>,
+}
+
+impl Exit {
+    pub(crate) const SUCCESS: Self = Self { code: 0, message: None };
+    pub(crate) const CANCELLED: Self = Self { code: 130, message: None };
+
+    fn with(code: u8, message: impl Into<String>) -> Self {
+        Self { code, message: Some(message.into()) }
+    }
+
+    /// Something else went wrong.
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self::with(1, message)
+    }
+
+    /// Asked for wrongly.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::with(2, message)
+    }
+
+    /// The agent could not be started, or broke the connection.
+    pub(crate) fn broken(message: impl Into<String>) -> Self {
+        Self::with(3, message)
+    }
+
+    /// `--timeout` was reached.
+    pub(crate) fn timeout(seconds: u64) -> Self {
+        Self::with(6, format!("gave up after {seconds} s (--timeout)"))
+    }
+
+    /// The turn ended.
+    pub(crate) fn of(reason: &StopReason) -> Self {
+        match reason {
+            StopReason::EndTurn => Self::SUCCESS,
+            StopReason::Refusal => Self::with(4, "the agent refused"),
+            StopReason::MaxTokens => {
+                Self::with(5, "the agent stopped: the model's limit of tokens was reached")
+            }
+            StopReason::MaxTurnRequests => {
+                Self::with(5, "the agent stopped: its limit of model requests in a turn was reached")
+            }
+            StopReason::Cancelled => Self { message: Some("cancelled".to_owned()), ..Self::CANCELLED },
+            other => Self::failed(format!("the agent stopped for a reason unknown here: {other}")),
+        }
+    }
+
+    /// Says what is to be said.
+    pub(crate) fn report(self) -> ExitCode {
+        if let Some(message) = self.message {
+            eprintln!("acp: {message}");
+        }
+        ExitCode::from(self.code)
+    }
+}

@@ -1,0 +1,85 @@
+//! What `acp run` does when the agent asks.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use acp::client::{Client, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::v1::{Implementation, RequestPermissionOutcome, SessionId};
+use acp::{Result, ThreadHandle};
+use acp_host::{Host, Policy};
+
+use super::ask::Ask;
+use super::render::Screen;
+
+/// What is to be told to the person beside the thread.
+#[derive(Clone, Default)]
+pub(super) struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    fn add(&self, note: String) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+    }
+
+    pub(super) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+pub(super) struct RunClient {
+    host: Arc<Host<Ask>>,
+    policy: Policy,
+    notes: Notes,
+}
+
+impl RunClient {
+    pub(super) fn new(policy: Policy, cwd: &Path, screen: Screen, notes: Notes) -> io::Result<Self> {
+        let host = Arc::new(Host::new(policy, Ask::new(screen), [cwd.to_owned()])?);
+        Ok(Self { host, policy, notes })
+    }
+
+    pub(super) fn host(&self) -> Arc<Host<Ask>> {
+        Arc::clone(&self.host)
+    }
+}
+
+impl Client for RunClient {
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp run"))
+    }
+
+    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
+        self.host.session_seen(session, thread);
+    }
+
+    async fn request_permission(&self, request: PermissionRequest) -> Result<RequestPermissionOutcome> {
+        let outcome = self.host.request_permission(&request).await;
+        let allowed = match &outcome {
+            RequestPermissionOutcome::Selected(selected) => request
+                .options
+                .iter()
+                .any(|option| option.option_id == selected.option_id && option.kind.allows()),
+            _ => false,
+        };
+        // A person who was asked knows; one who was not is told why nothing happens.
+        if !allowed && self.policy != Policy::Ask {
+            let id = &request.tool_call.tool_call_id;
+            let title = request.thread.read(|t| t.tool_call(id).map(|call| call.title.clone()));
+            let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| id.to_string());
+            self.notes.add(format!("rejected by --allow {}: {title}", self.policy));
+        }
+        Ok(outcome)
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        self.host.offers_reading().then_some(&*self.host)
+    }
+
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        self.host.offers_changing().then_some(&*self.host)
+    }
+
+    fn terminals(&self) -> Option<&impl Terminals> {
+        self.host.offers_changing().then_some(&*self.host)
+    }
+}

@@ -1,0 +1,54 @@
+//! Text of an agent's or a command's, made fit to be printed.
+
+use anstream::adapter::StripStr;
+
+/// Takes out what would command the terminal rather than be shown on it. Keeps its place between
+/// pieces, so that a sequence that is split over two of them is taken out as well.
+#[derive(Default)]
+pub(super) struct Clean {
+    strip: StripStr,
+}
+
+impl Clean {
+    pub(super) fn text(&mut self, piece: &str) -> String {
+        let mut clean = String::with_capacity(piece.len());
+        for part in self.strip.strip_next(piece) {
+            // A carriage return alone begins the line anew, as progress bars do; what is shown only
+            // grows, so each state is a line of its own.
+            clean.extend(part.replace("\r\n", "\n").chars().filter_map(|c| match c {
+                '\r' => Some('\n'),
+                '\n' | '\t' => Some(c),
+                // The marks that change the direction of text can make a command look like another.
+                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
+                c if c.is_control() => None,
+                c => Some(c),
+            }));
+        }
+        clean
+    }
+}
+
+/// A piece that stands alone.
+pub(super) fn clean(text: &str) -> String {
+    Clean::default().text(text)
+}
+
+/// A piece that stands alone on one line.
+pub(super) fn line(text: &str) -> String {
+    clean(text).replace(['\n', '\t'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_commands_the_terminal_is_taken_out_even_in_pieces() {
+        let mut clean = Clean::default();
+        let pieces = ["red \u{1b}[3", "1mtext\u{1b}[0m\u{7}", "\u{1b}]0;title", "\u{7}end\r\n"];
+        let text: String = pieces.iter().map(|piece| clean.text(piece)).collect();
+        assert_eq!(text, "red textend\n");
+        assert_eq!(super::clean("50%\r100%\n"), "50%\n100%\n");
+        assert_eq!(line("a\nb\u{202e}c"), "a bc");
+    }
+}

@@ -1,0 +1,93 @@
+//! What `acp run` shows: the session's thread, as it grows.
+
+mod clean;
+mod screen;
+mod text;
+mod tool_call;
+
+use std::time::Duration;
+
+use acp::Thread;
+use acp::thread::ItemKind;
+
+pub(super) use self::screen::Screen;
+use self::text::Text;
+use crate::args::Format;
+
+/// Shows a thread. It only ever adds to what it has shown, so that it can be piped and logged.
+pub(super) struct Renderer {
+    format: Format,
+    screen: Screen,
+    text: Text,
+}
+
+impl Renderer {
+    pub(super) fn new(format: Format) -> Self {
+        let screen = Screen::new(format == Format::Text);
+        Self { format, screen, text: Text::default() }
+    }
+
+    pub(super) fn screen(&self) -> Screen {
+        self.screen.clone()
+    }
+
+    /// Shows what has changed.
+    pub(super) fn render(&mut self, thread: &Thread) {
+        match self.format {
+            // The messages are printed as they are read.
+            Format::Json => {}
+            Format::Quiet => self.screen.draw(|out| self.text.messages(thread, out)),
+            Format::Text => self.screen.draw(|out| self.text.thread(thread, out)),
+        }
+    }
+
+    /// Says something about the run itself.
+    pub(super) fn note(&self, note: &str) {
+        self.screen.note(note);
+    }
+
+    /// Ends the last line.
+    pub(super) fn finish(&self) {
+        self.screen.finish();
+    }
+
+    /// Nobody reads the output any more.
+    pub(super) fn broken(&self) -> bool {
+        self.screen.broken()
+    }
+
+    /// When to show that time passes; never, where that is not seen.
+    pub(super) fn ticks(&self) -> Ticks {
+        Ticks(self.screen.is_live().then(|| tokio::time::interval(Duration::from_millis(120))))
+    }
+
+    /// Shows that time passes.
+    pub(super) fn tick(&self, doing: &str) {
+        self.screen.tick(doing);
+    }
+
+    /// Shows that time passes, and what is being waited for.
+    pub(super) fn tick_of(&self, thread: &acp::ThreadHandle) {
+        let doing = thread.read(|thread| {
+            let open = thread.items().iter().rev().find_map(|item| match &item.kind {
+                ItemKind::ToolCall(call) if !call.is_finished() => Some(call.title.clone()),
+                _ => None,
+            });
+            open.unwrap_or_else(|| "working".to_owned())
+        });
+        self.screen.tick(&doing);
+    }
+}
+
+pub(super) struct Ticks(Option<tokio::time::Interval>);
+
+impl Ticks {
+    pub(super) async fn next(&mut self) {
+        match &mut self.0 {
+            Some(interval) => {
+                interval.tick().await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Where it is shown: stdout, and on a terminal a line on stderr that says that time passes.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use acp::client::PermissionRequest;
+use anstyle::{AnsiColor, Style};
+
+use super::{clean, tool_call};
+use crate::run::print;
+
+const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// How long nothing is shown before it is said that time passes.
+const QUIET: Duration = Duration::from_millis(600);
+
+/// What is shown in which way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Styles {
+    pub(super) bold: Style,
+    pub(super) dim: Style,
+    pub(super) good: Style,
+    pub(super) bad: Style,
+    pub(super) accent: Style,
+}
+
+impl Styles {
+    fn colored() -> Self {
+        Self {
+            bold: Style::new().bold(),
+            dim: Style::new().dimmed(),
+            good: AnsiColor::Green.on_default(),
+            bad: AnsiColor::Red.on_default(),
+            accent: AnsiColor::Cyan.on_default(),
+        }
+    }
+}
+
+/// What is shown in one go.
+pub(super) struct Out {
+    pub(super) styles: Styles,
+    bytes: String,
+    at_line_start: bool,
+}
+
+impl Out {
+    /// Adds text.
+    pub(super) fn text(&mut self, text: &str) {
+        if let Some(last) = text.chars().last() {
+            self.bytes.push_str(text);
+            self.at_line_start = last == '\n';
+        }
+    }
+
+    /// Adds text in a style.
+    pub(super) fn styled(&mut self, style: Style, text: &str) {
+        let at_line_start = self.at_line_start;
+        self.text(&format!("{style}{text}{style:#}"));
+        // The end of the style is not seen.
+        self.at_line_start = text.chars().last().map_or(at_line_start, |last| last == '\n');
+    }
+
+    /// Ends the line, if there is one.
+    pub(super) fn end_line(&mut self) {
+        if !self.at_line_start {
+            self.text("\n");
+        }
+    }
+}
+
+/// Shared by what shows the thread and what asks questions.
+#[derive(Clone)]
+pub(in crate::run) struct Screen(Arc<Mutex<State>>);
+
+struct State {
+    styles: Styles,
+    at_line_start: bool,
+    /// Time can be shown passing.
+    live: bool,
+    /// The line that says so is there.
+    spinning: bool,
+    frame: usize,
+    begun: Instant,
+    last_shown: Instant,
+    asking: bool,
+    broken: bool,
+}
+
+impl State {
+    fn stop_spinning(&mut self) {
+        if std::mem::take(&mut self.spinning) {
+            let mut err = std::io::stderr().lock();
+            let _ = write!(err, "\r\x1b[K").and_then(|()| err.flush());
+        }
+    }
+}
+
+/// A question that is open; what is to be shown waits until it is answered.
+pub(in crate::run) struct Question(Screen);
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.asking = false;
+        state.last_shown = Instant::now();
+    }
+}
+
+impl Screen {
+    pub(super) fn new(live: bool) -> Self {
+        let (out, err) = (std::io::stdout(), std::io::stderr());
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let color = out.is_terminal() && !dumb && !no_color;
+        let now = Instant::now();
+        Self(Arc::new(Mutex::new(State {
+            styles: if color { Styles::colored() } else { Styles::default() },
+            at_line_start: true,
+            live: live && out.is_terminal() && err.is_terminal() && !dumb,
+            spinning: false,
+            frame: 0,
+            begun: now,
+            last_shown: now,
+            asking: false,
+            broken: false,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.lock().live
+    }
+
+    pub(super) fn broken(&self) -> bool {
+        self.lock().broken
+    }
+
+    /// Shows what `draw` draws. While a question is open nothing is drawn: it is made up for later.
+    pub(super) fn draw(&self, draw: impl FnOnce(&mut Out)) {
+        let mut state = self.lock();
+        if state.asking {
+            return;
+        }
+        let mut out =
+            Out { styles: state.styles, bytes: String::new(), at_line_start: state.at_line_start };
+        draw(&mut out);
+        if out.bytes.is_empty() {
+            return;
+        }
+        state.stop_spinning();
+        state.at_line_start = out.at_line_start;
+        state.last_shown = Instant::now();
+        if !print(out.bytes.as_bytes()) {
+            state.broken = true;
+        }
+    }
+
+    /// Says something about the run itself, on stderr.
+    pub(super) fn note(&self, note: &str) {
+        let mut state = self.lock();
+        state.stop_spinning();
+        if !state.at_line_start {
+            print(b"\n");
+            state.at_line_start = true;
+        }
+        eprintln!("acp: {}", clean::line(note));
+    }
+
+    pub(super) fn finish(&self) {
+        let mut state = self.lock();
+        state.stop_spinning();
+        if !state.at_line_start {
+            print(b"\n");
+            state.at_line_start = true;
+        }
+    }
+
+    /// Says that time passes, if nothing else has been shown for a while.
+    pub(super) fn tick(&self, doing: &str) {
+        let mut state = self.lock();
+        let idle = state.at_line_start && !state.asking && state.last_shown.elapsed() > QUIET;
+        if !state.live || !idle {
+            return;
+        }
+        state.frame = (state.frame + 1) % FRAMES.len();
+        let frame = FRAMES.get(state.frame).unwrap_or(&"");
+        let seconds = state.begun.elapsed().as_secs();
+        let doing: String = clean::line(doing).chars().take(50).collect();
+        let mut err = std::io::stderr().lock();
+        let _ = write!(err, "\r\x1b[K{frame} {doing} {seconds} s").and_then(|()| err.flush());
+        drop(err);
+        state.spinning = true;
+    }
+
+    /// Shows a permission request.
+    pub(in crate::run) fn question(&self, request: &PermissionRequest) -> Question {
+        let mut state = self.lock();
+        state.stop_spinning();
+        state.asking = true;
+        let mut out =
+            Out { styles: Styles::default(), bytes: String::new(), at_line_start: state.at_line_start };
+        out.end_line();
+        out.text("\n");
+        tool_call::question(request, &mut out);
+        for (n, option) in request.options.iter().enumerate() {
+            out.text(&format!("  {}) {}\n", n + 1, clean::line(&option.name)));
+        }
+        eprint!("{}", out.bytes);
+        state.at_line_start = true;
+        drop(state);
+        Question(self.clone())
+    }
+
+    /// Asks for one of so many answers.
+    pub(in crate::run) fn ask(&self, options: usize) {
+        eprint!("answer [1-{options}]: ");
+    }
+}

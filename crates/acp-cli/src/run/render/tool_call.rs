@@ -1,0 +1,292 @@
+//! A tool call as text: what it does, what it changes, what it prints, and how it ended.
+
+use std::time::Duration;
+
+use acp::Thread;
+use acp::client::PermissionRequest;
+use acp::thread::ThreadToolCall;
+use acp::v1::{ContentBlock, Diff, TerminalId, ToolCallContent, ToolCallStatus};
+use similar::TextDiff;
+
+use super::clean::{self, Clean};
+use super::screen::Out;
+use super::text::placeholder;
+
+/// How many lines of a tool's text are shown. Commands are shown whole, as they run.
+const LINES: usize = 12;
+
+/// How long a diff may be worked on before it is made coarser.
+const DIFFING: Duration = Duration::from_millis(200);
+
+/// How much of a tool call has been shown.
+#[derive(Default)]
+pub(super) struct Shown {
+    title: String,
+    content: Vec<ToolCallContent>,
+    terminals: Vec<ShownTerminal>,
+    finished: bool,
+}
+
+struct ShownTerminal {
+    id: TerminalId,
+    bytes: u64,
+    clean: Clean,
+    at_line_start: bool,
+    command: bool,
+}
+
+impl Shown {
+    /// Whether a terminal of it may print more.
+    pub(super) fn has_terminal(&self) -> bool {
+        !self.terminals.is_empty()
+    }
+
+    /// Shows what is new of it; says whether anything was. `again`: something else was shown since.
+    pub(super) fn update(
+        &mut self,
+        call: &ThreadToolCall,
+        thread: &Thread,
+        out: &mut Out,
+        again: bool,
+    ) -> bool {
+        let mut part = Part { call, out, heading: again, again, shown: false };
+        // An agent may say later what a call does; until then there is nothing to head it with.
+        if self.title.is_empty() && (!call.title.is_empty() || call.is_finished()) {
+            self.title = title(call);
+            part.heading = true;
+            part.begin();
+        }
+        for content in &call.content {
+            if let ToolCallContent::Terminal(terminal) = content {
+                let id = &terminal.terminal_id;
+                if self.terminals.iter().all(|known| known.id != *id) {
+                    self.terminals.push(ShownTerminal {
+                        id: id.clone(),
+                        bytes: 0,
+                        clean: Clean::default(),
+                        at_line_start: true,
+                        command: false,
+                    });
+                }
+            } else if !self.content.contains(content) {
+                part.content(content, &self.content);
+            }
+        }
+        if self.content != call.content {
+            self.content.clone_from(&call.content);
+        }
+        for terminal in &mut self.terminals {
+            terminal.update(thread, &mut part);
+        }
+        if call.is_finished() && !self.finished {
+            self.finished = true;
+            for terminal in &mut self.terminals {
+                terminal.end(&mut part);
+            }
+            part.end(thread);
+        }
+        part.shown
+    }
+}
+
+impl ShownTerminal {
+    fn update(&mut self, thread: &Thread, part: &mut Part<'_, '_>) {
+        let Some(terminal) = thread.terminal(&self.id) else { return };
+        if let (false, Some(command)) = (self.command, &terminal.command) {
+            self.command = true;
+            part.begin();
+            let style = part.out.styles.dim;
+            part.out.styled(style, &format!("  $ {}\n", clean::line(command)));
+        }
+        if terminal.total() == self.bytes {
+            return;
+        }
+        let printed = self.clean.text(&terminal.output_since(self.bytes));
+        self.bytes = terminal.total();
+        if printed.is_empty() {
+            return;
+        }
+        part.begin();
+        for line in printed.split_inclusive('\n') {
+            if self.at_line_start {
+                let style = part.out.styles.dim;
+                part.out.styled(style, "  | ");
+            }
+            part.out.text(line);
+            self.at_line_start = line.ends_with('\n');
+        }
+    }
+
+    fn end(&mut self, part: &mut Part<'_, '_>) {
+        if !self.at_line_start {
+            part.out.end_line();
+            self.at_line_start = true;
+        }
+    }
+}
+
+/// What is shown of a tool call in one go.
+struct Part<'a, 'o> {
+    call: &'a ThreadToolCall,
+    out: &'o mut Out,
+    /// The heading is due before anything else.
+    heading: bool,
+    /// Something else was shown since.
+    again: bool,
+    shown: bool,
+}
+
+impl Part<'_, '_> {
+    fn begin(&mut self) {
+        self.shown = true;
+        if std::mem::take(&mut self.heading) {
+            self.name();
+            self.out.styled(self.out.styles.dim, &format!(" ({})\n", clean::line(self.call.kind.as_str())));
+        }
+    }
+
+    fn name(&mut self) {
+        self.out.end_line();
+        if std::mem::take(&mut self.again) {
+            self.out.text("\n");
+        }
+        self.out.styled(self.out.styles.accent, "* ");
+        self.out.styled(self.out.styles.bold, &title(self.call));
+    }
+
+    fn content(&mut self, content: &ToolCallContent, before: &[ToolCallContent]) {
+        match content {
+            ToolCallContent::Diff(diff) => {
+                self.begin();
+                show_diff(diff, self.out);
+            }
+            ToolCallContent::Content(content) => match &content.content {
+                ContentBlock::Text(text) => {
+                    // Text that grows is reported anew each time; only what is new is shown.
+                    let grown = before.iter().find_map(|old| match old {
+                        ToolCallContent::Content(old) => {
+                            let old = old.content.as_text().filter(|old| !old.is_empty())?;
+                            text.text.strip_prefix(old)
+                        }
+                        _ => None,
+                    });
+                    self.text(grown.unwrap_or(&text.text));
+                }
+                other => {
+                    self.begin();
+                    self.out.text(&format!("  {}\n", placeholder(other)));
+                }
+            },
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, text: &str) {
+        let text = clean::clean(text);
+        if text.trim().is_empty() {
+            return;
+        }
+        self.begin();
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        for line in lines.iter().take(LINES) {
+            self.out.styled(self.out.styles.dim, &format!("  {line}\n"));
+        }
+        if lines.len() > LINES {
+            let more = lines.len() - LINES;
+            self.out.styled(self.out.styles.dim, &format!("  ... {more} more lines\n"));
+        }
+    }
+
+    fn end(&mut self, thread: &Thread) {
+        let (style, how) = match (&self.call.status, self.call.cancelled) {
+            (ToolCallStatus::Completed, _) => (self.out.styles.good, "completed"),
+            (ToolCallStatus::Failed, _) => (self.out.styles.bad, "failed"),
+            (_, true) => (self.out.styles.dim, "cancelled"),
+            _ => return,
+        };
+        if std::mem::take(&mut self.heading) {
+            // Only this is new of it: one line says it all.
+            self.name();
+            self.out.text(": ");
+        } else {
+            self.begin();
+            self.out.end_line();
+            self.out.text("  ");
+        }
+        self.shown = true;
+        let exit = self.call.content.iter().find_map(|content| match content {
+            ToolCallContent::Terminal(terminal) => {
+                let status = thread.terminal(&terminal.terminal_id)?.exit_status.clone()?;
+                Some(match (status.exit_code, status.signal) {
+                    (Some(code), _) => format!(": exit code {code}"),
+                    (None, Some(signal)) => format!(": ended by {}", clean::line(&signal)),
+                    (None, None) => String::new(),
+                })
+            }
+            _ => None,
+        });
+        self.out.styled(style, &format!("{how}{}", exit.unwrap_or_default()));
+        self.out.text("\n");
+    }
+}
+
+fn title(call: &ThreadToolCall) -> String {
+    let title = clean::line(&call.title);
+    if title.trim().is_empty() { clean::line(call.id.as_str()) } else { title }
+}
+
+/// A change of a file as a unified diff.
+fn show_diff(diff: &Diff, out: &mut Out) {
+    let old = diff.old_text.as_deref().unwrap_or_default();
+    let path = clean::line(&diff.path);
+    let before = if diff.old_text.is_some() { path.as_str() } else { "/dev/null" };
+    let lines = TextDiff::configure().timeout(DIFFING).diff_lines(old, &diff.new_text);
+    let unified = lines.unified_diff().context_radius(3).header(before, &path).to_string();
+    if unified.is_empty() {
+        out.styled(out.styles.dim, &format!("  {path}: no change\n"));
+    }
+    for line in clean::clean(&unified).lines() {
+        let style = match line.as_bytes().first() {
+            _ if line.starts_with("---") || line.starts_with("+++") => out.styles.bold,
+            Some(b'+') => out.styles.good,
+            Some(b'-') => out.styles.bad,
+            Some(b'@') => out.styles.accent,
+            _ => out.styles.dim,
+        };
+        out.text("  ");
+        out.styled(style, line);
+        out.text("\n");
+    }
+}
+
+/// What a permission request is about, with what the person needs to decide.
+pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
+    let asked = &request.tool_call;
+    request.thread.read(|thread| {
+        let call = thread.tool_call(&asked.tool_call_id);
+        let title = asked.title.clone().or_else(|| call.map(|call| call.title.clone()));
+        let title = title.filter(|t| !t.trim().is_empty()).unwrap_or_else(|| asked.tool_call_id.to_string());
+        let kind = asked.kind.clone().or_else(|| call.map(|call| call.kind.clone())).unwrap_or_default();
+        out.text(&format!("? {} ({})\n", clean::line(&title), clean::line(kind.as_str())));
+        let content = asked.content.as_deref().or_else(|| call.map(|call| call.content.as_slice()));
+        for content in content.unwrap_or_default() {
+            match content {
+                ToolCallContent::Diff(diff) => show_diff(diff, out),
+                ToolCallContent::Content(content) => {
+                    for line in clean::clean(&placeholder_or_text(&content.content)).lines() {
+                        out.text(&format!("  {line}\n"));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let input = asked.raw_input.as_ref().or_else(|| call.and_then(|call| call.raw_input.as_ref()));
+        if let Some(command) = input.and_then(|input| input.get("command")).and_then(|c| c.as_str()) {
+            out.text(&format!("  $ {}\n", clean::line(command)));
+        }
+    });
+}
+
+fn placeholder_or_text(block: &ContentBlock) -> String {
+    block.as_text().map_or_else(|| placeholder(block), str::to_owned)
+}
