@@ -45,6 +45,9 @@ pub enum Error {
         /// The capability, as the specification names it.
         what: String,
     },
+    /// This side's own request makes no sense, and was not sent; the text says why.
+    #[error("{0}")]
+    Invalid(String),
     /// The peer speaks another version of the protocol.
     #[error("the agent speaks protocol version {theirs}, this client speaks version {ours}")]
     Version {

@@ -25,3 +25,8 @@ pub use connection::{Connection, Limits, Noise};
 pub use error::{CloseReason, Error, Result};
 pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
+
+/// The examples of the README are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -95,13 +95,13 @@ impl Run {
         let exit = turn.drive(client, &mut signals).await;
         turn.renderer.finish();
         terminals.close().await;
-        if exit == Exit::CANCELLED {
-            // Told twice: nothing is waited for. Dropping the process ends its whole group.
-            return exit;
-        }
+        // Told twice: nothing is waited for but that no process is left.
+        let grace = if exit == Exit::CANCELLED { Duration::ZERO } else { GRACE };
         tokio::select! {
-            _ = process.shutdown(GRACE) => {}
-            _ = signals.next() => {}
+            _ = process.shutdown(grace) => {}
+            _ = signals.next() => {
+                process.shutdown(Duration::ZERO).await;
+            }
         }
         exit
     }
@@ -263,7 +263,7 @@ impl TurnOfAgent<'_> {
             acp::Error::Closed(_) | acp::Error::Version { .. } | acp::Error::Unreadable { .. } => {
                 start::broken(&self.process, &error).await
             }
-            acp::Error::NotOffered { .. } => Exit::usage(error.to_string()),
+            acp::Error::NotOffered { .. } | acp::Error::Invalid(_) => Exit::usage(error.to_string()),
             _ => Exit::failed(format!("the agent answered with an error: {error}")),
         }
     }

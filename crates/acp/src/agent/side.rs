@@ -161,7 +161,12 @@ impl<A: Agent> AgentSide<A> {
     }
 
     /// Makes a session known, so that whatever arrives next finds it.
-    fn open(&self, id: SessionId, setup: &SessionSetup, conn: &Connection) -> Result<Session> {
+    fn open(
+        self: &Arc<Self>,
+        id: SessionId,
+        setup: &SessionSetup,
+        conn: &Connection,
+    ) -> Result<Opening<A>> {
         for path in std::iter::once(&setup.cwd).chain(&setup.additional_directories) {
             if !is_absolute(path) {
                 return Err(Error::invalid_params(format!(
@@ -170,33 +175,34 @@ impl<A: Agent> AgentSide<A> {
             }
         }
         let session = Session::new(id.clone(), setup, conn.clone(), self.client()?);
-        self.sessions().insert(id, session.clone());
-        Ok(session)
+        let before = self.sessions().insert(id, session.clone());
+        let side = Arc::clone(self);
+        Ok(Opening { side, session, before, succeeded: false })
     }
 
     /// Answers what opened a session, then tells the agent that the client knows it.
     async fn opened<R: Serialize + Send + Sync>(
         &self,
-        session: Session,
+        opening: Opening<A>,
         opened: Result<SessionOpened>,
         responder: Responder,
-        answer: impl FnOnce(Option<SessionModeState>, Option<Vec<SessionConfigOption>>) -> R,
+        answer: impl FnOnce(SessionId, Shown) -> R,
     ) {
         match opened {
-            Ok(SessionOpened {
-                config_options,
-                meta: _,
-            }) => {
+            Ok(SessionOpened { config_options, meta }) => {
+                let session = &opening.session;
                 session.replace_config_options(config_options.clone());
                 let modes = config::modes(&config_options);
                 let shown =
                     config::understood(config_options, session.client().takes_boolean_options());
-                let options = (!shown.is_empty()).then_some(shown);
-                responder.answer(Ok(answer(modes, options))).await;
-                self.agent.session_opened(session).await;
+                let config_options = (!shown.is_empty()).then_some(shown);
+                let shown = Shown { modes, config_options, meta };
+                responder.answer(Ok(answer(session.id().clone(), shown))).await;
+                self.agent.session_opened(opening.succeeded()).await;
             }
             Err(error) => {
-                self.sessions().remove(session.id());
+                // First, so that whoever has seen the answer finds things as they are.
+                drop(opening);
                 responder.answer(Err::<(), _>(error)).await;
             }
         }
@@ -237,16 +243,14 @@ impl<A: Agent> AgentSide<A> {
             Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
         };
         let turn = Turn::new(session, CancellationToken::new());
-        turn.turn_begins(turn.token().clone());
+        let running = Running::new(&turn);
         let side = Arc::clone(self);
         let aborted = conn.0.aborted.clone();
         conn.0.tasks.spawn(async move {
             let request_cancelled = responder.cancelled().clone();
-            let token = turn.token().clone();
-            let session = turn.session().clone();
             let cancelled_by_request = async {
                 request_cancelled.cancelled().await;
-                token.cancel();
+                running.token.cancel();
                 std::future::pending::<()>().await;
             };
             let result = tokio::select! {
@@ -255,8 +259,7 @@ impl<A: Agent> AgentSide<A> {
                 () = cancelled_by_request => return,
                 result = side.turn(turn, request) => result,
             };
-            token.cancel();
-            session.turn_ends();
+            drop(running);
             let result = if request_cancelled.is_cancelled() {
                 Err(Error::Cancelled)
             } else {
@@ -316,6 +319,64 @@ impl<A: Agent> AgentSide<A> {
     }
 }
 
+/// A session that is being opened. Unless that succeeds, things are as they were before.
+struct Opening<A: Agent> {
+    side: Arc<AgentSide<A>>,
+    session: Session,
+    /// The session of this id that was open already.
+    before: Option<Session>,
+    succeeded: bool,
+}
+
+impl<A: Agent> Opening<A> {
+    fn succeeded(mut self) -> Session {
+        self.succeeded = true;
+        self.session.clone()
+    }
+}
+
+impl<A: Agent> Drop for Opening<A> {
+    fn drop(&mut self) {
+        match (self.succeeded, self.before.take()) {
+            (true, None) => {}
+            // Its client can no longer cancel what runs in it.
+            (true, Some(before)) => before.cancel(),
+            (false, None) => drop(self.side.sessions().remove(self.session.id())),
+            (false, Some(before)) => {
+                self.side.sessions().insert(before.id().clone(), before);
+            }
+        }
+    }
+}
+
+/// What a client is told of an opened session.
+struct Shown {
+    modes: Option<SessionModeState>,
+    config_options: Option<Vec<SessionConfigOption>>,
+    meta: Option<acp_wire::Meta>,
+}
+
+/// A turn that its session knows of, until this is dropped.
+struct Running {
+    session: Session,
+    token: CancellationToken,
+}
+
+impl Running {
+    fn new(turn: &Turn) -> Self {
+        let (session, token) = (turn.session().clone(), turn.token().clone());
+        session.turn_begins(token.clone());
+        Self { session, token }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.token.cancel();
+        self.session.turn_ends();
+    }
+}
+
 fn is_absolute(path: &str) -> bool {
     // A client may run on another system than the agent, in a container for example.
     path.starts_with('/') || Path::new(path).is_absolute()
@@ -368,12 +429,13 @@ impl<A: Agent> Handler for AgentSide<A> {
                 let setup = setup(r.cwd, r.additional_directories, r.mcp_servers, r.meta);
                 let id = self.agent.new_session_id();
                 responder.work(async move |responder| match side.open(id, &setup, &conn) {
-                    Ok(session) => {
-                        let opened = side.agent.new_session(&session, setup).await;
-                        let id = session.id().clone();
-                        side.opened(session, opened, responder, |modes, options| {
+                    Ok(opening) => {
+                        let opened = side.agent.new_session(&opening.session, setup).await;
+                        side.opened(opening, opened, responder, |id, shown| {
                             let mut answer = NewSessionResponse::new(id);
-                            (answer.modes, answer.config_options) = (modes, options);
+                            answer.modes = shown.modes;
+                            answer.config_options = shown.config_options;
+                            answer.meta = shown.meta;
                             answer
                         })
                         .await;
@@ -389,11 +451,13 @@ impl<A: Agent> Handler for AgentSide<A> {
                 };
                 responder.work(
                     async move |responder| match (opened, side.agent.load_session()) {
-                        (Ok(session), Some(load)) => {
-                            let opened = load.load_session(&session, setup).await;
-                            side.opened(session, opened, responder, |modes, options| {
+                        (Ok(opening), Some(load)) => {
+                            let opened = load.load_session(&opening.session, setup).await;
+                            side.opened(opening, opened, responder, |_, shown| {
                                 let mut answer = LoadSessionResponse::new();
-                                (answer.modes, answer.config_options) = (modes, options);
+                                answer.modes = shown.modes;
+                                answer.config_options = shown.config_options;
+                                answer.meta = shown.meta;
                                 answer
                             })
                             .await;
@@ -410,11 +474,13 @@ impl<A: Agent> Handler for AgentSide<A> {
                 };
                 responder.work(async move |responder| {
                     match (opened, side.agent.resume_session()) {
-                        (Ok(session), Some(resume)) => {
-                            let opened = resume.resume_session(&session, setup).await;
-                            side.opened(session, opened, responder, |modes, options| {
+                        (Ok(opening), Some(resume)) => {
+                            let opened = resume.resume_session(&opening.session, setup).await;
+                            side.opened(opening, opened, responder, |_, shown| {
                                 let mut answer = ResumeSessionResponse::new();
-                                (answer.modes, answer.config_options) = (modes, options);
+                                answer.modes = shown.modes;
+                                answer.config_options = shown.config_options;
+                                answer.meta = shown.meta;
                                 answer
                             })
                             .await;

@@ -1,8 +1,8 @@
 //! A turn: from a prompt to its stop reason.
 
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use acp_wire::Meta;
 use acp_wire::v1::{
@@ -173,8 +173,22 @@ impl Turn {
             return Err(Session::not_offered("terminal"));
         }
         let request: CreateTerminalRequest = command.into_request(self.session.id());
-        let created = self.session.connection().request(&request).await?;
-        Ok(Terminal::new(self.session.clone(), created.terminal_id))
+        // Whoever comes to hold the terminal releases it: this future, or, if that is dropped, the
+        // answer that comes too late.
+        let place = Arc::new(Mutex::new(None));
+        let (session, there) = (self.session.clone(), Arc::clone(&place));
+        let ask = Ask { cancel_when_dropped: false, ..Ask::default() };
+        self.session
+            .connection()
+            .request_with(&request, ask, move |answer| {
+                if let Ok(created) = answer {
+                    let terminal = Terminal::new(session, created.terminal_id.clone());
+                    *there.lock().unwrap_or_else(PoisonError::into_inner) = Some(terminal);
+                }
+            })
+            .await?;
+        let terminal = place.lock().unwrap_or_else(PoisonError::into_inner).take();
+        terminal.ok_or(Error::Cancelled)
     }
 
     /// Waits for `work`, but no longer than the turn lasts.

@@ -71,9 +71,9 @@ impl Session {
         match begun {
             Some(true) => {}
             Some(false) => {
-                return Err(Error::internal("a turn is already running in this session"));
+                return Err(Error::Invalid("a turn is already running in this session".to_owned()));
             }
-            None => return Err(Error::internal("the session is closed")),
+            None => return Err(Error::Invalid("the session is closed".to_owned())),
         }
         self.thread.change(|thread| thread.begin_turn(&content));
         let mut turn = RunningTurn {
@@ -169,7 +169,7 @@ impl Session {
     ) -> Result<()> {
         let (option, value) = (option.into(), value.into());
         let value = self.check_option(&option, value)?;
-        let modes_only = self.sessions().with(&self.id, |state| state.modes_only) == Some(true);
+        let modes_only = self.thread.read(crate::thread::Thread::has_modes_only);
         let is_mode = option.as_str() == crate::thread::MODE;
         let thread = self.thread.clone();
         let conn = self.agent.connection();
@@ -207,7 +207,7 @@ impl Session {
             let options = thread.config_options();
             let Some(option) = options.iter().find(|o| o.id == *id) else {
                 let known: Vec<&str> = options.iter().map(|o| o.id.as_str()).collect();
-                return Err(Error::invalid_params(format!(
+                return Err(Error::Invalid(format!(
                     "the agent has no config option {id}; it has: {}",
                     list(&known)
                 )));
@@ -219,7 +219,7 @@ impl Session {
                     }
                     let known: Vec<&str> =
                         select.options.iter().map(|o| o.value.as_str()).collect();
-                    Err(Error::invalid_params(format!(
+                    Err(Error::Invalid(format!(
                         "{id} cannot be {value}; it can be: {}",
                         list(&known)
                     )))
@@ -229,12 +229,12 @@ impl Session {
                     .parse()
                     .map(SessionConfigOptionValue::Boolean)
                     .map_err(|_| {
-                        Error::invalid_params(format!(
+                        Error::Invalid(format!(
                             "{id} cannot be {value}; it can be: true, false"
                         ))
                     }),
                 (SessionConfigKind::Select(_), SessionConfigOptionValue::Boolean(value)) => {
-                    Err(Error::invalid_params(format!("{id} cannot be {value}")))
+                    Err(Error::Invalid(format!("{id} cannot be {value}")))
                 }
                 (_, value) => Ok(value),
             }

@@ -29,8 +29,6 @@ pub(crate) struct State {
     /// Of the turn that runs, or ran last: cancelled when the turn is.
     pub(crate) turn: CancellationToken,
     pub(crate) running: bool,
-    /// Modes are set by `session/set_mode`, for the agent has no config option for them.
-    pub(crate) modes_only: bool,
 }
 
 impl Sessions {
@@ -107,13 +105,12 @@ impl Sessions {
 
     /// The replay has failed: the session is what it was before.
     pub(crate) fn restore(&self, id: &SessionId, before: Option<State>) {
-        let mut sessions = self.lock();
         if let Some(mut state) = before {
             // A turn may have ended meanwhile.
             state.running = state.thread.read(crate::thread::Thread::is_running);
-            sessions.insert(id.clone(), state);
+            self.add(id, state);
         } else {
-            sessions.remove(id);
+            self.lock().remove(id);
         }
     }
 
@@ -127,10 +124,6 @@ impl Sessions {
         self.claim(id);
         self.with(id, |state| {
             state.replaying = false;
-            state.modes_only = modes.is_some()
-                && !options.unwrap_or_default().iter().any(|option| {
-                    option.category == Some(acp_wire::v1::SessionConfigOptionCategory::Mode)
-                });
             if modes.is_some() || options.is_some() {
                 state.thread.change(|thread| thread.set_up(modes, options));
             }

@@ -1,10 +1,13 @@
 //! Bytes to lines: one message a line.
 //!
 //! Takes `\n` and `\r\n`, passes over empty lines, and a line over the limit does not fill memory:
-//! its beginning is kept to tell whose message it was, the rest is dropped as it comes.
+//! its two ends are kept to tell whose message it was, the rest is dropped as it comes.
 
-/// How much of an oversized line is kept: enough for its id and method.
+/// How much of the beginning of an oversized line is kept: enough for its id and method.
 const HEAD: usize = 1024;
+
+/// How much of its end is kept: some write the id last.
+const TAIL: usize = 256;
 
 /// How much room is offered to a read.
 const ROOM: usize = 64 * 1024;
@@ -17,6 +20,8 @@ pub(crate) enum Frame<'a> {
     TooLong {
         /// Its first bytes.
         head: &'a [u8],
+        /// Its last bytes.
+        tail: &'a [u8],
         /// How long it was.
         length: usize,
     },
@@ -31,8 +36,8 @@ pub(crate) struct Framer {
     /// Up to where it has been searched for its end.
     scanned: usize,
     max: usize,
-    /// How much of an oversized line has been dropped behind its head.
-    dropped: Option<usize>,
+    /// How much has been dropped of the line being read, between its head and its tail.
+    dropped: usize,
 }
 
 impl Framer {
@@ -42,7 +47,7 @@ impl Framer {
             start: 0,
             scanned: 0,
             max,
-            dropped: None,
+            dropped: 0,
         }
     }
 
@@ -77,23 +82,12 @@ impl Framer {
             let (start, end) = (self.start, self.scanned + at);
             self.start = end + 1;
             self.scanned = self.start;
-            let length = end - start;
-            if let Some(dropped) = self.dropped.take() {
-                let head = self
-                    .buf
-                    .get(start..end.min(start + HEAD))
-                    .unwrap_or_default();
-                return Some(Frame::TooLong {
-                    head,
-                    length: dropped + length,
-                });
-            }
+            let length = end - start + std::mem::take(&mut self.dropped);
             if length > self.max {
-                let head = self
-                    .buf
-                    .get(start..start + HEAD.min(length))
-                    .unwrap_or_default();
-                return Some(Frame::TooLong { head, length });
+                let line = self.buf.get(start..end).unwrap_or_default();
+                let head = line.get(..HEAD).unwrap_or(line);
+                let tail = line.get(line.len().saturating_sub(TAIL)..).unwrap_or_default();
+                return Some(Frame::TooLong { head, tail, length });
             }
             if let Some(range) = content(&self.buf, start, end) {
                 return Some(Frame::Line(self.buf.get(range).unwrap_or_default()));
@@ -106,21 +100,18 @@ impl Framer {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
         self.scanned = end;
-        if self.dropped.take().is_some() {
+        if std::mem::take(&mut self.dropped) + end - start > self.max {
             return None;
         }
         content(&self.buf, start, end).map(|r| Frame::Line(self.buf.get(r).unwrap_or_default()))
     }
 
-    /// Of a line that is over the limit already, only the head is kept.
+    /// Of a line that is over the limit already, only the ends are kept.
     fn drop_oversized(&mut self) {
-        let length = self.buf.len() - self.start;
-        let keep = HEAD.min(self.max);
-        if self.dropped.is_some() || length > self.max {
-            if length > keep {
-                *self.dropped.get_or_insert(0) += length - keep;
-                self.buf.truncate(self.start + keep);
-            }
+        let kept = self.buf.len() - self.start;
+        if self.dropped + kept > self.max && kept > HEAD + TAIL {
+            self.dropped += kept - HEAD - TAIL;
+            self.buf.drain(self.start + HEAD..self.buf.len() - TAIL);
             self.scanned = self.buf.len();
         }
     }
@@ -147,7 +138,10 @@ mod tests {
             while let Some(frame) = framer.next() {
                 out.push(match frame {
                     Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
-                    Frame::TooLong { head, length } => format!("too long: {} {length}", head.len()),
+                    Frame::TooLong { head, tail, length } => {
+                        let [head, tail] = [head, tail].map(String::from_utf8_lossy);
+                        format!("too long: {head} {tail} {length}")
+                    }
                 });
             }
         }
@@ -171,14 +165,17 @@ mod tests {
 
     #[test]
     fn an_oversized_line_is_named_and_the_next_one_is_read() {
-        let mut input = vec![b'x'; 5000];
-        input.extend_from_slice(b"\nnext\n");
-        for piece in [1, 7, 999, 1500, 5000, 6000] {
-            assert_eq!(
-                frames(&input, piece, 2000),
-                ["too long: 1024 5000", "next"],
-                "in pieces of {piece}"
-            );
+        let line: String = (0..1000).map(|n| format!("{n:05}")).collect();
+        let input = format!("{line}\nnext\n{line}");
+        let (head, tail) = (&line[..HEAD], &line[line.len() - TAIL..]);
+        for max in [10, HEAD, 2000, 4999] {
+            for piece in [1, 7, 999, 1500, 5000, 6000] {
+                assert_eq!(
+                    frames(input.as_bytes(), piece, max),
+                    [&format!("too long: {head} {tail} 5000"), "next"],
+                    "over {max} in pieces of {piece}"
+                );
+            }
         }
     }
 
@@ -194,5 +191,51 @@ mod tests {
             "{}",
             framer.buf.capacity()
         );
+    }
+
+    /// What a line by line reading of the whole gives.
+    fn naive(input: &[u8], max: usize) -> Vec<String> {
+        let mut lines: Vec<&[u8]> = input.split(|b| *b == b'\n').collect();
+        // Behind the last line end is what was left, or nothing.
+        let left = lines.pop().unwrap_or_default();
+        let mut out = Vec::new();
+        for line in lines {
+            if line.len() > max {
+                let (head, tail) =
+                    (&line[..line.len().min(HEAD)], &line[line.len().saturating_sub(TAIL)..]);
+                let [head, tail] = [head, tail].map(String::from_utf8_lossy);
+                out.push(format!("too long: {head} {tail} {}", line.len()));
+            } else if !line.trim_ascii().is_empty() {
+                out.push(String::from_utf8_lossy(line.trim_ascii()).into_owned());
+            }
+        }
+        if left.len() <= max && !left.trim_ascii().is_empty() {
+            out.push(format!("left: {}", String::from_utf8_lossy(left.trim_ascii())));
+        }
+        out
+    }
+
+    use proptest::prelude::*;
+
+    /// A line: short ones, blank ones, those that fill more than what is kept of an oversized one.
+    fn line() -> impl Strategy<Value = Vec<u8>> {
+        prop_oneof![
+            proptest::collection::vec(prop_oneof![Just(b' '), Just(b'\r'), Just(b'\t'), any::<u8>()], 0..40),
+            (any::<u8>(), 1000..4000_usize)
+                .prop_map(|(seed, n)| (0..n).map(|i| seed.wrapping_add((i % 251) as u8)).collect()),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_comes_out_does_not_depend_on_how_it_arrives(
+            lines in proptest::collection::vec(line(), 0..8),
+            max in prop_oneof![0..60_usize, 900..4200_usize],
+            piece in prop_oneof![1..10_usize, 10..5000_usize],
+        ) {
+            // Line ends within the lines are as good as those between them.
+            let input = lines.join(&b'\n');
+            prop_assert_eq!(frames(&input, piece, max), naive(&input, max));
+        }
     }
 }

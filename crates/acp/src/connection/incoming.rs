@@ -1,13 +1,16 @@
 //! Requests of the peer's that wait for our answer.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use acp_wire::jsonrpc::{self, RequestId};
 use serde::Serialize;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::Connection;
 use crate::error::Error;
@@ -97,37 +100,47 @@ impl Responder {
         &self.conn
     }
 
-    /// Sends the answer.
+    /// Sends the answer. Dropped while it waits for room, it is not sent, and another one is.
     pub(crate) async fn answer<R: Serialize + Sync>(mut self, result: Result<R, Error>) {
-        let Some(id) = self.id.take() else { return };
+        let Some(id) = self.id.clone() else { return };
+        let (outbox, in_flight) = (&self.conn.0.outbox, &self.conn.0.in_flight);
+        // The peer may use the id again as soon as it has the answer.
+        let answered = |written: &serde_json::Result<()>| {
+            if written.is_ok() {
+                in_flight.remove(&id);
+            }
+        };
+        let mut written = Ok(Ok(()));
         let error = match result {
             Ok(result) => {
-                let written = self
-                    .conn
-                    .0
-                    .outbox
-                    .push(|buf| jsonrpc::write_result(buf, &id, &result))
+                written = outbox
+                    .push(|buf| {
+                        let written = jsonrpc::write_result(buf, &id, &result);
+                        answered(&written);
+                        written
+                    })
                     .await;
-                match written {
-                    // The connection is over: nobody is left to be answered.
-                    Ok(Ok(())) | Err(_) => {
-                        self.conn.0.in_flight.remove(&id);
-                        return;
-                    }
-                    Ok(Err(e)) => {
-                        jsonrpc::Error::internal(format!("the answer cannot be written: {e}"))
-                    }
+                match &written {
+                    Ok(Err(e)) => Some(jsonrpc::Error::internal(format!(
+                        "the answer cannot be written: {e}"
+                    ))),
+                    _ => None,
                 }
             }
-            Err(error) => error.into_rpc(),
+            Err(error) => Some(error.into_rpc()),
         };
-        let _ = self
-            .conn
-            .0
-            .outbox
-            .push(|buf| jsonrpc::write_error(buf, &id, &error))
-            .await;
-        self.conn.0.in_flight.remove(&id);
+        if let Some(error) = error {
+            written = outbox
+                .push(|buf| {
+                    let written = jsonrpc::write_error(buf, &id, &error);
+                    answered(&written);
+                    written
+                })
+                .await;
+        }
+        if let Ok(Ok(())) = written {
+            self.id = None;
+        }
     }
 
     /// Runs `work` beside the reader and answers with what it gives. Cancelled by the peer, the work
@@ -137,7 +150,8 @@ impl Responder {
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
         let closed = self.conn.0.aborted.clone();
-        self.conn.0.tasks.clone().spawn(async move {
+        let tasks = self.conn.0.tasks.clone();
+        start(&tasks, async move {
             let cancel = self.cancel.clone();
             let result = tokio::select! {
                 biased;
@@ -148,9 +162,7 @@ impl Responder {
             self.answer(result).await;
         });
     }
-}
 
-impl Responder {
     /// As [`spawn`](Self::spawn), for work that sends the answer itself, and goes on after it.
     pub(crate) fn work<F>(self, work: impl FnOnce(Self) -> F)
     where
@@ -160,7 +172,7 @@ impl Responder {
         let cancel = self.cancel.clone();
         let tasks = self.conn.0.tasks.clone();
         let work = work(self);
-        tasks.spawn(async move {
+        start(&tasks, async move {
             tokio::select! {
                 biased;
                 () = closed.cancelled() => {}
@@ -168,6 +180,21 @@ impl Responder {
                 () = work => {}
             }
         });
+    }
+}
+
+/// Starts to work on a request: the first step at once, on the reader, the rest beside it. So requests
+/// take effect in the order they arrived in as far as they need to wait for nothing: a prompt that
+/// follows a change of mode finds the mode changed. Most are done with the first step.
+fn start(tasks: &TaskTracker, work: impl Future<Output = ()> + Send + 'static) {
+    let mut work = Box::pin(work);
+    // A task that panics ends alone; the first step must not take the reader with it. The task wakes
+    // itself when it is spawned, so nothing is lost by a waker that does nothing.
+    let first = catch_unwind(AssertUnwindSafe(|| {
+        work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    }));
+    if matches!(first, Ok(Poll::Pending)) {
+        tasks.spawn(work);
     }
 }
 

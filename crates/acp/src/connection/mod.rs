@@ -13,6 +13,7 @@
 pub(crate) mod frame;
 mod incoming;
 mod outbox;
+mod outline;
 mod pending;
 mod reader;
 
@@ -191,7 +192,7 @@ impl Connection {
         handler: Arc<H>,
     ) {
         let inner = &*self.0;
-        let writing = tokio::spawn({
+        let mut writing = tokio::spawn({
             let conn = self.clone();
             async move {
                 if let Err(e) = conn.0.outbox.drain(writer).await {
@@ -222,11 +223,12 @@ impl Connection {
         inner.tasks.close();
         // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
         let ended = async {
-            let _ = writing.await;
+            let _ = (&mut writing).await;
             inner.tasks.wait().await;
         };
-        let _ = tokio::time::timeout(LAST_WORDS, ended).await;
-        let reason = inner.failed.get().cloned().unwrap_or(reason);
+        if tokio::time::timeout(LAST_WORDS, ended).await.is_err() {
+            writing.abort();
+        }
         inner.closed.send_replace(Some(reason));
     }
 

@@ -12,6 +12,7 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Frame, Framer};
+use super::outline::{Outline, outline};
 use super::pending::Which;
 use super::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
@@ -28,8 +29,14 @@ pub(super) async fn read<H: Handler>(
     let mut ended: Option<CloseReason> = None;
     loop {
         // First what was read ahead, then what is in the buffer, then what is still to come.
-        let event = if let Some(line) = held.take() {
-            look_at(conn, handler, Frame::Line(&line)).await
+        let event = if let Some(ahead) = held.take() {
+            match ahead {
+                Ahead::Line(line) => look_at(conn, handler, Frame::Line(&line)).await,
+                Ahead::TooLong(id, length) => {
+                    oversized::<H>(conn, Outline::Answer(id), length);
+                    None
+                }
+            }
         } else if let Some(frame) = framer.next() {
             look_at(conn, handler, frame).await
         } else if let Some(reason) = ended {
@@ -53,7 +60,7 @@ pub(super) async fn read<H: Handler>(
             continue;
         }
         loop {
-            read_ahead(conn, &mut framer, &mut held);
+            read_ahead::<H>(conn, &mut framer, &mut held);
             if let Some(reason) = &ended {
                 // The handler may wait for an answer that can no longer come.
                 let error = Error::Closed(reason.clone());
@@ -98,26 +105,38 @@ async fn fill(input: &mut Reader, framer: &mut Framer) -> Option<CloseReason> {
     }
 }
 
-/// Lines that were read while an update handler worked.
+/// What was read while an update handler worked.
 #[derive(Default)]
 struct Held {
-    lines: VecDeque<Box<[u8]>>,
+    ahead: VecDeque<Ahead>,
     bytes: usize,
 }
 
-impl Held {
-    /// What keeping a line costs beside its bytes.
-    const OVERHEAD: usize = 2 * size_of::<Box<[u8]>>();
+enum Ahead {
+    Line(Box<[u8]>),
+    /// The answer to this request, and its length, which is over the limit.
+    TooLong(RequestId, usize),
+}
 
-    fn push(&mut self, line: &[u8]) {
-        self.bytes += line.len() + Self::OVERHEAD;
-        self.lines.push_back(line.into());
+impl Ahead {
+    /// What keeping it costs.
+    fn cost(&self) -> usize {
+        // Each piece of memory has a head of its own, of about two words.
+        let line = if let Self::Line(line) = self { line.len() } else { 0 };
+        line + size_of::<Self>() + 2 * size_of::<usize>()
+    }
+}
+
+impl Held {
+    fn push(&mut self, ahead: Ahead) {
+        self.bytes += ahead.cost();
+        self.ahead.push_back(ahead);
     }
 
-    fn take(&mut self) -> Option<Box<[u8]>> {
-        let line = self.lines.pop_front()?;
-        self.bytes -= line.len() + Self::OVERHEAD;
-        Some(line)
+    fn take(&mut self) -> Option<Ahead> {
+        let ahead = self.ahead.pop_front()?;
+        self.bytes -= ahead.cost();
+        Some(ahead)
     }
 
     /// Whether to read on while the handler works. Normally little is read ahead: that is the
@@ -142,17 +161,21 @@ impl Held {
 }
 
 /// Takes the answers that may overtake out of what has been read, and holds the rest.
-fn read_ahead(conn: &Connection, framer: &mut Framer, held: &mut Held) {
+fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Held) {
     while let Some(frame) = framer.next() {
-        let Frame::Line(line) = frame else {
-            oversized(conn, &frame);
-            continue;
-        };
-        match jsonrpc::parse(line) {
-            Ok(Incoming::Response { id, result }) if conn.0.pending.may_overtake(&id) => {
-                answer(conn, &id, result);
-            }
-            _ => held.push(line),
+        match frame {
+            Frame::Line(line) => match jsonrpc::parse(line) {
+                Ok(Incoming::Response { id, result }) if conn.0.pending.may_overtake(&id) => {
+                    answer(conn, &id, result);
+                }
+                _ => held.push(Ahead::Line(line.into())),
+            },
+            Frame::TooLong { head, tail, length } => match outline(head, tail) {
+                Outline::Answer(id) if !conn.0.pending.may_overtake(&id) => {
+                    held.push(Ahead::TooLong(id, length));
+                }
+                whose => oversized::<H>(conn, whose, length),
+            },
         }
     }
 }
@@ -163,9 +186,12 @@ async fn look_at<H: Handler>(
     handler: &Arc<H>,
     frame: Frame<'_>,
 ) -> Option<H::Event> {
-    let Frame::Line(line) = frame else {
-        oversized(conn, &frame);
-        return None;
+    let line = match frame {
+        Frame::Line(line) => line,
+        Frame::TooLong { head, tail, length } => {
+            oversized::<H>(conn, outline(head, tail), length);
+            return None;
+        }
     };
     let refusal = match jsonrpc::parse(line) {
         Ok(Incoming::Notification { method, params }) => {
@@ -202,8 +228,8 @@ async fn look_at<H: Handler>(
         Err(error) => {
             conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(line = %excerpt(line), %error, "not a message");
-            let looks_like_json = matches!(line.first(), Some(b'{' | b'['));
-            let meant = !matches!(error, ParseError::NotJson(_)) || looks_like_json;
+            // Log lines begin with anything, a bracket included, but hardly ever with a brace.
+            let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
             if H::NOISE == NoisePolicy::Skip && !meant {
                 return None;
             }
@@ -251,88 +277,37 @@ fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue
 }
 
 /// A message over the limit: whoever waits for it, here or there, is told.
-fn oversized(conn: &Connection, frame: &Frame<'_>) {
-    let Frame::TooLong { head, length } = frame else {
-        return;
-    };
+fn oversized<H: Handler>(conn: &Connection, whose: Outline, length: usize) {
     let limit = conn.0.limits.message;
     let text = format!("a message of {length} bytes is over the limit of {limit} bytes");
     tracing::warn!("{text}");
-    let (id, is_answer) = outline(head);
-    if is_answer {
-        if let Some(waiting) = conn.0.pending.take(&id) {
-            let reason = text;
-            (waiting.on_answer)(Err(Error::Unreadable {
-                method: "the request".to_owned(),
-                reason,
-            }));
+    let id = match whose {
+        Outline::Answer(id) => {
+            if let Some(waiting) = conn.0.pending.take(&id) {
+                let method = "the request".to_owned();
+                (waiting.on_answer)(Err(Error::Unreadable { method, reason: text }));
+            } else {
+                conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
+            }
+            return;
         }
-    } else {
-        let error = jsonrpc::Error::new(
-            jsonrpc::Error::INVALID_REQUEST,
-            format!("Invalid request: {text}"),
-        );
-        conn.0
-            .outbox
-            .push_now(|buf| jsonrpc::write_error(buf, &id, &error));
-    }
-}
-
-/// The id in the first bytes of a message, and whether it looks like an answer.
-fn outline(head: &[u8]) -> (RequestId, bool) {
-    let text = String::from_utf8_lossy(head);
-    let outer = |key: &str| {
-        text.find(key)
-            .map(|at| (at, text.get(at + key.len()..).unwrap_or_default()))
+        Outline::Request(id) => id,
+        Outline::Noise => {
+            conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
+            if H::NOISE == NoisePolicy::Skip {
+                return;
+            }
+            RequestId::Null
+        }
     };
-    let body = ["\"params\"", "\"result\"", "\"error\""]
-        .iter()
-        .filter_map(|k| outer(k))
-        .map(|(at, _)| at)
-        .min();
-    let id = outer("\"id\"")
-        .filter(|(at, _)| body.is_none_or(|body| *at < body))
-        .and_then(|(_, rest)| {
-            let value = rest.trim_start().strip_prefix(':')?;
-            let end = value.find([',', '}'])?;
-            serde_json::from_str(value.get(..end)?.trim()).ok()
-        })
-        .unwrap_or(RequestId::Null);
-    (id, outer("\"method\"").is_none())
+    let text = format!("Invalid request: {text}");
+    let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
+    // Lost only when the peer has long stopped reading.
+    conn.0.outbox.push_now(|buf| jsonrpc::write_error(buf, &id, &error));
 }
 
 /// The beginning of a line, for a log.
 fn excerpt(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_outline_of_an_oversized_message_tells_whose_it_is() {
-        let cases = [
-            (
-                r#"{"jsonrpc":"2.0","id":7,"method":"fs/write_text_file","params":{"id":9,"#,
-                RequestId::Number(7),
-                false,
-            ),
-            (
-                r#"{"jsonrpc":"2.0","id":"a","result":{"content":"..."#,
-                RequestId::String("a".into()),
-                true,
-            ),
-            (
-                r#"{"method":"session/update","params":{"id":3,"#,
-                RequestId::Null,
-                false,
-            ),
-            ("garbage", RequestId::Null, true),
-        ];
-        for (head, id, is_answer) in cases {
-            assert_eq!(outline(head.as_bytes()), (id, is_answer), "{head}");
-        }
-    }
 }

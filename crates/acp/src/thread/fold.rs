@@ -28,7 +28,7 @@ impl Thread {
             }
             SessionUpdate::CurrentModeUpdate(update) => self.set_mode(&update.current_mode_id),
             SessionUpdate::ConfigOptionUpdate(update) => {
-                self.config_options.clone_from(&update.config_options);
+                self.replace_config_options(&update.config_options);
             }
             SessionUpdate::SessionInfoUpdate(update) => {
                 if let Some(title) = &update.title {
@@ -95,6 +95,7 @@ impl Thread {
             Some(modes) if !mode_options => vec![mode_option(modes)],
             _ => Vec::new(),
         };
+        self.modes_only = !self.config_options.is_empty();
         self.config_options
             .extend(options.unwrap_or_default().iter().cloned());
     }
@@ -102,7 +103,20 @@ impl Thread {
     /// All config options anew, as the answer to setting one gives them.
     pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
         self.revision += 1;
-        self.config_options = options.to_vec();
+        self.replace_config_options(options);
+    }
+
+    /// The agent's options anew. Its modes, if they are shown as one, are not among them.
+    fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
+        let is_mode = |o: &SessionConfigOption| o.category == Some(SessionConfigOptionCategory::Mode);
+        self.modes_only &= !options.iter().any(is_mode);
+        self.config_options.retain(|o| self.modes_only && is_mode(o));
+        self.config_options.extend(options.iter().cloned());
+    }
+
+    /// Whether the mode is set by `session/set_mode`, for there is no option for it.
+    pub(crate) fn has_modes_only(&self) -> bool {
+        self.modes_only
     }
 
     /// The mode has changed.

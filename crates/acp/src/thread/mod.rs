@@ -33,6 +33,8 @@ pub struct Thread {
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
+    /// The agent has modes and no config option for them; one of them stands for its modes.
+    modes_only: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
     updated_at: Option<String>,

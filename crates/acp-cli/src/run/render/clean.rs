@@ -1,30 +1,63 @@
 //! Text of an agent's or a command's, made fit to be printed.
 
-use anstream::adapter::StripStr;
+use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
 /// Takes out what would command the terminal rather than be shown on it. Keeps its place between
 /// pieces, so that a sequence that is split over two of them is taken out as well.
 #[derive(Default)]
 pub(super) struct Clean {
-    strip: StripStr,
+    parser: Parser<DefaultCharAccumulator>,
+    shown: Shown,
 }
 
 impl Clean {
     pub(super) fn text(&mut self, piece: &str) -> String {
-        let mut clean = String::with_capacity(piece.len());
-        for part in self.strip.strip_next(piece) {
-            // A carriage return alone begins the line anew, as progress bars do; what is shown only
-            // grows, so each state is a line of its own.
-            clean.extend(part.replace("\r\n", "\n").chars().filter_map(|c| match c {
-                '\r' => Some('\n'),
-                '\n' | '\t' => Some(c),
-                // The marks that change the direction of text can make a command look like another.
-                '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => None,
-                c if c.is_control() => None,
-                c => Some(c),
-            }));
+        for byte in piece.bytes() {
+            self.parser.advance(&mut self.shown, byte);
         }
-        clean
+        std::mem::take(&mut self.shown.text)
+    }
+}
+
+#[derive(Default)]
+struct Shown {
+    text: String,
+    /// A carriage return that a line feed may follow.
+    returned: bool,
+}
+
+impl Shown {
+    /// A carriage return alone begins the line anew, as progress bars do; what is shown only grows, so
+    /// each state is a line of its own.
+    fn settle(&mut self) {
+        if std::mem::take(&mut self.returned) && !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+    }
+}
+
+impl Perform for Shown {
+    fn print(&mut self, c: char) {
+        // The marks that change the direction of text can make a command look like another.
+        if !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{80}'..='\u{9f}' | '\u{7f}') {
+            self.settle();
+            self.text.push(c);
+        }
+    }
+
+    fn execute(&mut self, byte: u8) {
+        match byte {
+            b'\n' => {
+                self.returned = false;
+                self.text.push('\n');
+            }
+            b'\t' => {
+                self.settle();
+                self.text.push('\t');
+            }
+            b'\r' => self.returned = true,
+            _ => {}
+        }
     }
 }
 

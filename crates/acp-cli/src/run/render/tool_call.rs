@@ -187,7 +187,14 @@ impl Part<'_, '_> {
             return;
         }
         self.begin();
-        let lines: Vec<&str> = text.trim_end().lines().collect();
+        let mut lines: Vec<&str> = text.trim_end().lines().collect();
+        // What a tool gives is often one block of code; its fence says nothing here.
+        let fenced = lines.first().is_some_and(|line| line.starts_with("```"))
+            && lines.last().is_some_and(|line| line.trim_end_matches('`').is_empty());
+        if fenced && lines.len() > 2 {
+            lines.pop();
+            lines.remove(0);
+        }
         for line in lines.iter().take(LINES) {
             self.out.styled(self.out.styles.dim, &format!("  {line}\n"));
         }

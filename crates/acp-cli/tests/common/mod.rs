@@ -1,0 +1,104 @@
+//! Running the built binary as a person or a script would.
+
+// Clippy takes only what is in a test function for a test, and not every test uses all of this.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The binary under test.
+pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
+
+/// A directory to work in, with the files of a small project.
+pub(crate) struct Project(tempfile::TempDir);
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let project = Self(tempfile::tempdir().unwrap());
+        project.write("notes.txt", "first\nsecond\nthird\n");
+        project
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.file(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    /// `acp run` in this project.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        Ended::of(self.command(args).output().unwrap())
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(ACP);
+        command.arg("run").args(args).current_dir(self.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// `acp run` with the bundled agent playing a script.
+    pub(crate) fn play(&self, args: &[&str], turn: &str) -> Ended {
+        let script = self.script(turn);
+        let mut all = args.to_vec();
+        all.extend(["go", "--", ACP, "agent", "--script", &script]);
+        self.run(&all)
+    }
+
+    /// Writes a script of one turn and gives its path. It is kept beside the project.
+    pub(crate) fn script(&self, turn: &str) -> String {
+        let file = self.file(".script.json");
+        std::fs::write(&file, format!("{{\"turns\": [[{turn}]]}}")).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// That these appear on stdout, in this order.
+    #[track_caller]
+    pub(crate) fn shows(self, parts: &[&str]) -> Self {
+        let mut rest = self.stdout.as_str();
+        for part in parts {
+            let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not shown, or too early: {self:#?}"));
+            rest = &rest[at + part.len()..];
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(self, part: &str) -> Self {
+        assert!(self.stderr.contains(part), "stderr does not say {part:?}: {self:#?}");
+        self
+    }
+}

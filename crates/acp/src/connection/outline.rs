@@ -1,0 +1,87 @@
+//! Whose a message is that is too long to be read.
+
+use acp_wire::jsonrpc::RequestId;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// What the two ends of a message tell of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outline {
+    /// It answers this request of ours.
+    Answer(RequestId),
+    /// It is a request with this id; `Null` if it has none, or none was found.
+    Request(RequestId),
+    /// It is no message at all.
+    Noise,
+}
+
+/// The members behind the body of a message.
+#[derive(Deserialize)]
+struct Behind {
+    id: RequestId,
+    #[serde(rename = "method")]
+    _method: Option<IgnoredAny>,
+}
+
+/// Reads a message's outline from its first and last bytes.
+pub(super) fn outline(head: &[u8], tail: &[u8]) -> Outline {
+    let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+    if !head.trim_start().starts_with(['{', '[']) {
+        return Outline::Noise;
+    }
+    // The members of the message itself are before its body and behind it.
+    let body = ["\"params\"", "\"result\"", "\"error\""]
+        .into_iter()
+        .filter_map(|key| Some((head.find(key)?, key)))
+        .min();
+    let before = body.and_then(|(at, _)| head.get(..at)).unwrap_or(&head);
+    let id = id_before(before).or_else(|| id_behind(&tail)).unwrap_or(RequestId::Null);
+    let answers = matches!(body, Some((_, "\"result\"" | "\"error\"")));
+    if answers && !before.contains("\"method\"") {
+        Outline::Answer(id)
+    } else {
+        Outline::Request(id)
+    }
+}
+
+fn id_before(body: &str) -> Option<RequestId> {
+    let (_, rest) = body.split_once("\"id\"")?;
+    let value = rest.trim_start().strip_prefix(':')?;
+    let end = value.find([',', '}'])?;
+    serde_json::from_str(value.get(..end)?.trim()).ok()
+}
+
+/// An id is the message's own if the message ends where the object ends that the id is in.
+fn id_behind(tail: &str) -> Option<RequestId> {
+    tail.match_indices("\"id\"").find_map(|(at, _)| {
+        let rest = tail.get(at..)?;
+        serde_json::from_str::<Behind>(&format!("{{{rest}")).ok().map(|behind| behind.id)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_an_oversized_message_tell_whose_it_is() {
+        use Outline::{Answer, Noise, Request};
+        use RequestId::{Null, Number};
+        let cases = [
+            (r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"id":9,"#, r#"","id":3}}"#, Request(Number(7))),
+            (r#"{"jsonrpc":"2.0","id":"a","result":{"content":"..."#, r#"..."}}"#, Answer(RequestId::String("a".to_owned()))),
+            (r#"{"jsonrpc":"2.0","id":7,"result":{"method":"..."#, r#"..."}}"#, Answer(Number(7))),
+            (r#"{"jsonrpc":"2.0","result":{"id":3,"x":"..."#, r#"","id":4},"id":7}"#, Answer(Number(7))),
+            (r#"{"method":"session/update","params":{"id":3,"#, r#"..","id":4}}"#, Request(Null)),
+            (r#"{"params":{"id":3,"#, r#"..."},"id":7,"method":"a"} "#, Request(Number(7))),
+            (r#"{"params":{"id":3,"#, r#"..."},"method":"a","id":7}"#, Request(Number(7))),
+            (r#"{"id":7,"error":{"code":1,"message":"..."#, r#"..."}}"#, Answer(Number(7))),
+            ("garbage", "garbage", Noise),
+            ("", "", Noise),
+        ];
+        for (head, tail, expected) in cases {
+            assert_eq!(outline(head.as_bytes(), tail.as_bytes()), expected, "{head} ... {tail}");
+        }
+    }
+
+}
