@@ -1,0 +1,423 @@
+//! Slash commands: the specification's page of that name. What a person types, taken apart.
+
+use acp::v1::{AvailableCommand, UnstructuredCommandInput};
+
+/// A command with what it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    List {
+        dir: Option<String>,
+    },
+    Read {
+        path: String,
+        /// The first line and, if it was given, the last, counted from 1.
+        lines: Option<(u32, Option<u32>)>,
+    },
+    Search {
+        pattern: String,
+        glob: Option<String>,
+    },
+    Write {
+        path: String,
+        text: String,
+    },
+    Edit {
+        path: String,
+        search: String,
+        replacement: String,
+    },
+    Run {
+        command: String,
+    },
+    Test,
+    Plan {
+        goal: String,
+    },
+}
+
+/// What a person typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Typed {
+    Command(Command),
+    /// A command that was not given what it needs, and what that is.
+    Incomplete(String),
+    /// A command there is none of.
+    Unknown(String),
+    /// No command.
+    Text,
+}
+
+/// A command as it is announced.
+struct About {
+    name: &'static str,
+    description: &'static str,
+    hint: Option<&'static str>,
+    /// What cannot be said in a hint.
+    details: &'static str,
+}
+
+const COMMANDS: [About; 9] = [
+    About {
+        name: "help",
+        description: "Show what can be typed",
+        hint: None,
+        details: "",
+    },
+    About {
+        name: "list",
+        description: "List a directory",
+        hint: Some("[DIR]"),
+        details: "",
+    },
+    About {
+        name: "read",
+        description: "Show a file, or some lines of it",
+        hint: Some("PATH[:LINE[-LINE]]"),
+        details: "",
+    },
+    About {
+        name: "search",
+        description: "Search the files for a regular expression",
+        hint: Some("PATTERN [GLOB]"),
+        details: "A pattern with spaces goes in quotes. What `.gitignore` names and hidden files are left out.",
+    },
+    About {
+        name: "write",
+        description: "Write a file",
+        hint: Some("PATH, then the text: on the same line or on the lines below"),
+        details: "A path with spaces goes in quotes if text follows on its line.",
+    },
+    About {
+        name: "edit",
+        description: "Replace a text in a file",
+        hint: Some(
+            "PATH, and on the lines below: the text to replace, a line ===, the replacement",
+        ),
+        details: "The text must be in the file exactly once, as it is written here.",
+    },
+    About {
+        name: "run",
+        description: "Run a command line in the shell",
+        hint: Some("COMMAND"),
+        details: "",
+    },
+    About {
+        name: "test",
+        description: "Find out how the project is tested, and run its tests",
+        hint: None,
+        details: "It knows cargo, npm, pytest, go and make.",
+    },
+    About {
+        name: "plan",
+        description: "Survey the workspace and lay out a plan",
+        hint: Some("GOAL"),
+        details: "",
+    },
+];
+
+/// The commands, to be announced to a client.
+pub(crate) fn available() -> Vec<AvailableCommand> {
+    COMMANDS
+        .iter()
+        .map(|about| {
+            let command = AvailableCommand::new(about.name, about.description);
+            match about.hint {
+                Some(hint) => command.input(UnstructuredCommandInput::new(hint)),
+                None => command,
+            }
+        })
+        .collect()
+}
+
+/// The commands, as Markdown.
+pub(crate) fn help() -> String {
+    let mut text = String::new();
+    for about in &COMMANDS {
+        text.push_str("- `/");
+        text.push_str(about.name);
+        text.push('`');
+        if let Some(hint) = about.hint {
+            text.push_str(&format!(" `{hint}`"));
+        }
+        text.push_str(": ");
+        text.push_str(about.description);
+        text.push('.');
+        if !about.details.is_empty() {
+            text.push(' ');
+            text.push_str(about.details);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The commands' names, in one line.
+pub(crate) fn names() -> String {
+    let names: Vec<String> = COMMANDS
+        .iter()
+        .map(|about| format!("`/{}`", about.name))
+        .collect();
+    names.join(", ")
+}
+
+/// Takes apart what a person typed.
+pub(crate) fn parse(typed: &str) -> Typed {
+    let Some(rest) = typed.trim_start().strip_prefix('/') else {
+        return Typed::Text;
+    };
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, rest) = rest.split_at(end);
+    // A text may begin with a path.
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if name.is_empty() || !name.chars().all(is_name) {
+        return Typed::Text;
+    }
+    let Some(about) = COMMANDS.iter().find(|about| about.name == name) else {
+        return Typed::Unknown(name.to_owned());
+    };
+    match arguments(name, rest) {
+        Some(command) => Typed::Command(command),
+        None => Typed::Incomplete(format!(
+            "`/{name}` takes {}. {}",
+            about
+                .hint
+                .map_or_else(|| "nothing".to_owned(), |hint| format!("`{hint}`")),
+            about.details
+        )),
+    }
+}
+
+/// `rest` is everything behind the command's name.
+fn arguments(name: &str, rest: &str) -> Option<Command> {
+    let line = rest.trim();
+    match name {
+        "help" => Some(Command::Help),
+        "test" => Some(Command::Test),
+        "list" => Some(Command::List {
+            dir: (!line.is_empty()).then(|| unquoted(line).to_owned()),
+        }),
+        "read" => read(line),
+        "search" => search(line),
+        "write" => write(rest),
+        "edit" => edit(rest),
+        "run" if !line.is_empty() => Some(Command::Run {
+            command: line.to_owned(),
+        }),
+        "plan" if !line.is_empty() => Some(Command::Plan {
+            goal: line.to_owned(),
+        }),
+        _ => None,
+    }
+}
+
+fn read(line: &str) -> Option<Command> {
+    let (mut path, mut lines) = (line, None);
+    // Compilers write PATH:LINE:COLUMN; the column does not matter here.
+    while let Some((before, after)) = path.rsplit_once(':') {
+        let Some(range) = line_range(after).filter(|_| !before.is_empty()) else {
+            break;
+        };
+        (path, lines) = (before, Some(range));
+    }
+    let path = unquoted(path);
+    let valid =
+        lines.is_none_or(|(first, last)| first > 0 && last.is_none_or(|last| last >= first));
+    (!path.is_empty() && valid).then(|| Command::Read {
+        path: path.to_owned(),
+        lines,
+    })
+}
+
+fn line_range(text: &str) -> Option<(u32, Option<u32>)> {
+    match text.split_once('-') {
+        Some((first, last)) => Some((first.parse().ok()?, Some(last.parse().ok()?))),
+        None => Some((text.parse().ok()?, None)),
+    }
+}
+
+fn search(line: &str) -> Option<Command> {
+    let (pattern, rest) = word(line)?;
+    let glob = match word(rest) {
+        None => None,
+        Some((glob, rest)) if rest.trim().is_empty() => Some(glob.to_owned()),
+        // More words than there are places for: which of them are the pattern is not to be guessed.
+        Some(_) => return None,
+    };
+    Some(Command::Search {
+        pattern: pattern.to_owned(),
+        glob,
+    })
+}
+
+fn write(rest: &str) -> Option<Command> {
+    let rest = rest.trim_start_matches([' ', '\t']);
+    let (first, below) = match rest.split_once('\n') {
+        Some((first, below)) => (first.trim_end_matches('\r'), Some(below)),
+        None => (rest, None),
+    };
+    let (path, after) = word(first)?;
+    // One space separates; what is beyond it belongs to the text.
+    let beside = after.strip_prefix([' ', '\t']).unwrap_or(after);
+    let text = if beside.trim().is_empty() {
+        // A path alone: that it means an empty file is not to be guessed.
+        below?
+    } else {
+        rest.get(first.len() - beside.len()..)?
+    };
+    Some(Command::Write {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    })
+}
+
+fn edit(rest: &str) -> Option<Command> {
+    let (path, body) = rest.split_once('\n')?;
+    let path = unquoted(path.trim());
+    let mut search_end = 0;
+    let mut replacement = None;
+    for line in body.split_inclusive('\n') {
+        if line.trim_end_matches(['\n', '\r']) == "===" {
+            replacement = body.get(search_end + line.len()..);
+            break;
+        }
+        search_end += line.len();
+    }
+    // Both are lines, and the end of the last line of each belongs to what follows it.
+    let search = without_line_end(body.get(..search_end)?);
+    let replacement = without_line_end(replacement?);
+    (!path.is_empty() && !search.is_empty()).then(|| Command::Edit {
+        path: path.to_owned(),
+        search: search.to_owned(),
+        replacement: replacement.to_owned(),
+    })
+}
+
+fn without_line_end(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}
+
+/// The first word and what is behind it. A word may be in quotes.
+fn word(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start();
+    for quote in ['"', '\''] {
+        if let Some((word, rest)) = text.strip_prefix(quote).and_then(|t| t.split_once(quote)) {
+            return (!word.is_empty()).then_some((word, rest));
+        }
+    }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+fn unquoted(text: &str) -> &str {
+    ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(typed: &str) -> Command {
+        match parse(typed) {
+            Typed::Command(command) => command,
+            other => panic!("{typed}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn text_is_no_command() {
+        for text in ["hello", "", "/", "/etc/hosts is odd", "a /test", "/ test"] {
+            assert_eq!(parse(text), Typed::Text, "{text}");
+        }
+        assert_eq!(parse("/frob x"), Typed::Unknown("frob".into()));
+    }
+
+    #[test]
+    fn read_takes_lines() {
+        let read = |path: &str, lines| Command::Read {
+            path: path.into(),
+            lines,
+        };
+        assert_eq!(command("/read a b.rs"), read("a b.rs", None));
+        assert_eq!(
+            command("/read \"a b.rs\":7"),
+            read("a b.rs", Some((7, None)))
+        );
+        assert_eq!(command("/read a.rs:7-9"), read("a.rs", Some((7, Some(9)))));
+        assert_eq!(command("/read a.rs:7:21"), read("a.rs", Some((7, None))));
+        assert_eq!(command(r"/read C:\a.rs"), read(r"C:\a.rs", None));
+        for wrong in ["/read", "/read a:0", "/read a:9-7"] {
+            assert!(matches!(parse(wrong), Typed::Incomplete(_)), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn search_takes_quotes() {
+        let search = |pattern: &str, glob: Option<&str>| Command::Search {
+            pattern: pattern.into(),
+            glob: glob.map(Into::into),
+        };
+        assert_eq!(command("/search fn"), search("fn", None));
+        assert_eq!(
+            command("/search 'fn main' *.rs"),
+            search("fn main", Some("*.rs"))
+        );
+        assert!(matches!(
+            parse("/search fn main *.rs"),
+            Typed::Incomplete(_)
+        ));
+    }
+
+    #[test]
+    fn write_takes_text_beside_and_below() {
+        let write = |path: &str, text: &str| Command::Write {
+            path: path.into(),
+            text: text.into(),
+        };
+        assert_eq!(command("/write a.txt one two"), write("a.txt", "one two"));
+        assert_eq!(
+            command("/write a.txt\none\n two\n"),
+            write("a.txt", "one\n two\n")
+        );
+        assert_eq!(command("/write a.txt one\ntwo"), write("a.txt", "one\ntwo"));
+        assert_eq!(
+            command("/write a.txt one\r\ntwo"),
+            write("a.txt", "one\r\ntwo")
+        );
+        assert_eq!(command("/write 'a b.txt'   x"), write("a b.txt", "  x"));
+        assert_eq!(command("/write a.txt\n"), write("a.txt", ""));
+        for wrong in ["/write", "/write a.txt"] {
+            assert!(matches!(parse(wrong), Typed::Incomplete(_)), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn edit_takes_lines() {
+        let edit = |search: &str, replacement: &str| Command::Edit {
+            path: "a.txt".into(),
+            search: search.into(),
+            replacement: replacement.into(),
+        };
+        assert_eq!(command("/edit a.txt\nold\n===\nnew"), edit("old", "new"));
+        assert_eq!(
+            command("/edit a.txt\n  o\nld\n===\nn\n\new\n"),
+            edit("  o\nld", "n\n\new")
+        );
+        assert_eq!(
+            command("/edit a.txt\r\nold\r\n===\r\nnew\r\n"),
+            edit("old", "new")
+        );
+        assert_eq!(command("/edit a.txt\nold\n==="), edit("old", ""));
+        for wrong in [
+            "/edit a.txt",
+            "/edit a.txt\nold\nnew",
+            "/edit a.txt\n===\nnew",
+        ] {
+            assert!(matches!(parse(wrong), Typed::Incomplete(_)), "{wrong}");
+        }
+    }
+}

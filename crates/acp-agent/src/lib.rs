@@ -1,0 +1,171 @@
+//! A coding agent that speaks the [Agent Client Protocol](https://agentclientprotocol.com).
+//!
+//! [`CodingAgent`] is an [`acp::Agent`]: give it to [`acp::agent::serve_stdio`]. It asks a
+//! [`Model`] what to do, carries out the tools the model calls, and reports each step to the client
+//! as the protocol says: what is said and thought, tool calls from `pending` to their end, diffs,
+//! terminals, the plan.
+//!
+//! Files are read and written, and commands run, through the client where it offers that, and by the
+//! agent itself, confined to the session's directories, where it does not. What changes anything is
+//! permitted by the person first, as the session's [`Mode`] says.
+//!
+//! This build has two models. [`OfflineModel`] is no AI and carries out typed commands;
+//! [`ScriptedModel`] plays a file, for tests.
+
+mod commands;
+mod mode;
+mod model;
+mod permission;
+mod project;
+mod session;
+mod tools;
+mod turn;
+mod workspace;
+
+use std::sync::Arc;
+
+use acp::agent::{CloseSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::v1::{
+    Implementation, PromptCapabilities, SessionConfigId, SessionConfigOption,
+    SessionConfigOptionValue, StopReason,
+};
+
+pub use mode::{Mode, ParseModeError};
+pub use model::{
+    Message, Model, ModelConfig, ModelError, OfflineModel, Request, ScriptError, ScriptedModel,
+    Step, Steps, ToolRequest, ToolResult, ToolSpec, ToolStatus,
+};
+use session::{SessionState, Sessions};
+use workspace::Workspace;
+
+/// How often a model is asked in one turn, if nothing else is set.
+const MAX_REQUESTS: usize = 200;
+
+/// The agent.
+pub struct CodingAgent {
+    model: Arc<dyn Model>,
+    tools: Vec<ToolSpec>,
+    max_requests: usize,
+    sessions: Sessions,
+}
+
+impl std::fmt::Debug for CodingAgent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CodingAgent")
+            .field("model", &self.model.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl CodingAgent {
+    /// An agent with the model that is configured.
+    ///
+    /// # Errors
+    /// The model cannot be used as it is configured.
+    pub fn new(model: &ModelConfig) -> Result<Self, ModelError> {
+        Ok(match model {
+            ModelConfig::Offline => Self::with_model(OfflineModel::new()),
+            ModelConfig::Scripted(path) => Self::with_model(
+                ScriptedModel::read(path).map_err(|e| ModelError::new(e.to_string()))?,
+            ),
+        })
+    }
+
+    /// An agent with a model of one's own.
+    pub fn with_model(model: impl Model + 'static) -> Self {
+        Self {
+            model: Arc::new(model),
+            tools: tools::specs(),
+            max_requests: MAX_REQUESTS,
+            sessions: Sessions::default(),
+        }
+    }
+
+    /// How often the model may be asked in one turn; 200 if it is not set. A turn that goes on for
+    /// longer ends with [`StopReason::MaxTurnRequests`].
+    #[must_use]
+    pub fn max_requests(mut self, requests: usize) -> Self {
+        self.max_requests = requests;
+        self
+    }
+}
+
+impl acp::Agent for CodingAgent {
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("acp-agent", env!("CARGO_PKG_VERSION")).title("ACP Agent"))
+    }
+
+    fn prompt_capabilities(&self) -> PromptCapabilities {
+        PromptCapabilities::new().embedded_context(true)
+    }
+
+    fn additional_directories(&self) -> bool {
+        true
+    }
+
+    fn close_session(&self) -> Option<&impl CloseSession> {
+        Some(&self.sessions)
+    }
+
+    async fn new_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        if !setup.mcp_servers.is_empty() {
+            tracing::warn!("MCP servers are not supported yet and were not started");
+        }
+        let state = SessionState::open(session.roots()).await;
+        // A client that lends its files may run where this process has none of them, in a container
+        // for example. Without that, nothing could be done in such a session.
+        if let Err(why) = state.own()
+            && !session.client().capabilities().fs.read_text_file
+        {
+            return Err(acp::Error::invalid_params(format!(
+                "the session cannot be opened: {why}"
+            )));
+        }
+        let options = mode::options(state.mode());
+        self.sessions.open(session.id(), state);
+        Ok(SessionOpened::new().config_options(options))
+    }
+
+    async fn session_opened(&self, session: Session) {
+        if let Err(error) = session.commands(commands::available()).await {
+            tracing::debug!(%error, "the commands were not announced");
+        }
+    }
+
+    async fn set_config_option(
+        &self,
+        session: &Session,
+        option: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> acp::Result<Vec<SessionConfigOption>> {
+        let state = self.sessions.get(session.id())?;
+        if option.as_str() != mode::OPTION {
+            return Err(acp::Error::invalid_params(format!(
+                "there is no config option {option}"
+            )));
+        }
+        let mode: Mode = value
+            .to_string()
+            .parse()
+            .map_err(|e: ParseModeError| acp::Error::invalid_params(e.to_string()))?;
+        state.set_mode(mode);
+        Ok(mode::options(mode))
+    }
+
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+        // What a turn has begun is ended before its end is reported: dropping it cannot wait.
+        let _cancelled = turn.take_cancellation();
+        let state = self.sessions.get(turn.id())?;
+        let running = turn::Running {
+            model: &*self.model,
+            tools: &self.tools,
+            max_requests: self.max_requests,
+            workspace: Workspace { turn, state },
+        };
+        running.run(prompt).await
+    }
+}

@@ -1,0 +1,92 @@
+//! The modes of a session: the specification's page "Session Modes".
+
+use std::fmt;
+use std::str::FromStr;
+
+use acp::v1::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelect,
+    SessionConfigSelectOption,
+};
+
+/// The id of the config option that is the mode.
+pub(crate) const OPTION: &str = "mode";
+
+/// What an agent does without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Mode {
+    /// Asks before every change and every command.
+    #[default]
+    Ask,
+    /// Changes nothing and runs nothing; asks to leave the mode first.
+    Architect,
+    /// Asks nothing.
+    Code,
+}
+
+impl Mode {
+    /// All modes, in the order they are offered.
+    pub const ALL: [Self; 3] = [Self::Ask, Self::Architect, Self::Code];
+
+    /// Its id.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ask => "ask",
+            Self::Architect => "architect",
+            Self::Code => "code",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Ask => "Ask",
+            Self::Architect => "Architect",
+            Self::Code => "Code",
+        }
+    }
+
+    fn description(self) -> &'static str {
+        match self {
+            Self::Ask => "Request permission before making any changes or running commands",
+            Self::Architect => "Read and plan; change nothing and run nothing",
+            Self::Code => "Make changes and run commands without asking",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = ParseModeError;
+
+    fn from_str(id: &str) -> Result<Self, Self::Err> {
+        let mode = Self::ALL.into_iter().find(|mode| mode.as_str() == id);
+        mode.ok_or_else(|| ParseModeError(id.to_owned()))
+    }
+}
+
+/// The id of no mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no mode `{0}`; there are ask, architect and code")]
+pub struct ParseModeError(String);
+
+/// The config options of a session in this mode.
+pub(crate) fn options(mode: Mode) -> Vec<SessionConfigOption> {
+    let values = Mode::ALL
+        .into_iter()
+        .map(|mode| {
+            SessionConfigSelectOption::new(mode.as_str(), mode.name())
+                .description(mode.description())
+        })
+        .collect();
+    let select = SessionConfigSelect::new(mode.as_str(), values);
+    vec![
+        SessionConfigOption::new(OPTION, "Mode", select)
+            .description("What the agent may do without asking")
+            .category(SessionConfigOptionCategory::Mode),
+    ]
+}

@@ -1,0 +1,222 @@
+//! Models: what decides what to say and which tools to call.
+
+mod offline;
+mod scripted;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use acp::v1::{ContentBlock, StopReason};
+use futures_core::Stream;
+use serde_json::Value;
+
+pub use offline::OfflineModel;
+pub use scripted::{ScriptError, ScriptedModel};
+
+/// Which model an agent has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModelConfig {
+    /// No AI: typed commands only. See [`OfflineModel`].
+    #[default]
+    Offline,
+    /// Turns from a file, for tests. See [`ScriptedModel`].
+    Scripted(PathBuf),
+}
+
+/// Something that carries a conversation on.
+///
+/// A model is asked once for each round of a turn: with the conversation as it is, it gives a stream
+/// of steps. If there are tool calls among them, they are carried out, their results are added to
+/// the conversation, and the model is asked again; if there are none, the turn is over.
+///
+/// A model keeps no state between rounds: all of it is in the conversation, so that one model can
+/// serve any number of sessions, and a session that was stored can go on with any model.
+pub trait Model: Send + Sync {
+    /// Its name, for people and logs.
+    fn name(&self) -> &str;
+
+    /// Carries the conversation on. The steps are reported as they come. Dropping the stream is how
+    /// a round is cancelled: a model must then stop whatever it does for it.
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a>;
+}
+
+/// What a model answers with.
+pub type Steps<'a> = Pin<Box<dyn Stream<Item = Result<Step, ModelError>> + Send + 'a>>;
+
+/// What a model is asked with.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// Everything that was said and done in the session, the newest last. The last message is the
+    /// person's, or the results of the model's own tool calls.
+    pub conversation: &'a [Message],
+    /// The tools that can be called.
+    pub tools: &'a [ToolSpec],
+    /// The session's working directory, an absolute path.
+    pub cwd: &'a str,
+}
+
+impl<'a> Request<'a> {
+    /// A request.
+    #[must_use]
+    pub fn new(conversation: &'a [Message], tools: &'a [ToolSpec], cwd: &'a str) -> Self {
+        Self {
+            conversation,
+            tools,
+            cwd,
+        }
+    }
+}
+
+/// A part of a conversation.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Message {
+    /// The person's prompt.
+    User(Vec<ContentBlock>),
+    /// What the model said and called in one round. There is one for each round, even if it is empty.
+    Assistant {
+        /// What it said.
+        text: String,
+        /// What it thought.
+        thought: String,
+        /// The tools it called, in order. Each has a result further on.
+        calls: Vec<ToolRequest>,
+    },
+    /// What came of a tool call.
+    ToolResult(ToolResult),
+}
+
+/// A tool call, as a model makes it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ToolRequest {
+    /// The model's own name for it. Clients see another id, which is unique in the session.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// The tool's arguments, an object.
+    pub arguments: Value,
+}
+
+impl ToolRequest {
+    /// A tool call.
+    pub fn new(id: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Self {
+        Self {
+            id: id.into(),
+            tool: tool.into(),
+            arguments,
+        }
+    }
+}
+
+/// What came of a tool call, as a model sees it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ToolResult {
+    /// [`ToolRequest::id`] of the call.
+    pub id: String,
+    /// How it ended.
+    pub status: ToolStatus,
+    /// What the tool gave back, as text for the model.
+    pub text: String,
+    /// The same as data.
+    pub data: Value,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolStatus {
+    /// It did what it should.
+    Done,
+    /// It failed, and the text says why.
+    Failed,
+    /// The person did not allow it, so nothing was done.
+    Rejected,
+    /// The turn was cancelled before it was done.
+    Cancelled,
+}
+
+/// A tool, as a model is told of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does and when to use it.
+    pub description: &'static str,
+    /// JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// A piece of a model's answer.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Step {
+    /// A piece of what it says: Markdown.
+    Text(String),
+    /// A piece of what it thinks.
+    Thought(String),
+    /// It calls a tool. The calls of a round are carried out in order when the round is over.
+    Call(ToolRequest),
+    /// It stops, and why. A stream that ends without it has stopped with [`StopReason::EndTurn`].
+    /// Tool calls are carried out after that reason only, since after any other they may be cut off.
+    Stop(StopReason),
+}
+
+/// Why a model cannot answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct ModelError {
+    /// What went wrong, for people.
+    pub message: String,
+}
+
+impl ModelError {
+    /// An error.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
+/// The next step of a stream.
+pub(crate) async fn next(steps: &mut Steps<'_>) -> Option<Result<Step, ModelError>> {
+    std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await
+}
+
+/// Steps that are all known, and then, if told to, nothing for ever.
+pub(crate) struct Known {
+    steps: VecDeque<Result<Step, ModelError>>,
+    hang: bool,
+}
+
+impl Known {
+    pub(crate) fn steps<'a>(
+        steps: impl IntoIterator<Item = Result<Step, ModelError>>,
+        hang: bool,
+    ) -> Steps<'a> {
+        Box::pin(Self {
+            steps: steps.into_iter().collect(),
+            hang,
+        })
+    }
+}
+
+impl Stream for Known {
+    type Item = Result<Step, ModelError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.steps.pop_front() {
+            // Nobody wakes it: it ends by being dropped.
+            None if self.hang => Poll::Pending,
+            step => Poll::Ready(step),
+        }
+    }
+}

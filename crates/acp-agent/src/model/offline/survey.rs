@@ -1,0 +1,103 @@
+//! What can be said of a workspace without understanding it.
+
+use serde_json::Value;
+
+use crate::model::{ToolRequest, ToolResult, ToolStatus};
+use crate::permission::one_line;
+
+/// How many of a goal's words are searched for.
+const WORDS: usize = 4;
+
+/// The words of a goal that are worth searching for: long ones, and names.
+pub(super) fn words(goal: &str) -> Vec<String> {
+    const COMMON: [&str; 16] = [
+        "about", "after", "before", "change", "create", "delete", "every", "should", "their",
+        "there", "these", "those", "where", "which", "while", "would",
+    ];
+    let mut words: Vec<String> = Vec::new();
+    for word in goal.split(|c: char| !c.is_alphanumeric() && c != '_') {
+        let word = word.to_lowercase();
+        let long = word.chars().count() >= 5 || word.contains('_');
+        if long && !COMMON.contains(&word.as_str()) && !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.truncate(WORDS);
+    words
+}
+
+pub(super) fn quoted(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| format!("“{word}”")).collect();
+    words.join(", ")
+}
+
+pub(super) fn readme(names: &[String]) -> Option<&str> {
+    let is_readme =
+        |name: &&String| name.to_lowercase().starts_with("readme") && !name.ends_with('/');
+    names.iter().find(is_readme).map(String::as_str)
+}
+
+pub(super) fn manifest(names: &[String]) -> Option<&str> {
+    [
+        "Cargo.toml",
+        "package.json",
+        "pyproject.toml",
+        "go.mod",
+        "Makefile",
+    ]
+    .into_iter()
+    .find(|manifest| names.iter().any(|name| name == manifest))
+}
+
+/// What listing and reading brought to light.
+pub(super) fn survey(
+    listing: &ToolResult,
+    names: &[String],
+    read: &[(&ToolRequest, &ToolResult)],
+) -> String {
+    if listing.status != ToolStatus::Done {
+        return format!("- It cannot be listed: {}\n", listing.text);
+    }
+    let directories = names.iter().filter(|name| name.ends_with('/')).count();
+    let files = names.len() - directories;
+    let mut text = format!(
+        "- {directories} directories and {files} files at the top{}\n",
+        if names.is_empty() { "." } else { ":" }
+    );
+    if !names.is_empty() {
+        let shown: Vec<String> = names
+            .iter()
+            .take(20)
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let more = if names.len() > 20 { ", …" } else { "" };
+        text = format!("{} {}{more}\n", text.trim_end(), shown.join(", "));
+    }
+    for (call, result) in read.iter().rev() {
+        let name = call
+            .arguments
+            .get("path")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if result.status != ToolStatus::Done {
+            text.push_str(&format!("- `{name}` cannot be read: {}\n", result.text));
+            continue;
+        }
+        // Of prose the first line that says something, of a manifest what it is for.
+        let line = result.text.lines().map(str::trim).find(|line| {
+            if manifest(&[name.to_owned()]).is_some() {
+                line.contains("name") || line.starts_with("module")
+            } else {
+                line.chars().any(char::is_alphabetic)
+            }
+        });
+        match line {
+            Some(line) => {
+                let line = one_line(line.trim_start_matches(['#', ' ']));
+                text.push_str(&format!("- `{name}` begins with: {line}\n"));
+            }
+            None => text.push_str(&format!("- `{name}`\n")),
+        }
+    }
+    text
+}

@@ -1,0 +1,272 @@
+//! A model whose turns are read from a file, for tests.
+
+use std::path::Path;
+
+use acp::v1::StopReason;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Known, Message, Model, ModelError, Request, Step, Steps, ToolRequest};
+
+/// A model that does what a JSON file says, for tests of whatever talks to an agent.
+///
+/// The file has an object with `turns`: the first is played for a session's first prompt, the second
+/// for its second, and so on; a prompt beyond the last fails. Each turn is a list of steps, and each
+/// step an object with one member:
+///
+/// | step                                     | what happens                                        |
+/// |------------------------------------------|-----------------------------------------------------|
+/// | `{"say": "text"}`                        | a piece of the agent's message; a list of texts makes one piece of each |
+/// | `{"think": "text"}`                      | a piece of its thoughts, or several                 |
+/// | `{"plan": [{"content": "…", "priority": "high", "status": "pending"}]}` | the plan, whole      |
+/// | `{"list": {"path": "src"}}`              | calls the tool `list`                               |
+/// | `{"read": {"path": "a.rs", "line": 3, "limit": 9}}` | calls the tool `read`                    |
+/// | `{"search": {"pattern": "fn", "glob": "*.rs"}}` | calls the tool `search`                      |
+/// | `{"write": {"path": "a.rs", "text": "…"}}` | calls the tool `write`                            |
+/// | `{"edit": {"path": "a.rs", "search": "…", "replacement": "…"}}` | calls the tool `edit`        |
+/// | `{"run": {"command": "cargo test"}}`     | calls the tool `run`                                |
+/// | `{"switch_mode": {"mode": "code", "plan": "…"}}` | calls the tool `switch_mode`                |
+/// | `{"call": {"tool": "…", "arguments": {}}}` | calls any tool, also one that does not exist      |
+/// | `{"hang": true}`                         | nothing more comes until the turn is cancelled      |
+/// | `{"stop": "max_tokens"}`                 | ends the turn with this stop reason                 |
+/// | `{"error": "text"}`                      | the model fails                                     |
+///
+/// Tool calls that stand together are made in one round, as a model makes several at once. What
+/// follows them comes after their results. A step that is not in this table, or a second member in a
+/// step, is an error when the file is read.
+///
+/// ```
+/// use acp_agent::{CodingAgent, ScriptedModel};
+///
+/// let script = r#"{
+///   "turns": [
+///     [
+///       {"say": "I look first."},
+///       {"read": {"path": "README.md"}},
+///       {"edit": {"path": "README.md", "search": "helo", "replacement": "hello"}},
+///       {"say": ["Do", "ne."]}
+///     ],
+///     [{"think": "This takes long."}, {"hang": true}]
+///   ]
+/// }"#;
+/// let agent = CodingAgent::with_model(ScriptedModel::parse(script)?);
+/// # drop(agent);
+/// assert!(ScriptedModel::parse(r#"{"turns": [[{"shout": "no"}]]}"#).is_err());
+/// # Ok::<(), acp_agent::ScriptError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ScriptedModel {
+    turns: Vec<Vec<ScriptStep>>,
+}
+
+/// Why a script cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// It cannot be read.
+    #[error("the script {path} cannot be read: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is no script; the text says where.
+    #[error("not a script: {0}")]
+    Invalid(#[from] serde_json::Error),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Script {
+    turns: Vec<Vec<ScriptStep>>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ScriptStep {
+    Say(Pieces),
+    Think(Pieces),
+    Plan(Value),
+    List(Value),
+    Read(Value),
+    Search(Value),
+    Write(Value),
+    Edit(Value),
+    Run(Value),
+    SwitchMode(Value),
+    Call(AnyCall),
+    Hang(bool),
+    Stop(String),
+    Error(String),
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnyCall {
+    tool: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Pieces {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Pieces {
+    fn texts(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::Many(texts) => texts,
+        }
+    }
+}
+
+impl ScriptStep {
+    /// The tool and its arguments, if it is a tool call.
+    fn call(&self) -> Option<(&str, Value)> {
+        Some(match self {
+            Self::Plan(entries) => ("plan", json!({ "entries": entries })),
+            Self::List(arguments) => ("list", arguments.clone()),
+            Self::Read(arguments) => ("read", arguments.clone()),
+            Self::Search(arguments) => ("search", arguments.clone()),
+            Self::Write(arguments) => ("write", arguments.clone()),
+            Self::Edit(arguments) => ("edit", arguments.clone()),
+            Self::Run(arguments) => ("run", arguments.clone()),
+            Self::SwitchMode(arguments) => ("switch_mode", arguments.clone()),
+            Self::Call(call) => (call.tool.as_str(), call.arguments.clone()),
+            Self::Say(_) | Self::Think(_) | Self::Hang(_) | Self::Stop(_) | Self::Error(_) => {
+                return None;
+            }
+        })
+    }
+}
+
+impl ScriptedModel {
+    /// Reads a script from a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or has no script.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
+        let path = path.as_ref();
+        let text = std::fs::read_to_string(path).map_err(|error| ScriptError::Unreadable {
+            path: path.display().to_string(),
+            error,
+        })?;
+        Self::parse(&text)
+    }
+
+    /// Reads a script from text.
+    ///
+    /// # Errors
+    /// It is no script.
+    pub fn parse(text: &str) -> Result<Self, ScriptError> {
+        let Script { turns } = serde_json::from_str(text)?;
+        Ok(Self { turns })
+    }
+}
+
+impl Model for ScriptedModel {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+        let (mut prompts, mut round) = (0_usize, 0_usize);
+        for message in request.conversation {
+            match message {
+                Message::User(_) => (prompts, round) = (prompts + 1, 0),
+                Message::Assistant { .. } => round += 1,
+                Message::ToolResult(_) => {}
+            }
+        }
+        let Some(turn) = prompts.checked_sub(1).and_then(|turn| self.turns.get(turn)) else {
+            let message = format!(
+                "the script has {} turns, and this is prompt {prompts}",
+                self.turns.len()
+            );
+            return Known::steps([Err(ModelError::new(message))], false);
+        };
+        let mut steps = Vec::new();
+        let mut hang = false;
+        for (n, step) in round_of(turn, round).iter().enumerate() {
+            if let Some((tool, arguments)) = step.call() {
+                let id = format!("script_{prompts}_{round}_{n}");
+                steps.push(Ok(Step::Call(ToolRequest::new(id, tool, arguments))));
+                continue;
+            }
+            match step {
+                ScriptStep::Say(pieces) => {
+                    steps.extend(pieces.texts().iter().cloned().map(Step::Text).map(Ok));
+                }
+                ScriptStep::Think(pieces) => {
+                    steps.extend(pieces.texts().iter().cloned().map(Step::Thought).map(Ok));
+                }
+                ScriptStep::Hang(true) => {
+                    hang = true;
+                    break;
+                }
+                ScriptStep::Stop(reason) => {
+                    steps.push(Ok(Step::Stop(StopReason::from(reason.as_str()))));
+                }
+                ScriptStep::Error(message) => steps.push(Err(ModelError::new(message.clone()))),
+                _ => {}
+            }
+        }
+        Known::steps(steps, hang)
+    }
+}
+
+/// The steps of one round: it ends behind tool calls that stand together.
+fn round_of(turn: &[ScriptStep], round: usize) -> &[ScriptStep] {
+    let mut rest = turn;
+    for n in 0.. {
+        let calls = rest.iter().position(|step| step.call().is_some());
+        let end = calls.map_or(rest.len(), |first| {
+            let tail = rest.get(first..).unwrap_or_default();
+            first
+                + tail
+                    .iter()
+                    .position(|step| step.call().is_none())
+                    .unwrap_or(tail.len())
+        });
+        let (this, next) = rest.split_at(end);
+        if n == round {
+            return this;
+        }
+        if next.is_empty() {
+            return &[];
+        }
+        rest = next;
+    }
+    &[]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_cut_into_rounds_behind_its_tool_calls() {
+        let model = ScriptedModel::parse(
+            r#"{"turns": [[{"say": "a"}, {"list": {}}, {"read": {}}, {"say": "b"}, {"run": {}}]]}"#,
+        )
+        .unwrap();
+        let lengths: Vec<_> = (0..4).map(|n| round_of(&model.turns[0], n).len()).collect();
+        assert_eq!(lengths, [3, 2, 0, 0]);
+    }
+
+    #[test]
+    fn unknown_steps_are_named() {
+        let error = ScriptedModel::parse(r#"{"turns": [[{"shout": "no"}]]}"#).unwrap_err();
+        assert!(
+            error.to_string().contains("unknown variant `shout`"),
+            "{error}"
+        );
+        assert!(ScriptedModel::parse(r#"{"turns": [[{"say": "a", "think": "b"}]]}"#).is_err());
+        assert!(ScriptedModel::parse(r#"{"turnes": []}"#).is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! How a project is tested, found out from the files in its directory.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+/// What is known of a project's directory.
+#[derive(Debug, Default)]
+pub(crate) struct Clues<'a> {
+    /// The names in it; those of directories end with `/`.
+    pub(crate) names: Vec<&'a str>,
+    /// What was read of files in it; `None` if they cannot be read.
+    pub(crate) texts: HashMap<&'a str, Option<&'a str>>,
+    /// What is in directories in it; `None` if they cannot be listed.
+    pub(crate) lists: HashMap<&'a str, Option<Vec<&'a str>>>,
+}
+
+/// What follows from them.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// The command, and why it is that one.
+    Command {
+        command: &'static str,
+        because: &'static str,
+    },
+    /// It depends on what this file says.
+    Read(&'static str),
+    /// It depends on what is in this directory.
+    List(&'static str),
+    /// Nothing says how it is tested.
+    Nothing,
+}
+
+/// The program that runs pytest. As a module of Python it finds the project's own packages.
+const PYTEST: &str = if cfg!(windows) {
+    "python -m pytest"
+} else {
+    "python3 -m pytest"
+};
+
+/// What is looked for, for people.
+pub(crate) const LOOKED_FOR: &str = "a `Cargo.toml`, a `package.json` with a test script, pytest's \
+     settings or tests, a `go.mod`, and a `Makefile` with the target `test`";
+
+/// Finds the test command, or what has to be looked at next.
+pub(crate) fn test_command(clues: &Clues<'_>) -> Finding {
+    let has = |name: &str| clues.names.contains(&name);
+    let found = |command, because| Finding::Command { command, because };
+    if has("Cargo.toml") {
+        return found("cargo test", "there is a `Cargo.toml`");
+    }
+    if has("package.json") {
+        match clues.texts.get("package.json") {
+            None => return Finding::Read("package.json"),
+            Some(Some(text)) if npm_has_tests(text) => {
+                return found("npm test", "`package.json` has a script `test`");
+            }
+            Some(_) => {}
+        }
+    }
+    if ["pyproject.toml", "pytest.ini", "setup.cfg"]
+        .into_iter()
+        .any(has)
+    {
+        return found(PYTEST, "there are settings of a Python project");
+    }
+    if clues.names.iter().any(|name| is_python_test(name)) {
+        return found(PYTEST, "there are files `test_*.py`");
+    }
+    if has("tests/") {
+        match clues.lists.get("tests") {
+            None => return Finding::List("tests"),
+            Some(Some(names)) if names.iter().any(|name| is_python_test(name)) => {
+                return found(PYTEST, "there are files `test_*.py` in `tests`");
+            }
+            Some(_) => {}
+        }
+    }
+    if has("go.mod") {
+        return found("go test ./...", "there is a `go.mod`");
+    }
+    // The order in which make itself looks.
+    for makefile in ["GNUmakefile", "makefile", "Makefile"]
+        .into_iter()
+        .filter(|name| has(name))
+    {
+        match clues.texts.get(makefile) {
+            None => return Finding::Read(makefile),
+            Some(Some(text)) if make_has_tests(text) => {
+                return found("make test", "the makefile has a target `test`");
+            }
+            Some(_) => {}
+        }
+    }
+    Finding::Nothing
+}
+
+fn npm_has_tests(package: &str) -> bool {
+    let package: Value = serde_json::from_str(package).unwrap_or_default();
+    package
+        .pointer("/scripts/test")
+        .and_then(Value::as_str)
+        // `npm init` writes a script that only says that there are no tests.
+        .is_some_and(|script| !script.contains("no test specified"))
+}
+
+fn make_has_tests(makefile: &str) -> bool {
+    makefile.lines().any(|line| {
+        let Some((targets, rest)) = line.split_once(':') else {
+            return false;
+        };
+        // Recipes are indented; `test := x` is a variable.
+        !line.starts_with(['\t', ' ', '#'])
+            && !rest.starts_with('=')
+            && targets.split_whitespace().any(|target| target == "test")
+    })
+}
+
+fn is_python_test(name: &str) -> bool {
+    name.starts_with("test_") && name.ends_with(".py")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(names: &[&'static str], texts: &[(&'static str, &'static str)]) -> Finding {
+        test_command(&Clues {
+            names: names.to_vec(),
+            texts: texts
+                .iter()
+                .map(|(name, text)| (*name, Some(*text)))
+                .collect(),
+            lists: HashMap::new(),
+        })
+    }
+
+    fn command(finding: Finding) -> &'static str {
+        match finding {
+            Finding::Command { command, .. } => command,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_the_files_say_counts() {
+        assert_eq!(
+            command(find(&["Cargo.toml", "package.json", "Makefile"], &[])),
+            "cargo test"
+        );
+        let package = r#"{"scripts": {"test": "vitest"}}"#;
+        assert_eq!(find(&["package.json"], &[]), Finding::Read("package.json"));
+        assert_eq!(
+            command(find(&["package.json"], &[("package.json", package)])),
+            "npm test"
+        );
+        assert_eq!(command(find(&["pytest.ini", "go.mod"], &[])), PYTEST);
+        assert_eq!(command(find(&["test_a.py"], &[])), PYTEST);
+        assert_eq!(find(&["tests/"], &[]), Finding::List("tests"));
+        assert_eq!(command(find(&["go.mod"], &[])), "go test ./...");
+        let makefile = ".PHONY: all test\ntest: all\n\tpytest\n";
+        assert_eq!(
+            command(find(&["Makefile"], &[("Makefile", makefile)])),
+            "make test"
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_tests_does_not_count() {
+        let init = r#"{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}"#;
+        assert_eq!(
+            find(&["package.json"], &[("package.json", init)]),
+            Finding::Nothing
+        );
+        assert_eq!(
+            find(&["package.json"], &[("package.json", "{")]),
+            Finding::Nothing
+        );
+        let makefile = "test := 1\nall:\n\techo test: no\n# test:\n";
+        assert_eq!(
+            find(&["Makefile"], &[("Makefile", makefile)]),
+            Finding::Nothing
+        );
+        assert_eq!(find(&["README.md"], &[]), Finding::Nothing);
+    }
+}

@@ -1,0 +1,88 @@
+//! Listing a directory.
+
+use std::path::PathBuf;
+
+use acp::v1::ToolKind;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{About, Doing, Output, fenced, location, text};
+use crate::workspace::{EntryKind, Fault, Workspace};
+
+/// How many entries are listed at most.
+const MOST: usize = 1000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct List {
+    /// The directory; the working directory if absent.
+    #[serde(default)]
+    path: String,
+}
+
+impl List {
+    pub(super) fn about(&self, workspace: &Workspace) -> About {
+        let path = workspace.absolute(&self.path);
+        About::new(
+            format!("List `{}`", workspace.shown(&path)),
+            ToolKind::Read,
+            vec![location(&path, None)],
+        )
+    }
+
+    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+        let path = PathBuf::from(doing.workspace.absolute(&self.path));
+        let (entries, truncated) = doing
+            .workspace
+            .look(move |tree, given| tree.list(&path, MOST, given))
+            .await?;
+        let mut lines = String::new();
+        let mut listed = Vec::new();
+        for entry in &entries {
+            let (end, kind) = match entry.kind {
+                EntryKind::Directory => ("/", "directory"),
+                EntryKind::File => ("", "file"),
+                EntryKind::Symlink => ("@", "symlink"),
+                EntryKind::Other => ("", "other"),
+            };
+            lines.push_str(&entry.name);
+            lines.push_str(end);
+            let mut item = json!({ "name": entry.name, "kind": kind });
+            if let (Some(size), Value::Object(item)) = (entry.size, &mut item) {
+                lines.push_str(&format!("  ({size} bytes)"));
+                item.insert("size".to_owned(), size.into());
+            }
+            lines.push('\n');
+            listed.push(item);
+        }
+        if truncated {
+            lines.push_str(&format!("… and more than these {MOST}\n"));
+        }
+        let shown = if entries.is_empty() {
+            "It is empty.".to_owned()
+        } else {
+            fenced(&lines)
+        };
+        let data = json!({ "entries": listed, "truncated": truncated });
+        Ok(Output::done(lines, vec![text(shown)], data))
+    }
+}
+
+/// The names in a listing's data; those of directories end with `/`.
+pub(crate) fn names(data: &Value) -> Vec<String> {
+    let entries = data.get("entries").and_then(Value::as_array);
+    entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.get("name")?.as_str()?;
+            let directory = entry.get("kind")?.as_str()? == "directory";
+            Some(if directory {
+                format!("{name}/")
+            } else {
+                name.to_owned()
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,326 @@
+//! What a model can do.
+//!
+//! A tool is a file here, with its arguments as a type. What all of them have in common, the report
+//! to the client and the permission, is in `turn.rs`.
+
+mod edit;
+mod list;
+mod plan;
+mod read;
+mod run;
+mod search;
+mod switch_mode;
+mod write;
+
+use acp::agent::ToolCallHandle;
+use acp::v1::{ContentBlock, Diff, ToolCallContent, ToolCallLocation, ToolKind};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::model::{ToolSpec, ToolStatus};
+use crate::permission::Subject;
+use crate::workspace::{Fault, Workspace};
+
+pub(crate) use list::names as listed_names;
+pub(crate) use switch_mode::SwitchMode;
+
+/// A tool call with its arguments.
+#[derive(Debug)]
+pub(crate) enum Call {
+    Read(read::Read),
+    List(list::List),
+    Search(search::Search),
+    Write(write::Write),
+    Edit(edit::Edit),
+    Run(run::Run),
+    Plan(plan::Plan),
+    SwitchMode(SwitchMode),
+}
+
+/// What a tool call is, for people.
+pub(crate) struct About {
+    pub(crate) title: String,
+    pub(crate) kind: ToolKind,
+    pub(crate) locations: Vec<ToolCallLocation>,
+    pub(crate) content: Vec<ToolCallContent>,
+}
+
+impl About {
+    fn new(title: impl Into<String>, kind: ToolKind, locations: Vec<ToolCallLocation>) -> Self {
+        Self {
+            title: title.into(),
+            kind,
+            locations,
+            content: Vec::new(),
+        }
+    }
+}
+
+/// What came of a tool call.
+pub(crate) struct Output {
+    pub(crate) status: ToolStatus,
+    /// For the model.
+    pub(crate) text: String,
+    /// For the client; `None` leaves what is shown.
+    pub(crate) content: Option<Vec<ToolCallContent>>,
+    /// Other places than were announced.
+    pub(crate) locations: Option<Vec<ToolCallLocation>>,
+    pub(crate) data: Value,
+}
+
+impl Output {
+    fn done(text: impl Into<String>, content: Vec<ToolCallContent>, data: Value) -> Self {
+        Self {
+            status: ToolStatus::Done,
+            text: text.into(),
+            content: Some(content),
+            locations: None,
+            data,
+        }
+    }
+
+    pub(crate) fn rejected(why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self {
+            status: ToolStatus::Rejected,
+            content: Some(vec![text(why.as_str())]),
+            text: why,
+            locations: None,
+            data: json!({ "rejected": true }),
+        }
+    }
+}
+
+/// A tool call that is being carried out.
+pub(crate) struct Doing<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) handle: &'a ToolCallHandle,
+    /// The terminals that are shown. They stay, whatever becomes of the call.
+    pub(crate) terminals: Vec<ToolCallContent>,
+}
+
+/// How a file would change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// An absolute path.
+    path: String,
+    /// Absent if there is no file yet.
+    old: Option<String>,
+    new: String,
+    /// The first line that changes, counted from 1.
+    line: Option<u32>,
+}
+
+impl Change {
+    pub(crate) fn content(&self) -> ToolCallContent {
+        let mut diff = Diff::new(&self.path, &self.new);
+        diff.old_text.clone_from(&self.old);
+        diff.into()
+    }
+
+    pub(crate) fn location(&self) -> ToolCallLocation {
+        location(&self.path, self.line)
+    }
+}
+
+/// Makes a list of the tools, and reads the call of one.
+macro_rules! tools {
+    ($($variant:ident($arguments:ty) = $name:literal: $description:literal,)+) => {
+        impl Call {
+            /// Reads a call.
+            ///
+            /// # Errors
+            /// There is no such tool, or it does not take these arguments.
+            pub(crate) fn read(tool: &str, arguments: &Value) -> Result<Self, String> {
+                match tool {
+                    $($name => read_arguments::<$arguments>(tool, arguments).map(Self::$variant),)+
+                    _ => Err(format!("There is no tool `{tool}`; there are {}.", [$($name),+].join(", "))),
+                }
+            }
+        }
+
+        /// The tools, as a model is told of them.
+        pub(crate) fn specs() -> Vec<ToolSpec> {
+            vec![$(ToolSpec {
+                name: $name,
+                description: $description,
+                parameters: schema::<$arguments>(),
+            },)+]
+        }
+    };
+}
+
+tools! {
+    Read(read::Read) = "read": "Reads a text file, or some lines of it.",
+    List(list::List) = "list": "Lists a directory.",
+    Search(search::Search) = "search": "Searches the files under a directory for a regular expression. Hidden files, and those that .gitignore names, are left out.",
+    Write(write::Write) = "write": "Writes a text file; what was in it is replaced.",
+    Edit(edit::Edit) = "edit": "Replaces a text in a file. The text must be in the file exactly once.",
+    Run(run::Run) = "run": "Runs a command line in the shell, in the session's working directory, and waits for its end.",
+    Plan(plan::Plan) = "plan": "Shows the plan to the person: all of its entries with how far each is. Call it again whenever that changes.",
+    SwitchMode(SwitchMode) = "switch_mode": "Asks the person to switch the session to another mode. In architect mode nothing can be changed and no command run: leave it with this, and say in the plan what you are going to do.",
+}
+
+fn read_arguments<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, String> {
+    // A tool without required arguments is called with none at all by some.
+    let arguments = if arguments.is_null() {
+        json!({})
+    } else {
+        arguments.clone()
+    };
+    serde_json::from_value(arguments)
+        .map_err(|e| format!("`{tool}` cannot take these arguments: {e}"))
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
+}
+
+impl Call {
+    /// What it is, for people; `None` for what is not shown as a tool call.
+    pub(crate) fn about(&self, workspace: &Workspace) -> Option<About> {
+        Some(match self {
+            Self::Read(read) => read.about(workspace),
+            Self::List(list) => list.about(workspace),
+            Self::Search(search) => search.about(workspace),
+            Self::Write(write) => write.about(workspace),
+            Self::Edit(edit) => edit.about(workspace),
+            Self::Run(run) => run.about(),
+            Self::SwitchMode(switch) => switch.about(),
+            Self::Plan(_) => return None,
+        })
+    }
+
+    /// What permission is needed for; `None` for what changes nothing.
+    pub(crate) fn subject(&self) -> Option<Subject> {
+        match self {
+            Self::Write(_) => Some(Subject::Tool("write")),
+            Self::Edit(_) => Some(Subject::Tool("edit")),
+            Self::Run(run) => Some(Subject::Command(run.command.clone())),
+            Self::Read(_)
+            | Self::List(_)
+            | Self::Search(_)
+            | Self::Plan(_)
+            | Self::SwitchMode(_) => None,
+        }
+    }
+
+    /// The change it would make to a file, for the person to see before they decide.
+    pub(crate) async fn preview(&self, workspace: &Workspace) -> Result<Option<Change>, Fault> {
+        match self {
+            Self::Write(write) => write.change(workspace).await.map(Some),
+            Self::Edit(edit) => edit.change(workspace).await.map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Carries it out. `previewed` is what [`preview`](Self::preview) gave.
+    pub(crate) async fn run(
+        &self,
+        doing: &mut Doing<'_>,
+        previewed: Option<&Change>,
+    ) -> Result<Output, Fault> {
+        match self {
+            Self::Read(read) => read.run(doing).await,
+            Self::List(list) => list.run(doing).await,
+            Self::Search(search) => search.run(doing).await,
+            Self::Write(write) => write.run(doing, previewed).await,
+            Self::Edit(edit) => edit.run(doing).await,
+            Self::Run(run) => run.run(doing).await,
+            Self::Plan(plan) => plan.run(doing.workspace).await,
+            Self::SwitchMode(switch) => switch.run(doing).await,
+        }
+    }
+}
+
+impl Call {
+    /// The plan, if it is one: it is not shown as a tool call.
+    pub(crate) fn as_plan(&self) -> Option<&plan::Plan> {
+        match self {
+            Self::Plan(plan) => Some(plan),
+            _ => None,
+        }
+    }
+}
+
+fn location(path: &str, line: Option<u32>) -> ToolCallLocation {
+    let location = ToolCallLocation::new(path);
+    match line {
+        Some(line) => location.line(line),
+        None => location,
+    }
+}
+
+/// Text as content.
+pub(crate) fn text(text: impl Into<String>) -> ToolCallContent {
+    ContentBlock::text(text).into()
+}
+
+/// Text that is not Markdown, as Markdown.
+pub(crate) fn fenced(text: &str) -> String {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest.max(2) + 1);
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{fence}\n{text}{end}{fence}")
+}
+
+/// The beginning of a text, at most so many bytes and whole characters.
+pub(crate) fn head(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// The end of a text, at most so many bytes and whole characters.
+pub(crate) fn tail(text: &str, most: usize) -> &str {
+    let mut start = text.len().saturating_sub(most);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_longer_than_what_they_hold() {
+        assert_eq!(fenced("a"), "```\na\n```");
+        assert_eq!(fenced("a ``` b\n"), "````\na ``` b\n````");
+    }
+
+    #[test]
+    fn texts_are_cut_at_characters() {
+        assert_eq!((head("aéb", 2), tail("aéb", 2)), ("a", "b"));
+        assert_eq!((head("aé", 9), tail("aé", 9)), ("aé", "aé"));
+    }
+
+    #[test]
+    fn wrong_calls_are_explained() {
+        let error = Call::read("frob", &json!({})).unwrap_err();
+        assert!(error.contains("There is no tool `frob`"), "{error}");
+        let error = Call::read("read", &json!({"path": 3})).unwrap_err();
+        assert!(error.contains("`read` cannot take"), "{error}");
+        assert!(Call::read("list", &Value::Null).is_ok());
+    }
+
+    #[test]
+    fn every_tool_has_a_schema() {
+        for spec in specs() {
+            assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
+        }
+    }
+}

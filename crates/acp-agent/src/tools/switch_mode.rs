@@ -1,0 +1,137 @@
+//! Switching the mode: the specification's page "Session Modes", "Exiting plan modes".
+
+use acp::v1::{PermissionOption, PermissionOptionKind, ToolCallStatus, ToolKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{About, Doing, Output, text};
+use crate::mode::{self, Mode};
+use crate::model::ToolStatus;
+use crate::permission;
+use crate::workspace::Fault;
+
+/// The option that is neither of the modes.
+const REJECT: &str = "reject";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SwitchMode {
+    /// The mode to switch to: `ask`, `architect` or `code`. Leaving architect mode, the person
+    /// decides which of the others it is.
+    #[serde(default = "SwitchMode::default_mode")]
+    mode: String,
+    /// What is going to be done in that mode, as Markdown.
+    #[serde(default)]
+    plan: String,
+}
+
+const TITLE: &str = "Ready for implementation";
+
+impl SwitchMode {
+    /// Leaves architect mode, to do this.
+    pub(crate) fn to_do(plan: String) -> Self {
+        Self {
+            mode: Self::default_mode(),
+            plan,
+        }
+    }
+
+    fn default_mode() -> String {
+        Mode::Ask.as_str().to_owned()
+    }
+
+    pub(super) fn about(&self) -> About {
+        let content = (!self.plan.is_empty()).then(|| text(self.plan.as_str()));
+        About {
+            title: TITLE.to_owned(),
+            kind: ToolKind::SwitchMode,
+            locations: Vec::new(),
+            content: content.into_iter().collect(),
+        }
+    }
+
+    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+        let state = &doing.workspace.state;
+        let now = state.mode();
+        let wanted: Mode = self
+            .mode
+            .parse()
+            .map_err(|e: mode::ParseModeError| Fault::failed(e.to_string()))?;
+        let mode = match options(now, wanted) {
+            None => wanted,
+            Some(options) => {
+                let update = doing
+                    .handle
+                    .change()
+                    .title(TITLE)
+                    .kind(ToolKind::SwitchMode)
+                    .status(ToolCallStatus::Pending)
+                    .content(self.about().content);
+                let chosen =
+                    permission::choice(&doing.workspace.turn, update, options.clone()).await?;
+                let offered =
+                    chosen.filter(|id| options.iter().any(|option| option.option_id == *id));
+                match offered.and_then(|id| id.as_str().parse().ok()) {
+                    Some(mode) => mode,
+                    None => return Ok(rejected(state.mode())),
+                }
+            }
+        };
+        doing.handle.start().await?;
+        if state.mode() != mode {
+            state.set_mode(mode);
+            doing
+                .workspace
+                .turn
+                .set_config_options(mode::options(mode))
+                .await?;
+        }
+        let said = format!("The session is in {mode} mode.");
+        let content = if self.plan.is_empty() {
+            said.clone()
+        } else {
+            self.plan.clone()
+        };
+        Ok(Output::done(
+            said,
+            vec![text(content)],
+            json!({ "mode": mode.as_str() }),
+        ))
+    }
+}
+
+/// What a person is asked; `None` if they need not be, since the other mode allows no more.
+fn options(now: Mode, wanted: Mode) -> Option<Vec<PermissionOption>> {
+    let code = PermissionOption::new(
+        Mode::Code.as_str(),
+        "Yes, and auto-accept all actions",
+        PermissionOptionKind::AllowAlways,
+    );
+    let ask = PermissionOption::new(
+        Mode::Ask.as_str(),
+        "Yes, and manually accept actions",
+        PermissionOptionKind::AllowOnce,
+    );
+    let reject = |name: &str| PermissionOption::new(REJECT, name, PermissionOptionKind::RejectOnce);
+    match (now, wanted) {
+        (Mode::Architect, Mode::Ask | Mode::Code) => {
+            Some(vec![code, ask, reject("No, stay in architect mode")])
+        }
+        (Mode::Ask, Mode::Code) => Some(vec![code, reject("No, keep asking")]),
+        (_, Mode::Architect) | (Mode::Ask | Mode::Code, Mode::Ask) | (Mode::Code, Mode::Code) => {
+            None
+        }
+    }
+}
+
+fn rejected(stays: Mode) -> Output {
+    let said = format!("Rejected: the session stays in {stays} mode.");
+    Output {
+        status: ToolStatus::Rejected,
+        content: Some(vec![text(said.as_str())]),
+        text: said,
+        locations: None,
+        data: json!({ "mode": stays.as_str() }),
+    }
+}

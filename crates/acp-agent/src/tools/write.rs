@@ -1,0 +1,62 @@
+//! Writing a file.
+
+use acp::v1::ToolKind;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{About, Change, Doing, Output, location};
+use crate::workspace::{Fault, Workspace};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Write {
+    /// The file; a relative path begins at the working directory.
+    path: String,
+    /// All that is to be in it.
+    text: String,
+}
+
+impl Write {
+    pub(super) fn about(&self, workspace: &Workspace) -> About {
+        let path = workspace.absolute(&self.path);
+        About::new(
+            format!("Write `{}`", workspace.shown(&path)),
+            ToolKind::Edit,
+            vec![location(&path, None)],
+        )
+    }
+
+    /// What it would change as the file is now.
+    pub(super) async fn change(&self, workspace: &Workspace) -> Result<Change, Fault> {
+        let path = workspace.absolute(&self.path);
+        let old = workspace.read_if_there(&path).await?;
+        Ok(Change {
+            path,
+            old,
+            new: self.text.clone(),
+            line: None,
+        })
+    }
+
+    pub(super) async fn run(
+        &self,
+        doing: &mut Doing<'_>,
+        previewed: Option<&Change>,
+    ) -> Result<Output, Fault> {
+        let change = self.change(doing.workspace).await?;
+        // What would be overwritten now is not what the person was shown.
+        if previewed.is_some_and(|previewed| previewed.old != change.old) {
+            return Err(Fault::failed(format!(
+                "`{}` has changed since the change was proposed. Nothing was written; try again.",
+                self.path
+            )));
+        }
+        doing.workspace.write(&change.path, &change.new).await?;
+        let created = change.old.is_none();
+        let said = if created { "Created" } else { "Wrote" };
+        let data = json!({ "path": change.path, "bytes": change.new.len(), "created": created });
+        let said = format!("{said} `{}`, {} bytes.", self.path, change.new.len());
+        Ok(Output::done(said, vec![change.content()], data))
+    }
+}

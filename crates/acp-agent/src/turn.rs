@@ -1,0 +1,326 @@
+//! A turn: the model is asked, what it calls is carried out and reported, and it is asked again with
+//! the results, until it stops.
+
+use acp::agent::{Prompt, ToolCallHandle};
+use acp::v1::{StopReason, ToolCall, ToolCallStatus};
+use serde_json::{Value, json};
+
+use crate::mode::Mode;
+use crate::model::{
+    self, Message, Model, Request, Step, ToolRequest, ToolResult, ToolSpec, ToolStatus,
+};
+use crate::permission::{self, Decision};
+use crate::session::Conversation;
+use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
+use crate::workspace::{Fault, Workspace};
+
+/// A turn that runs.
+pub(crate) struct Running<'a> {
+    pub(crate) model: &'a dyn Model,
+    pub(crate) tools: &'a [ToolSpec],
+    /// How often the model is asked at most.
+    pub(crate) max_requests: usize,
+    pub(crate) workspace: Workspace,
+}
+
+/// What a model said in one round.
+#[derive(Default)]
+struct Reply {
+    text: String,
+    thought: String,
+    calls: Vec<ToolRequest>,
+    stop: Option<StopReason>,
+}
+
+impl Running<'_> {
+    /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
+    pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
+        let mut conversation = self.workspace.state.conversation.lock().await;
+        conversation.push(Message::User(prompt.content));
+        for _ in 0..self.max_requests {
+            match self.round(&mut conversation).await {
+                Ok(None) => {}
+                Ok(Some(reason)) => return Ok(reason),
+                Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(StopReason::MaxTurnRequests)
+    }
+
+    /// Asks the model once and carries out what it calls. Gives the stop reason if it stops.
+    async fn round(&self, conversation: &mut Conversation) -> acp::Result<Option<StopReason>> {
+        let mut reply = Reply::default();
+        let heard = self.listen(conversation.messages(), &mut reply).await;
+        let Reply {
+            text,
+            thought,
+            calls,
+            stop,
+        } = reply;
+        conversation.push(Message::Assistant {
+            text,
+            thought,
+            calls: calls.clone(),
+        });
+        let mut ended = match (heard, stop) {
+            (Err(error), _) => Some(Err(error)),
+            // After any other reason the calls may be cut off.
+            (Ok(()), Some(reason)) if reason != StopReason::EndTurn => Some(Ok(Some(reason))),
+            (Ok(()), _) if calls.is_empty() => Some(Ok(Some(StopReason::EndTurn))),
+            (Ok(()), _) => None,
+        };
+        for call in &calls {
+            // Whatever happens, every call has a result: a conversation in which one lacks it is one
+            // that no provider takes.
+            let result = match &ended {
+                None => self.execute(call).await,
+                Some(_) => Ok(unanswered(call)),
+            };
+            let result = result.unwrap_or_else(|error| {
+                ended = Some(Err(error));
+                unanswered(call)
+            });
+            conversation.push(Message::ToolResult(result));
+        }
+        ended.unwrap_or(Ok(None))
+    }
+
+    /// Reports what the model says as it comes. What it has said so far is in `reply` also after an
+    /// error.
+    async fn listen(&self, conversation: &[Message], reply: &mut Reply) -> acp::Result<()> {
+        let turn = &self.workspace.turn;
+        let request = Request::new(conversation, self.tools, turn.cwd());
+        let mut steps = self.model.respond(request);
+        loop {
+            let next = turn
+                .unless_cancelled(async { Ok(model::next(&mut steps).await) })
+                .await?;
+            match next {
+                None => return Ok(()),
+                Some(Ok(Step::Text(text))) => {
+                    turn.message(&text).await?;
+                    reply.text.push_str(&text);
+                }
+                Some(Ok(Step::Thought(thought))) => {
+                    turn.thought(&thought).await?;
+                    reply.thought.push_str(&thought);
+                }
+                Some(Ok(Step::Call(call))) => reply.calls.push(call),
+                Some(Ok(Step::Stop(reason))) => {
+                    reply.stop = Some(reason);
+                    return Ok(());
+                }
+                Some(Err(error)) => {
+                    tracing::warn!(model = self.model.name(), %error, "the model failed");
+                    return Err(acp::Error::internal(error.message));
+                }
+            }
+        }
+    }
+
+    /// Carries out a tool call and reports it, from `pending` to its end.
+    async fn execute(&self, request: &ToolRequest) -> acp::Result<ToolResult> {
+        let result = |output: Output| ToolResult {
+            id: request.id.clone(),
+            status: output.status,
+            text: output.text,
+            data: output.data,
+        };
+        let call = match Call::read(&request.tool, &request.arguments) {
+            Ok(call) => call,
+            Err(why) => return self.refuse(request, why).await.map(result),
+        };
+        if let Some(plan) = call.as_plan() {
+            return match plan.run(&self.workspace).await {
+                Ok(output) => Ok(result(output)),
+                Err(Fault::Stop(error)) => Err(error),
+                Err(Fault::Failed(why) | Fault::Missing(why)) => Ok(result(failed(why))),
+            };
+        }
+        let mut refused = None;
+        if call.subject().is_some() && self.workspace.state.mode() == Mode::Architect {
+            let left = self.leave_architect_mode(&call).await?;
+            refused = (left.status != ToolStatus::Done).then_some(left.text);
+        }
+        self.report(&call, &request.arguments, refused)
+            .await
+            .map(result)
+    }
+
+    /// Reports a call that cannot be read.
+    async fn refuse(&self, request: &ToolRequest, why: String) -> acp::Result<Output> {
+        let id = self.workspace.state.next_call_id();
+        let call = ToolCall::new(id, format!("Call `{}`", request.tool))
+            .raw_input(request.arguments.clone());
+        let handle = self.workspace.turn.tool_call(call).await?;
+        handle.fail(&why).await?;
+        Ok(failed(why))
+    }
+
+    /// Asks to leave architect mode, in which what this call does is not done.
+    async fn leave_architect_mode(&self, call: &Call) -> acp::Result<Output> {
+        let title = call
+            .about(&self.workspace)
+            .map(|about| about.title)
+            .unwrap_or_default();
+        let plan = format!(
+            "Architect mode changes nothing and runs nothing. To go on, the session has to leave it. \
+             The next step is:\n\n- {title}"
+        );
+        let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
+        self.report(&Call::SwitchMode(SwitchMode::to_do(plan)), &arguments, None)
+            .await
+    }
+
+    /// Reports a call and carries it out, unless it is refused already.
+    async fn report(
+        &self,
+        call: &Call,
+        arguments: &Value,
+        refused: Option<String>,
+    ) -> acp::Result<Output> {
+        let Some(about) = call.about(&self.workspace) else {
+            return Err(acp::Error::internal("this tool has nothing to report"));
+        };
+        let arguments = if arguments.is_null() {
+            json!({})
+        } else {
+            arguments.clone()
+        };
+        let report = ToolCall::new(self.workspace.state.next_call_id(), about.title)
+            .kind(about.kind)
+            .status(ToolCallStatus::Pending)
+            .content(about.content)
+            .locations(about.locations)
+            .raw_input(arguments);
+        let handle = self.workspace.turn.tool_call(report.clone()).await?;
+        let mut doing = Doing {
+            workspace: &self.workspace,
+            handle: &handle,
+            terminals: Vec::new(),
+        };
+        let done = match refused {
+            Some(why) => Ok(Output::rejected(why)),
+            None => self.carry_out(call, report, &mut doing).await,
+        };
+        let terminals = doing.terminals;
+        let failed_with = |why: &str| {
+            let mut content = terminals.clone();
+            content.push(tools::text(why));
+            handle
+                .change()
+                .status(ToolCallStatus::Failed)
+                .content(content)
+        };
+        match done {
+            Ok(output) => {
+                finish(&handle, &output).await?;
+                Ok(output)
+            }
+            Err(Fault::Failed(why) | Fault::Missing(why)) => {
+                let update = failed_with(&why).raw_output(json!({ "error": why }));
+                handle.update(update).await?;
+                Ok(failed(why))
+            }
+            Err(Fault::Stop(error)) => {
+                if matches!(error, acp::Error::Cancelled) {
+                    handle.update(failed_with("Cancelled.")).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        call: &Call,
+        report: ToolCall,
+        doing: &mut Doing<'_>,
+    ) -> Result<Output, Fault> {
+        doing.workspace.go_on()?;
+        let change = call.preview(&self.workspace).await?;
+        if let Some(change) = &change {
+            let update = doing
+                .handle
+                .change()
+                .content(vec![change.content()])
+                .locations(vec![change.location()]);
+            doing.handle.update(update).await?;
+        }
+        if let Decision::Rejected(why) =
+            self.permitted(call, report, change.as_ref(), doing).await?
+        {
+            return Ok(Output::rejected(why));
+        }
+        // Switching the mode asks by itself, and begins when that is answered.
+        if !matches!(call, Call::SwitchMode(_)) {
+            doing.handle.start().await?;
+        }
+        call.run(doing, change.as_ref()).await
+    }
+
+    /// Asks for permission if the call changes anything and the mode is not one that allows all.
+    async fn permitted(
+        &self,
+        call: &Call,
+        report: ToolCall,
+        change: Option<&Change>,
+        doing: &Doing<'_>,
+    ) -> acp::Result<Decision> {
+        let state = &self.workspace.state;
+        // Not "is it ask mode": the client may have gone back to architect mode just now.
+        let Some(subject) = call.subject().filter(|_| state.mode() != Mode::Code) else {
+            return Ok(Decision::Allowed);
+        };
+        // All of it once more: what is asked is shown apart from the call by some clients.
+        let mut update = doing
+            .handle
+            .change()
+            .title(report.title)
+            .kind(report.kind)
+            .status(ToolCallStatus::Pending)
+            .locations(report.locations);
+        update.raw_input = report.raw_input;
+        if let Some(change) = change {
+            update = update
+                .content(vec![change.content()])
+                .locations(vec![change.location()]);
+        }
+        permission::ask(&self.workspace.turn, state, &subject, update).await
+    }
+}
+
+async fn finish(handle: &ToolCallHandle, output: &Output) -> acp::Result<()> {
+    let status = match output.status {
+        ToolStatus::Done => ToolCallStatus::Completed,
+        ToolStatus::Failed | ToolStatus::Rejected | ToolStatus::Cancelled => ToolCallStatus::Failed,
+    };
+    let mut update = handle
+        .change()
+        .status(status)
+        .raw_output(output.data.clone());
+    update.content.clone_from(&output.content);
+    update.locations.clone_from(&output.locations);
+    handle.update(update).await
+}
+
+fn failed(why: String) -> Output {
+    Output {
+        status: ToolStatus::Failed,
+        content: None,
+        locations: None,
+        data: json!({ "error": why }),
+        text: why,
+    }
+}
+
+/// The result of a call that was never carried out.
+fn unanswered(call: &ToolRequest) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        status: ToolStatus::Cancelled,
+        text: "The turn ended before this was done.".to_owned(),
+        data: Value::Null,
+    }
+}

@@ -1,0 +1,253 @@
+//! What tools work on: the files and processes of a session, through the client where it offers them,
+//! by the agent's own access where it does not.
+
+mod process;
+mod tree;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::agent::Turn;
+use acp::jsonrpc;
+
+use crate::session::{Own, SessionState};
+pub(crate) use process::{Printed, Process, REPORT_EVERY};
+pub(crate) use tree::{EntryKind, Given, Look, Tree};
+
+/// How long a cancelled turn waits for what must not be given up half-way: a file that is being
+/// written, a terminal that is being released.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// Why a tool cannot go on.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The tool call fails, and the text says why. The turn goes on.
+    Failed(String),
+    /// There is no such file.
+    Missing(String),
+    /// The turn ends: it was cancelled, or the connection is gone.
+    Stop(acp::Error),
+}
+
+impl Fault {
+    pub(crate) fn failed(why: impl Into<String>) -> Self {
+        Self::Failed(why.into())
+    }
+}
+
+impl From<acp::Error> for Fault {
+    fn from(error: acp::Error) -> Self {
+        match &error {
+            acp::Error::Cancelled | acp::Error::Closed(_) => Self::Stop(error),
+            acp::Error::Rpc(e) if is_missing(e) => Self::Missing(e.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Whether an error says that there is no such file. Clients have no code for it in common.
+fn is_missing(error: &jsonrpc::Error) -> bool {
+    if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND {
+        return true;
+    }
+    if !matches!(
+        error.code,
+        jsonrpc::Error::INVALID_PARAMS | jsonrpc::Error::INTERNAL_ERROR
+    ) {
+        return false;
+    }
+    let data = error
+        .data
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let said = format!("{} {data}", error.message).to_lowercase();
+    ["not found", "no such file", "enoent", "does not exist"]
+        .iter()
+        .any(|words| said.contains(words))
+}
+
+/// The files and processes of a session, for the length of a turn.
+#[derive(Clone)]
+pub(crate) struct Workspace {
+    pub(crate) turn: Turn,
+    pub(crate) state: Arc<SessionState>,
+}
+
+impl Workspace {
+    /// A path as it goes over the wire: absolute, relative ones from the working directory on.
+    pub(crate) fn absolute(&self, path: &str) -> String {
+        absolute(self.turn.cwd(), path)
+    }
+
+    /// A path as people read it: from the working directory on, if it is in there.
+    pub(crate) fn shown(&self, path: &str) -> String {
+        let cwd = Path::new(self.turn.cwd());
+        match Path::new(path).strip_prefix(cwd) {
+            Ok(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+            Ok(rest) => rest.to_string_lossy().into_owned(),
+            Err(_) => path.to_owned(),
+        }
+    }
+
+    /// The agent's own access.
+    pub(crate) fn own(&self) -> Result<&Own, Fault> {
+        self.state.own().map_err(|why| {
+            Fault::failed(format!(
+                "the agent itself has no access to the session's directory: {why}"
+            ))
+        })
+    }
+
+    /// Fails if the turn is cancelled.
+    pub(crate) fn go_on(&self) -> Result<(), Fault> {
+        if self.turn.is_cancelled() {
+            Err(Fault::Stop(acp::Error::Cancelled))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Waits for work that may be dropped at any point.
+    pub(crate) async fn unless_cancelled<T>(
+        &self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Fault> {
+        tokio::select! {
+            biased;
+            () = self.turn.cancelled() => Err(Fault::Stop(acp::Error::Cancelled)),
+            done = work => Ok(done),
+        }
+    }
+
+    /// Waits for work that must not be dropped half-way; `None` if it takes too long after a cancel.
+    pub(crate) async fn finish<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        let given_up = async {
+            self.turn.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
+        tokio::select! {
+            biased;
+            done = work => Some(done),
+            () = given_up => None,
+        }
+    }
+
+    /// Reads a text file, or `limit` lines of it from `line` on, counted from 1.
+    pub(crate) async fn read(
+        &self,
+        path: &str,
+        line: Option<u32>,
+        limit: Option<u32>,
+    ) -> Result<String, Fault> {
+        if self.turn.client().capabilities().fs.read_text_file {
+            return Ok(self.turn.read_text_file(path, line, limit).await?);
+        }
+        let read = self.own()?.files.read_text(Path::new(path), line, limit);
+        Ok(self
+            .unless_cancelled(read)
+            .await?
+            .map_err(acp::Error::Rpc)?)
+    }
+
+    /// Reads a text file whole; `None` if there is none.
+    pub(crate) async fn read_if_there(&self, path: &str) -> Result<Option<String>, Fault> {
+        match self.read(path, None, None).await {
+            Ok(text) => Ok(Some(text)),
+            Err(Fault::Missing(_)) => Ok(None),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Writes a text file. Once begun this is brought to its end, so that it is known whether the
+    /// file was written.
+    pub(crate) async fn write(&self, path: &str, text: &str) -> Result<(), Fault> {
+        self.go_on()?;
+        let written = if self.turn.client().capabilities().fs.write_text_file {
+            self.finish(self.turn.write_text_file(path, text)).await
+        } else {
+            let write = self.own()?.files.write_text(Path::new(path), text);
+            self.finish(write)
+                .await
+                .map(|written| written.map_err(acp::Error::Rpc))
+        };
+        match written {
+            Some(written) => Ok(written?),
+            None => Err(Fault::failed(
+                "Cancelled while the file was being written: it may have been.",
+            )),
+        }
+    }
+
+    /// Has a thread that may block look at the session's directories.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Tree, &Given) -> Result<T, String> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let tree = Arc::clone(&self.own()?.tree);
+        // Dropped with this future, at which the thread gives up.
+        let given = Given::default();
+        let seen = given.clone_for_thread();
+        let looked = tokio::task::spawn_blocking(move || look(&tree, &seen));
+        let looked = self.unless_cancelled(looked).await?;
+        drop(given);
+        looked
+            .map_err(|e| Fault::failed(format!("the search stopped: {e}")))?
+            .map_err(Fault::Failed)
+    }
+}
+
+/// A path from `cwd` on, if it is relative.
+fn absolute(cwd: &str, path: &str) -> String {
+    if path.starts_with('/') || Path::new(path).is_absolute() {
+        return path.to_owned();
+    }
+    let path = path.strip_prefix("./").unwrap_or(path);
+    if path.is_empty() || path == "." {
+        return cwd.to_owned();
+    }
+    if Path::new(cwd).is_absolute() {
+        return Path::new(cwd).join(path).to_string_lossy().into_owned();
+    }
+    // The client runs on another system than the agent.
+    format!("{}/{path}", cwd.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_paths_begin_at_the_working_directory() {
+        for (path, expected) in [
+            ("a/b", "/w/a/b"),
+            ("./a", "/w/a"),
+            (".", "/w"),
+            ("", "/w"),
+            ("/x/a", "/x/a"),
+        ] {
+            assert_eq!(absolute("/w", path), expected);
+        }
+    }
+
+    #[test]
+    fn clients_say_in_many_ways_that_a_file_is_missing() {
+        let error = |code, message: &str| jsonrpc::Error::new(code, message);
+        let enoent = error(-32603, "Internal error").data("ENOENT: no such file or directory");
+        for missing in [
+            error(-32002, "?"),
+            error(-32602, "File does not exist"),
+            error(-32603, "Not found"),
+            enoent,
+        ] {
+            assert!(is_missing(&missing), "{missing}");
+        }
+        for other in [
+            error(-32601, "Method not found: fs/read"),
+            error(-32603, "EACCES"),
+        ] {
+            assert!(!is_missing(&other), "{other}");
+        }
+    }
+}

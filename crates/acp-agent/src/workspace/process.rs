@@ -1,0 +1,179 @@
+//! A command that runs: in a terminal of the client's, or as a process of the agent's own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::agent::{Terminal, TerminalCommand};
+use acp::v1::{
+    CreateTerminalRequest, ReleaseTerminalRequest, SessionId, TerminalExitStatus, TerminalId,
+    TerminalOutputRequest, ToolCallContent, WaitForTerminalExitRequest,
+};
+use acp_host::{TerminalEventKind, Terminals};
+use tokio::sync::Notify;
+
+use super::{Fault, GRACE, Workspace};
+
+/// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
+/// scroll back further than a model does.
+const CLIENT_KEEPS: u64 = 256 * 1024;
+
+/// How much output the agent keeps of a process of its own, in bytes.
+const OWN_KEEPS: u64 = 64 * 1024;
+
+/// A command that was started. Dropping it ends the command.
+pub(crate) enum Process {
+    Client(Terminal),
+    Own(OwnProcess),
+}
+
+/// A process of the agent's.
+pub(crate) struct OwnProcess {
+    /// For this process alone, so that dropping it ends the process and nothing else.
+    terminals: Terminals,
+    session: SessionId,
+    terminal: TerminalId,
+    printed: Arc<Notify>,
+}
+
+/// What a command has printed: the end of it, if it was much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Printed {
+    pub(crate) text: String,
+    pub(crate) truncated: bool,
+}
+
+/// The shell, and what makes it run a line.
+const SHELL: (&str, &str) = if cfg!(windows) {
+    ("cmd", "/C")
+} else {
+    ("sh", "-c")
+};
+
+impl Process {
+    /// Starts a command line in the session's working directory.
+    pub(crate) async fn start(workspace: &Workspace, line: &str) -> Result<Self, Fault> {
+        workspace.go_on()?;
+        if workspace.turn.client().capabilities().terminal {
+            start_at_client(workspace, line).await.map(Self::Client)
+        } else {
+            start_own(workspace, line).await.map(Self::Own)
+        }
+    }
+
+    /// It as content of a tool call, if the client can show it.
+    pub(crate) fn content(&self) -> Option<ToolCallContent> {
+        match self {
+            Self::Client(terminal) => Some(terminal.as_content()),
+            Self::Own(_) => None,
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn exited(&self) -> acp::Result<TerminalExitStatus> {
+        match self {
+            Self::Client(terminal) => terminal.wait_for_exit().await,
+            Self::Own(own) => {
+                let request = WaitForTerminalExitRequest::new(&own.session, &own.terminal);
+                let exit = own.terminals.wait_for_exit(&request).await?;
+                let mut status = TerminalExitStatus::new();
+                (status.exit_code, status.signal) = (exit.exit_code, exit.signal);
+                Ok(status)
+            }
+        }
+    }
+
+    /// Waits until it has printed more. A client shows by itself what is printed in its terminals.
+    pub(crate) async fn prints(&self) {
+        match self {
+            Self::Client(_) => std::future::pending().await,
+            Self::Own(own) => own.printed.notified().await,
+        }
+    }
+
+    /// What it has printed.
+    pub(crate) async fn printed(&self) -> acp::Result<Printed> {
+        let output = match self {
+            Self::Client(terminal) => terminal.output().await?,
+            Self::Own(own) => {
+                let request = TerminalOutputRequest::new(&own.session, &own.terminal);
+                own.terminals.output(&request).await?
+            }
+        };
+        Ok(Printed {
+            text: output.output,
+            truncated: output.truncated,
+        })
+    }
+
+    /// Ends it, with all that it started, and waits until that is done.
+    pub(crate) async fn release(self) {
+        let released = async {
+            match self {
+                Self::Client(terminal) => terminal.release().await,
+                Self::Own(own) => {
+                    let request = ReleaseTerminalRequest::new(&own.session, &own.terminal);
+                    own.terminals
+                        .release(&request)
+                        .await
+                        .map(drop)
+                        .map_err(acp::Error::Rpc)
+                }
+            }
+        };
+        // A client that does not answer keeps nobody waiting for ever.
+        match tokio::time::timeout(GRACE, released).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "a terminal was not released"),
+            Err(_) => tracing::warn!("a terminal is still being released"),
+        }
+    }
+}
+
+async fn start_at_client(workspace: &Workspace, line: &str) -> Result<Terminal, Fault> {
+    let (shell, option) = SHELL;
+    let command = TerminalCommand::new(shell, [option, line])
+        .cwd(workspace.turn.cwd())
+        .output_byte_limit(CLIENT_KEEPS);
+    let turn = workspace.turn.clone();
+    // On its own, since a terminal whose id comes too late must be released all the same.
+    let mut creating = tokio::spawn(async move { turn.create_terminal(command).await });
+    let created = tokio::select! {
+        biased;
+        () = workspace.turn.cancelled() => {
+            if let Ok(Ok(Ok(terminal))) = tokio::time::timeout(GRACE, &mut creating).await {
+                Process::Client(terminal).release().await;
+            }
+            return Err(Fault::Stop(acp::Error::Cancelled));
+        }
+        created = &mut creating => created,
+    };
+    Ok(created.map_err(|e| Fault::failed(format!("the terminal was not created: {e}")))??)
+}
+
+async fn start_own(workspace: &Workspace, line: &str) -> Result<OwnProcess, Fault> {
+    // Says why if the session's directory is not here.
+    workspace.own()?;
+    let printed = Arc::new(Notify::new());
+    let tell = Arc::clone(&printed);
+    let terminals = Terminals::new(move |event| {
+        if matches!(event.kind, TerminalEventKind::Output(_)) {
+            tell.notify_one();
+        }
+    });
+    let session = workspace.turn.id().clone();
+    terminals.open_session(&session, workspace.turn.cwd());
+    let (shell, option) = SHELL;
+    let request = CreateTerminalRequest::new(&session, shell)
+        .args(vec![option.to_owned(), line.to_owned()])
+        .output_byte_limit(OWN_KEEPS);
+    let created = terminals.create(&request).await.map_err(acp::Error::Rpc)?;
+    Ok(OwnProcess {
+        terminals,
+        session,
+        terminal: created.terminal_id,
+        printed,
+    })
+}
+
+/// How often output of the agent's own processes is reported at most.
+pub(crate) const REPORT_EVERY: Duration = Duration::from_millis(100);

@@ -1,0 +1,329 @@
+//! Directories and what is in them, confined to a session's roots.
+//!
+//! The roots are handles, and everything is opened through them: what a path leads to is decided by
+//! the operating system, which refuses to leave the root.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::overrides::Override;
+
+/// The largest file of ignore rules that is read, in bytes.
+const MAX_RULES: u64 = 1024 * 1024;
+
+/// Whether anyone still wants the result. Dropping it says no to its clones for threads.
+#[derive(Debug, Default)]
+pub(crate) struct Given {
+    up: Arc<AtomicBool>,
+    in_thread: bool,
+}
+
+impl Given {
+    pub(crate) fn clone_for_thread(&self) -> Self {
+        Self {
+            up: Arc::clone(&self.up),
+            in_thread: true,
+        }
+    }
+
+    pub(crate) fn up(&self) -> bool {
+        self.up.load(Ordering::Relaxed)
+    }
+
+    /// A reader that fails as soon as nobody wants it any more.
+    pub(crate) fn reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
+        struct Reader<'a, R>(&'a Given, R);
+        impl<R: Read> Read for Reader<'_, R> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                if self.0.up() {
+                    Err(io::Error::other("given up"))
+                } else {
+                    self.1.read(buffer)
+                }
+            }
+        }
+        Reader(self, reader)
+    }
+}
+
+impl Drop for Given {
+    fn drop(&mut self) {
+        if !self.in_thread {
+            self.up.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A session's directories.
+pub(crate) struct Tree(Vec<Root>);
+
+struct Root {
+    given: PathBuf,
+    /// The same without symlinks, which is how some name it.
+    real: PathBuf,
+    dir: Dir,
+}
+
+/// Something in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) kind: EntryKind,
+    /// Of a file, in bytes.
+    pub(crate) size: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    Directory,
+    File,
+    Symlink,
+    Other,
+}
+
+impl Tree {
+    pub(crate) fn open(roots: &[PathBuf]) -> io::Result<Self> {
+        let open = |given: &PathBuf| {
+            let named =
+                |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", given.display()));
+            let dir = Dir::open_ambient_dir(given, ambient_authority()).map_err(named)?;
+            let real = std::fs::canonicalize(given).map_err(named)?;
+            Ok(Root {
+                given: given.clone(),
+                real,
+                dir,
+            })
+        };
+        roots.iter().map(open).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// The innermost root that the path goes through, and the rest of it.
+    fn enter(&self, path: &Path) -> Result<(&Root, PathBuf), String> {
+        let rests = self.0.iter().flat_map(|root| {
+            [&root.given, &root.real]
+                .into_iter()
+                .filter_map(|prefix| path.strip_prefix(prefix).ok())
+                .map(move |rest| (root, rest.to_path_buf()))
+        });
+        rests
+            .min_by_key(|(_, rest)| rest.components().count())
+            .ok_or_else(|| {
+                let roots: Vec<String> = self
+                    .0
+                    .iter()
+                    .map(|r| r.given.display().to_string())
+                    .collect();
+                format!(
+                    "{}: outside the session's directories ({})",
+                    path.display(),
+                    roots.join(", ")
+                )
+            })
+    }
+
+    fn dir(&self, path: &Path) -> Result<Dir, String> {
+        let (root, rest) = self.enter(path)?;
+        let opened = if rest.as_os_str().is_empty() {
+            root.dir.try_clone()
+        } else {
+            root.dir.open_dir(&rest)
+        };
+        opened.map_err(|e| {
+            // cap-std's own refusal, in contrast to the system's, has no number.
+            if e.kind() == io::ErrorKind::PermissionDenied && e.raw_os_error().is_none() {
+                format!(
+                    "{}: leads outside the session's directories",
+                    path.display()
+                )
+            } else {
+                format!("{}: {e}", path.display())
+            }
+        })
+    }
+
+    /// What is in a directory: directories first, by name. The flag says that there is more.
+    pub(crate) fn list(
+        &self,
+        path: &Path,
+        most: usize,
+        given: &Given,
+    ) -> Result<(Vec<Entry>, bool), String> {
+        let dir = self.dir(path)?;
+        let shown = |e: io::Error| format!("{}: {e}", path.display());
+        let mut entries = Vec::new();
+        let mut more = false;
+        for entry in dir.entries().map_err(shown)? {
+            if given.up() {
+                return Err("given up".to_owned());
+            }
+            if entries.len() == most {
+                more = true;
+                break;
+            }
+            // Gone meanwhile, or not to be looked at: the rest is still worth showing.
+            let Ok(entry) = entry else { continue };
+            let kind = entry.file_type().map_or(EntryKind::Other, kind);
+            let size = match kind {
+                EntryKind::File => entry.metadata().ok().map(|metadata| metadata.len()),
+                _ => None,
+            };
+            entries.push(Entry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                kind,
+                size,
+            });
+        }
+        entries.sort_by(|a, b| {
+            let file = |entry: &Entry| entry.kind != EntryKind::Directory;
+            (file(a), &a.name).cmp(&(file(b), &b.name))
+        });
+        Ok((entries, more))
+    }
+
+    /// Visits the files under a directory, in the order of their names, until `visit` says to stop.
+    /// Hidden files, and what `.gitignore` and `.ignore` name, are left out, and symlinks are not
+    /// followed.
+    pub(crate) fn walk(
+        &self,
+        path: &Path,
+        only: &Override,
+        given: &Given,
+        mut visit: impl FnMut(&Path, File) -> Look,
+    ) -> Result<(), String> {
+        let start = Arc::new(self.dir(path)?);
+        let rules = self.rules_above(path)?;
+        let mut ahead = VecDeque::from([(path.to_path_buf(), start, OsString::from("."), rules)]);
+        while let Some((path, above, name, rules)) = ahead.pop_front() {
+            if given.up() {
+                return Err("given up".to_owned());
+            }
+            let Ok(dir) = above.open_dir(&name).map(Arc::new) else {
+                continue;
+            };
+            let rules = Rules::of(&dir, &path, rules);
+            let Ok(entries) = dir.entries() else { continue };
+            let mut names: Vec<_> = entries
+                .filter_map(Result::ok)
+                .filter_map(|entry| Some((entry.file_name(), kind(entry.file_type().ok()?))))
+                .filter(|(name, _)| !name.to_string_lossy().starts_with('.'))
+                .collect();
+            names.sort_by(|(a, _), (b, _)| a.cmp(b));
+            let mut below = Vec::new();
+            for (name, kind) in names {
+                if given.up() {
+                    return Err("given up".to_owned());
+                }
+                let file = path.join(&name);
+                let is_dir = kind == EntryKind::Directory;
+                if only.matched(&file, is_dir).is_ignore() || Rules::ignore(&rules, &file, is_dir) {
+                    continue;
+                }
+                match kind {
+                    EntryKind::Directory => {
+                        below.push((file, Arc::clone(&dir), name, rules.clone()));
+                    }
+                    EntryKind::File => {
+                        if let Ok(opened) = dir.open(&name)
+                            && visit(&file, opened) == Look::NoFurther
+                        {
+                            return Ok(());
+                        }
+                    }
+                    EntryKind::Symlink | EntryKind::Other => {}
+                }
+            }
+            // Depth first, and opened when it is their turn: few are open at the same time.
+            for directory in below.into_iter().rev() {
+                ahead.push_front(directory);
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules of the directories between the root and this one.
+    fn rules_above(&self, path: &Path) -> Result<Option<Arc<Rules>>, String> {
+        let (root, rest) = self.enter(path)?;
+        let Ok(mut dir) = root.dir.try_clone() else {
+            return Ok(None);
+        };
+        let mut at = root.given.clone();
+        let mut rules = None;
+        for name in rest.components() {
+            rules = Rules::of(&dir, &at, rules);
+            let Ok(next) = dir.open_dir(name) else { break };
+            (dir, at) = (next, at.join(name));
+        }
+        Ok(rules)
+    }
+}
+
+/// Whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Further,
+    NoFurther,
+}
+
+/// The ignore rules of a directory, and those of the directories above it.
+struct Rules {
+    own: Gitignore,
+    above: Option<Arc<Rules>>,
+}
+
+impl Rules {
+    fn of(dir: &Dir, path: &Path, above: Option<Arc<Self>>) -> Option<Arc<Self>> {
+        let mut builder = GitignoreBuilder::new(path);
+        let mut any = false;
+        // The later rule counts, and `.ignore` counts more.
+        for name in [".gitignore", ".ignore"] {
+            let is_file = dir
+                .symlink_metadata(name)
+                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_RULES);
+            if !is_file {
+                continue;
+            }
+            let Ok(text) = dir.read_to_string(name) else {
+                continue;
+            };
+            for line in text.lines() {
+                // A rule that cannot be understood is one that ignores nothing.
+                any |= builder.add_line(Some(path.join(name)), line).is_ok();
+            }
+        }
+        match builder.build() {
+            Ok(own) if any => Some(Arc::new(Self { own, above })),
+            _ => above,
+        }
+    }
+
+    fn ignore(rules: &Option<Arc<Self>>, path: &Path, is_dir: bool) -> bool {
+        let mut rules = rules.as_ref();
+        while let Some(these) = rules {
+            match these.own.matched(path, is_dir) {
+                ignore::Match::Ignore(_) => return true,
+                ignore::Match::Whitelist(_) => return false,
+                ignore::Match::None => rules = these.above.as_ref(),
+            }
+        }
+        false
+    }
+}
+
+fn kind(file_type: cap_std::fs::FileType) -> EntryKind {
+    if file_type.is_dir() {
+        EntryKind::Directory
+    } else if file_type.is_file() {
+        EntryKind::File
+    } else if file_type.is_symlink() {
+        EntryKind::Symlink
+    } else {
+        EntryKind::Other
+    }
+}

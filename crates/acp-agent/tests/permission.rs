@@ -1,0 +1,129 @@
+//! What is allowed, rejected and remembered, and files that change meanwhile.
+
+mod common;
+
+use acp::v1::*;
+use common::{
+    ALL, ALLOW, ALLOW_ALWAYS, Answer, Fixture, NONE, REJECT, REJECT_ALWAYS, count, diff, texts,
+};
+
+const REJECTED: [&str; 2] = ["pending", "failed"];
+
+#[tokio::test]
+async fn a_rejection_changes_nothing_and_the_turn_goes_on() {
+    for offers in [ALL, NONE] {
+        let f = Fixture::offline(offers).await;
+        f.put("a.txt", "old\n");
+        for command in [
+            "/write a.txt new",
+            "/edit a.txt\nold\n===\nnew",
+            "/run echo > b.txt",
+        ] {
+            f.answers([REJECT]);
+            let said = f.says(command).await;
+            assert!(said.contains("ejected"), "{said}");
+            let call = f.call();
+            assert_eq!(f.statuses(&call.id), REJECTED, "{command}");
+            assert!(texts(&call).contains("ejected"));
+            assert!(diff(&call).is_none());
+        }
+        assert_eq!(f.text("a.txt"), "old\n");
+        assert!(!f.there("b.txt"));
+        assert_eq!((count(&f.seen.writes), count(&f.seen.created)), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_not_offered_allows_nothing() {
+    let f = Fixture::offline(ALL).await;
+    f.answers([Answer::Id("yes")]);
+    f.says("/write a.txt new").await;
+    assert_eq!(f.call().status, ToolCallStatus::Failed);
+    assert!(!f.there("a.txt"));
+}
+
+#[tokio::test]
+async fn always_is_remembered_for_a_tool() {
+    let f = Fixture::offline(ALL).await;
+    f.answers([ALLOW_ALWAYS]);
+    f.says("/write a.txt 1").await;
+    f.says("/write b.txt 2").await;
+    assert!(f.asked().is_empty());
+    assert_eq!(f.text("b.txt"), "2");
+    // For this tool, and not for another.
+    f.answers([REJECT_ALWAYS]);
+    f.says("/edit a.txt\n1\n===\n3").await;
+    assert_eq!(f.asked().len(), 1);
+    f.says("/edit b.txt\n2\n===\n4").await;
+    assert!(f.asked().is_empty());
+    assert_eq!((f.text("a.txt"), f.text("b.txt")), ("1".into(), "2".into()));
+    // For this session, and not for another.
+    let other = f.agent.new_session(f.path("")).await.unwrap();
+    f.answers([REJECT]);
+    other.prompt("/write a.txt 5").await.unwrap();
+    assert_eq!(f.text("a.txt"), "1");
+}
+
+#[tokio::test]
+async fn always_is_remembered_for_a_command_line() {
+    let f = Fixture::offline(ALL).await;
+    f.answers([ALLOW_ALWAYS]);
+    f.says("/run echo 1").await;
+    f.says("/run echo 1").await;
+    assert!(f.asked().is_empty());
+    f.answers([REJECT]);
+    f.says("/run echo 1; echo 2").await;
+    assert_eq!(f.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_file_that_changes_before_the_answer_is_not_overwritten() {
+    for offers in [ALL, NONE] {
+        for (command, why) in [
+            ("/write a.txt new", "has changed since"),
+            ("/edit a.txt\nold\n===\nnew", "nor is its first line"),
+        ] {
+            let f = Fixture::offline(offers).await;
+            f.put("a.txt", "old\n");
+            let path = f.path("a.txt");
+            let change = Box::new(move || std::fs::write(path, "other\n").unwrap());
+            f.answers([Answer::After(change, PermissionOptionKind::AllowOnce)]);
+            let said = f.says(command).await;
+            assert!(
+                said.contains(why) && said.contains("Nothing was changed"),
+                "{said}"
+            );
+            assert_eq!(f.call().status, ToolCallStatus::Failed);
+            assert_eq!(f.text("a.txt"), "other\n");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_changes_elsewhere_in_an_edited_file_stays() {
+    let f = Fixture::offline(ALL).await;
+    f.put("a.txt", "one\ntwo\n");
+    let path = f.path("a.txt");
+    let change = Box::new(move || std::fs::write(path, "zero\none\ntwo\n").unwrap());
+    f.answers([Answer::After(change, PermissionOptionKind::AllowOnce)]);
+    f.says("/edit a.txt\ntwo\n===\n2").await;
+    assert_eq!(f.text("a.txt"), "zero\none\n2\n");
+    assert_eq!(
+        diff(&f.call()).unwrap().old_text.as_deref(),
+        Some("zero\none\ntwo\n")
+    );
+    assert_eq!(f.call().locations[0].line, Some(3));
+}
+
+#[tokio::test]
+async fn a_file_that_appears_before_the_answer_is_not_overwritten() {
+    let f = Fixture::offline(NONE).await;
+    let path = f.path("a.txt");
+    let appear = Box::new(move || std::fs::write(path, "mine").unwrap());
+    f.answers([Answer::After(appear, PermissionOptionKind::AllowOnce)]);
+    f.says("/write a.txt yours").await;
+    assert_eq!(f.text("a.txt"), "mine");
+    f.answers([ALLOW]);
+    f.says("/write a.txt yours").await;
+    assert_eq!(f.text("a.txt"), "yours");
+}
