@@ -98,9 +98,7 @@ pub(crate) async fn ask(
             PermissionOptionKind::RejectAlways,
         ),
     ];
-    let Some(chosen) = choice(turn, tool_call, options).await? else {
-        return Ok(Decision::Rejected("Cancelled: no permission was given."));
-    };
+    let chosen = choice(turn, tool_call, options).await?;
     Ok(match chosen.as_str() {
         ALLOW_ONCE => Decision::Allowed,
         ALLOW_ALWAYS => {
@@ -116,18 +114,17 @@ pub(crate) async fn ask(
     })
 }
 
-/// The option that was chosen; `None` if none was though the turn goes on, which is as good as a no.
+/// The option that was chosen. `cancelled` is the answer of a client that cancels the turn (tool calls,
+/// "Requesting Permission"), be its `session/cancel` here already or not.
 pub(crate) async fn choice(
     turn: &Turn,
     tool_call: ToolCallUpdate,
     options: Vec<PermissionOption>,
-) -> acp::Result<Option<PermissionOptionId>> {
-    let outcome = turn.request_permission(tool_call, options).await?;
-    if turn.is_cancelled() {
-        return Err(acp::Error::Cancelled);
+) -> acp::Result<PermissionOptionId> {
+    match turn.request_permission(tool_call, options).await? {
+        RequestPermissionOutcome::Selected(selected) if !turn.is_cancelled() => {
+            Ok(selected.option_id)
+        }
+        _ => Err(acp::Error::Cancelled),
     }
-    Ok(match outcome {
-        RequestPermissionOutcome::Selected(selected) => Some(selected.option_id),
-        _ => None,
-    })
 }

@@ -6,7 +6,9 @@ use crate::args::AgentArgs;
 use crate::exit::Exit;
 
 pub(crate) async fn agent(args: AgentArgs) -> Exit {
-    let model = args.script.map_or(ModelConfig::Offline, ModelConfig::Scripted);
+    let model = args
+        .script
+        .map_or(ModelConfig::Offline, ModelConfig::Scripted);
     let agent = match CodingAgent::new(&model) {
         Ok(agent) => agent,
         Err(e) => return Exit::usage(format!("--script: {e}")),

@@ -8,10 +8,22 @@ use tracing_subscriber::filter::LevelFilter;
 
 /// Use and be agents of the Agent Client Protocol (ACP).
 #[derive(Debug, Parser)]
-#[command(name = "acp", version, about, propagate_version = true, max_term_width = 100)]
+#[command(
+    name = "acp",
+    version,
+    about,
+    propagate_version = true,
+    max_term_width = 100
+)]
 pub(crate) struct Args {
     /// What to log to stderr.
-    #[arg(long, value_enum, value_name = "LEVEL", default_value = "error", global = true)]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        default_value = "error",
+        global = true
+    )]
     pub(crate) log: LogLevel,
 
     #[command(subcommand)]

@@ -12,11 +12,20 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    pub(crate) const SUCCESS: Self = Self { code: 0, message: None };
-    pub(crate) const CANCELLED: Self = Self { code: 130, message: None };
+    pub(crate) const SUCCESS: Self = Self {
+        code: 0,
+        message: None,
+    };
+    pub(crate) const CANCELLED: Self = Self {
+        code: 130,
+        message: None,
+    };
 
     fn with(code: u8, message: impl Into<String>) -> Self {
-        Self { code, message: Some(message.into()) }
+        Self {
+            code,
+            message: Some(message.into()),
+        }
     }
 
     /// Something else went wrong.
@@ -44,14 +53,21 @@ impl Exit {
         match reason {
             StopReason::EndTurn => Self::SUCCESS,
             StopReason::Refusal => Self::with(4, "the agent refused"),
-            StopReason::MaxTokens => {
-                Self::with(5, "the agent stopped: the model's limit of tokens was reached")
-            }
-            StopReason::MaxTurnRequests => {
-                Self::with(5, "the agent stopped: its limit of model requests in a turn was reached")
-            }
-            StopReason::Cancelled => Self { message: Some("cancelled".to_owned()), ..Self::CANCELLED },
-            other => Self::failed(format!("the agent stopped for a reason unknown here: {other}")),
+            StopReason::MaxTokens => Self::with(
+                5,
+                "the agent stopped: the model's limit of tokens was reached",
+            ),
+            StopReason::MaxTurnRequests => Self::with(
+                5,
+                "the agent stopped: its limit of model requests in a turn was reached",
+            ),
+            StopReason::Cancelled => Self {
+                message: Some("cancelled".to_owned()),
+                ..Self::CANCELLED
+            },
+            other => Self::failed(format!(
+                "the agent stopped for a reason unknown here: {other}"
+            )),
         }
     }
 

@@ -31,7 +31,10 @@ fn talk(project: &Project, args: &[&str], lines: &[Value]) -> Vec<Value> {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let stdout = String::from_utf8(output.stdout).unwrap();
-    stdout.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+    stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+        .collect()
 }
 
 fn initialize() -> Value {
@@ -49,14 +52,23 @@ fn it_introduces_itself_and_announces_its_commands_and_modes() {
     let hello = &said[0]["result"];
     assert_eq!(hello["protocolVersion"], 1);
     assert_eq!(hello["agentInfo"]["name"], "acp-agent");
-    assert_eq!(hello["agentCapabilities"]["promptCapabilities"]["embeddedContext"], true);
+    assert_eq!(
+        hello["agentCapabilities"]["promptCapabilities"]["embeddedContext"],
+        true
+    );
     let opened = said.iter().find(|m| m["id"] == 1).unwrap();
     assert_eq!(opened["result"]["modes"]["currentModeId"], "ask");
     assert_eq!(opened["result"]["configOptions"][0]["category"], "mode");
-    let commands = said.iter().find(|m| m["params"]["update"]["sessionUpdate"] == "available_commands_update");
-    let commands = commands.unwrap()["params"]["update"]["availableCommands"].as_array().unwrap();
+    let commands = said
+        .iter()
+        .find(|m| m["params"]["update"]["sessionUpdate"] == "available_commands_update");
+    let commands = commands.unwrap()["params"]["update"]["availableCommands"]
+        .as_array()
+        .unwrap();
     let names: Vec<&str> = commands.iter().filter_map(|c| c["name"].as_str()).collect();
-    for name in ["help", "list", "read", "search", "write", "edit", "run", "test", "plan"] {
+    for name in [
+        "help", "list", "read", "search", "write", "edit", "run", "test", "plan",
+    ] {
         assert!(names.contains(&name), "{name} is missing: {names:?}");
     }
 }
@@ -65,7 +77,8 @@ fn it_introduces_itself_and_announces_its_commands_and_modes() {
 fn nothing_but_the_protocol_reaches_stdout() {
     let project = Project::new();
     // In mode code, without a client's terminals, the agent runs the command itself.
-    let script = project.script(r#"{"run": {"command": "echo to stdout; echo to stderr >&2"}}, {"say": "done"}"#);
+    let script = project
+        .script(r#"{"run": {"command": "echo to stdout; echo to stderr >&2"}}, {"say": "done"}"#);
     let prompt = |session: &str| {
         json!({"jsonrpc": "2.0", "id": 3, "method": "session/prompt",
                "params": {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}})
@@ -100,7 +113,10 @@ fn nothing_but_the_protocol_reaches_stdout() {
         }
     }
     let all = serde_json::to_string(&said).unwrap();
-    assert!(all.contains("to stdout") && all.contains("to stderr"), "{all}");
+    assert!(
+        all.contains("to stdout") && all.contains("to stderr"),
+        "{all}"
+    );
     drop(stdin);
     assert!(stdout.next().is_none());
     assert!(child.wait().unwrap().success());
@@ -117,8 +133,15 @@ fn bad_input_is_answered_and_loses_nothing() {
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"garbage\n\n\r\n{\"a\":\"\xff\"}\n[1]\n").unwrap();
-    writeln!(stdin, "{}", json!({"jsonrpc": "2.0", "id": "x", "method": "no/such"})).unwrap();
+    stdin
+        .write_all(b"garbage\n\n\r\n{\"a\":\"\xff\"}\n[1]\n")
+        .unwrap();
+    writeln!(
+        stdin,
+        "{}",
+        json!({"jsonrpc": "2.0", "id": "x", "method": "no/such"})
+    )
+    .unwrap();
     writeln!(stdin, "{}\n{}", initialize(), new_session(&project)).unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();

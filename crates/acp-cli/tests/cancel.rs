@@ -21,11 +21,20 @@ fn interrupt(project: &Project, args: &[&str], turn: &str, shown: &str) -> Ended
     let script = project.script(turn);
     let mut all = args.to_vec();
     all.extend(["go", "--", ACP, "agent", "--script", &script]);
-    let mut child = project.command(&all).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = project
+        .command(&all)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut seen = String::new();
     while !seen.contains(shown) {
-        assert_ne!(stdout.read_line(&mut seen).unwrap(), 0, "ended before {shown:?}: {seen}");
+        assert_ne!(
+            stdout.read_line(&mut seen).unwrap(),
+            0,
+            "ended before {shown:?}: {seen}"
+        );
     }
     kill_process(pid(&child), Signal::INT).unwrap();
     std::io::Read::read_to_string(&mut stdout, &mut seen).unwrap();
@@ -39,14 +48,24 @@ fn runs(project: &Project, file: &str) -> bool {
     let id: i32 = project.read(file).trim().parse().unwrap();
     // One that has ended but that nobody has asked after (a zombie) does not run.
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let zombie = stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    let zombie = stat
+        .rsplit(')')
+        .next()
+        .is_some_and(|rest| rest.trim_start().starts_with('Z'));
     !zombie && test_kill_process(Pid::from_raw(id).unwrap()).is_ok()
 }
 
 #[test]
 fn while_streaming() {
     let project = Project::new();
-    interrupt(&project, &[], r#"{"say": "talking\n"}, {"hang": true}"#, "talking").code(130).says("cancelled");
+    interrupt(
+        &project,
+        &[],
+        r#"{"say": "talking\n"}, {"hang": true}"#,
+        "talking",
+    )
+    .code(130)
+    .says("cancelled");
 }
 
 #[test]
@@ -54,7 +73,9 @@ fn while_a_command_runs_and_its_children_go_too() {
     let project = Project::new();
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
-    interrupt(&project, &["--allow", "all"], turn, "started\n").code(130).says("cancelled");
+    interrupt(&project, &["--allow", "all"], turn, "started\n")
+        .code(130)
+        .says("cancelled");
     assert!(!runs(&project, "parent"));
     assert!(!runs(&project, "child"));
 }
@@ -65,7 +86,13 @@ fn while_a_command_runs_that_the_agent_started_itself() {
     // In mode code the agent does not ask, and this client offers no terminal.
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
-    interrupt(&project, &["--allow", "reads", "--mode", "code"], turn, "started\n").code(130);
+    interrupt(
+        &project,
+        &["--allow", "reads", "--mode", "code"],
+        turn,
+        "started\n",
+    )
+    .code(130);
     assert!(!runs(&project, "parent"));
     assert!(!runs(&project, "child"));
 }
@@ -104,6 +131,8 @@ fn nothing_is_left_of_an_agent_behind_a_wrapper() {
     let project = Project::new();
     // As `npx` and its like do it: the agent is a child of what was started, and something else too.
     let wrapper = format!("sleep 1000 & echo $! > sleeper; {ACP} agent; echo done");
-    project.run(&["/read notes.txt", "--", "sh", "-c", &wrapper]).code(0);
+    project
+        .run(&["/read notes.txt", "--", "sh", "-c", &wrapper])
+        .code(0);
     assert!(!runs(&project, "sleeper"));
 }

@@ -16,7 +16,14 @@ fn an_edit_changes_the_file_and_shows_the_diff() {
     project
         .run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"])
         .code(0)
-        .shows(&["notes.txt", " first\n", "-second\n", "+2nd\n", " third\n", "completed"]);
+        .shows(&[
+            "notes.txt",
+            " first\n",
+            "-second\n",
+            "+2nd\n",
+            " third\n",
+            "completed",
+        ]);
     assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
 }
 
@@ -36,10 +43,19 @@ fn what_is_not_allowed_is_not_done_and_the_turn_still_ends() {
 #[test]
 fn without_a_terminal_only_reading_is_allowed() {
     let project = Project::new();
-    project.run(&["/read notes.txt:2-2"]).code(0).shows(&["second", "completed"]);
-    project.run(&["/run touch made"]).code(0).says("rejected by --allow reads");
+    project
+        .run(&["/read notes.txt:2-2"])
+        .code(0)
+        .shows(&["second", "completed"]);
+    project
+        .run(&["/run touch made"])
+        .code(0)
+        .says("rejected by --allow reads");
     assert!(!project.file("made").exists());
-    project.run(&["--allow", "ask", "/help"]).code(2).says("needs a terminal");
+    project
+        .run(&["--allow", "ask", "/help"])
+        .code(2)
+        .says("needs a terminal");
 }
 
 #[test]
@@ -55,10 +71,12 @@ fn a_command_is_shown_with_its_output_and_exit_code() {
 fn the_project_s_own_tests_are_found_and_run() {
     let project = Project::new();
     project.write("Makefile", "test:\n\t@echo testing; exit 1\n");
-    project
-        .run(&["--allow", "all", "/test"])
-        .code(0)
-        .shows(&["Plan", "make test", "| testing", "failed: exit code 2"]);
+    project.run(&["--allow", "all", "/test"]).code(0).shows(&[
+        "Plan",
+        "make test",
+        "| testing",
+        "failed: exit code 2",
+    ]);
 }
 
 #[test]
@@ -66,34 +84,72 @@ fn quiet_prints_what_the_agent_says_and_nothing_else() {
     let project = Project::new();
     let turn = r#"{"think": "hm"}, {"read": {"path": "notes.txt"}}, {"say": ["Do", "ne."]}"#;
     let ended = project.play(&["--format", "quiet"], turn).code(0);
-    assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("Done.\n", ""));
+    assert_eq!(
+        (ended.stdout.as_str(), ended.stderr.as_str()),
+        ("Done.\n", "")
+    );
 }
 
 #[test]
 fn json_prints_the_messages_of_the_session_and_nothing_else() {
     let project = Project::new();
     let turn = r#"{"say": "Hello"}, {"write": {"path": "new.txt", "text": "x"}}"#;
-    let ended = project.play(&["--allow", "all", "--format", "json"], turn).code(0);
-    let messages: Vec<serde_json::Value> =
-        ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let methods: Vec<&str> = messages.iter().filter_map(|m| m["method"].as_str()).collect();
-    for method in ["session/update", "session/request_permission", "fs/write_text_file"] {
-        assert!(methods.contains(&method), "{method} is missing: {methods:?}");
+    let ended = project
+        .play(&["--allow", "all", "--format", "json"], turn)
+        .code(0);
+    let messages: Vec<serde_json::Value> = ended
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let methods: Vec<&str> = messages
+        .iter()
+        .filter_map(|m| m["method"].as_str())
+        .collect();
+    for method in [
+        "session/update",
+        "session/request_permission",
+        "fs/write_text_file",
+    ] {
+        assert!(
+            methods.contains(&method),
+            "{method} is missing: {methods:?}"
+        );
     }
-    let said = messages.iter().find(|m| m["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
-    assert_eq!(said.unwrap()["params"]["update"]["content"]["text"], "Hello");
+    let said = messages
+        .iter()
+        .find(|m| m["params"]["update"]["sessionUpdate"] == "agent_message_chunk");
+    assert_eq!(
+        said.unwrap()["params"]["update"]["content"]["text"],
+        "Hello"
+    );
     assert_eq!(messages.last().unwrap()["result"]["stopReason"], "end_turn");
-    assert!(messages.iter().all(|m| m["result"]["protocolVersion"].is_null()), "{messages:#?}");
+    assert!(
+        messages
+            .iter()
+            .all(|m| m["result"]["protocolVersion"].is_null()),
+        "{messages:#?}"
+    );
     assert_eq!(project.read("new.txt"), "x");
 }
 
 #[test]
 fn the_exit_code_says_how_the_turn_ended() {
     let project = Project::new();
-    for (stop, code) in [("end_turn", 0), ("refusal", 4), ("max_tokens", 5), ("max_turn_requests", 5)] {
-        project.play(&[], &format!(r#"{{"say": "x"}}, {{"stop": "{stop}"}}"#)).code(code);
+    for (stop, code) in [
+        ("end_turn", 0),
+        ("refusal", 4),
+        ("max_tokens", 5),
+        ("max_turn_requests", 5),
+    ] {
+        project
+            .play(&[], &format!(r#"{{"say": "x"}}, {{"stop": "{stop}"}}"#))
+            .code(code);
     }
-    project.play(&[], r#"{"error": "the model fell over"}"#).code(1).says("the model fell over");
+    project
+        .play(&[], r#"{"error": "the model fell over"}"#)
+        .code(1)
+        .says("the model fell over");
 }
 
 #[test]
@@ -105,14 +161,23 @@ fn a_timeout_cancels_the_turn() {
         .shows(&["waiting"])
         .says("--timeout");
     // An agent that never answers at all.
-    project.run(&["--timeout", "1", "hi", "--", "sh", "-c", "exec sleep 1000"]).code(6).says("has not opened a session");
+    project
+        .run(&["--timeout", "1", "hi", "--", "sh", "-c", "exec sleep 1000"])
+        .code(6)
+        .says("has not opened a session");
 }
 
 #[test]
 fn an_agent_that_cannot_be_started_is_named() {
     let project = Project::new();
-    project.run(&["hi", "--", "no-such-agent"]).code(3).says("`no-such-agent` was not found in PATH");
-    project.run(&["hi", "--", "no such agent"]).code(3).says("separately");
+    project
+        .run(&["hi", "--", "no-such-agent"])
+        .code(3)
+        .says("`no-such-agent` was not found in PATH");
+    project
+        .run(&["hi", "--", "no such agent"])
+        .code(3)
+        .says("separately");
     project
         .run(&["hi", "--", "sh", "-c", "echo no config >&2; exit 7"])
         .code(3)
@@ -123,7 +188,8 @@ fn an_agent_that_cannot_be_started_is_named() {
 #[test]
 fn an_agent_that_dies_in_the_middle_of_a_turn_is_an_error_with_its_last_words() {
     let project = Project::new();
-    let script = project.script(r#"{"say": "so far"}, {"run": {"command": "echo bye >&2; kill -9 $(cat pid)"}}"#);
+    let script = project
+        .script(r#"{"say": "so far"}, {"run": {"command": "echo bye >&2; kill -9 $(cat pid)"}}"#);
     // The command of the turn kills the agent itself, which is what `sh` becomes.
     let agent = format!("echo boom >&2; echo $$ > pid; exec {ACP} agent --script {script}");
     project
@@ -149,16 +215,37 @@ fn noise_on_the_agent_s_stdout_is_skipped_and_told() {
 fn the_prompt_comes_from_arguments_a_file_or_stdin() {
     let project = Project::new();
     project.write("prompt.txt", "/read notes.txt:3-3");
-    project.run(&["--file", "prompt.txt"]).code(0).shows(&["third"]);
-    project.run(&["/read", "notes.txt:3-3"]).code(0).shows(&["third"]);
+    project
+        .run(&["--file", "prompt.txt"])
+        .code(0)
+        .shows(&["third"]);
+    project
+        .run(&["/read", "notes.txt:3-3"])
+        .code(0)
+        .shows(&["third"]);
 
-    let mut child =
-        project.command(&["-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"/read notes.txt:3-3\n").unwrap();
-    Ended::of(child.wait_with_output().unwrap()).code(0).shows(&["third"]);
+    let mut child = project
+        .command(&["-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"/read notes.txt:3-3\n")
+        .unwrap();
+    Ended::of(child.wait_with_output().unwrap())
+        .code(0)
+        .shows(&["third"]);
 
     project.run(&[]).code(2).says("nothing to say");
-    project.run(&["--file", "missing.txt"]).code(2).says("missing.txt");
+    project
+        .run(&["--file", "missing.txt"])
+        .code(2)
+        .says("missing.txt");
     project.run(&["--format", "yaml", "hi"]).code(2);
 }
 
@@ -166,25 +253,47 @@ fn the_prompt_comes_from_arguments_a_file_or_stdin() {
 fn modes_and_options_are_set_before_the_prompt() {
     let project = Project::new();
     // Architect changes nothing: it asks to leave first, which is not allowed here.
-    project.run(&["--mode", "architect", "--allow", "none", "/write new.txt\nx"]).code(0);
+    project
+        .run(&[
+            "--mode",
+            "architect",
+            "--allow",
+            "none",
+            "/write new.txt\nx",
+        ])
+        .code(0);
     assert!(!project.file("new.txt").exists());
-    project.run(&["--set", "mode=code", "--allow", "all", "/write new.txt\nx"]).code(0);
+    project
+        .run(&["--set", "mode=code", "--allow", "all", "/write new.txt\nx"])
+        .code(0);
     assert!(project.file("new.txt").exists());
-    project.run(&["--mode", "turbo", "/help"]).code(2).says("turbo");
-    project.run(&["--set", "speed=fast", "/help"]).code(2).says("speed");
+    project
+        .run(&["--mode", "turbo", "/help"])
+        .code(2)
+        .says("turbo");
+    project
+        .run(&["--set", "speed=fast", "/help"])
+        .code(2)
+        .says("speed");
     project.run(&["--set", "nonsense", "/help"]).code(2);
 }
 
 #[test]
 fn attachments_go_with_the_prompt_or_are_refused_before_anything_is_said() {
     let project = Project::new();
-    project.run(&["--attach", "notes.txt", "What is this?"]).code(0).shows(&["notes.txt"]);
+    project
+        .run(&["--attach", "notes.txt", "What is this?"])
+        .code(0)
+        .shows(&["notes.txt"]);
     project.write("picture.png", "\u{1}");
     project
         .run(&["--attach", "picture.png", "What is this?"])
         .code(2)
         .says("does not take images");
-    project.run(&["--attach", "missing", "What is this?"]).code(2).says("missing");
+    project
+        .run(&["--attach", "missing", "What is this?"])
+        .code(2)
+        .says("missing");
 }
 
 #[test]
@@ -193,18 +302,34 @@ fn mcp_servers_are_read_before_anything_is_started() {
     project.write("mcp.json", r#"{"mcpServers": {"x": {"command": "true"}}}"#);
     project.run(&["--mcp", "mcp.json", "/help"]).code(0);
     project.write("mcp.json", "nonsense");
-    project.run(&["--mcp", "mcp.json", "/help"]).code(2).says("mcp.json");
+    project
+        .run(&["--mcp", "mcp.json", "/help"])
+        .code(2)
+        .says("mcp.json");
     // The bundled agent connects to servers on stdio only, so far.
-    project.write("mcp.json", r#"{"mcpServers": {"x": {"url": "http://localhost:1"}}}"#);
-    project.run(&["--mcp", "mcp.json", "/help"]).code(2).says("mcpCapabilities.http");
+    project.write(
+        "mcp.json",
+        r#"{"mcpServers": {"x": {"url": "http://localhost:1"}}}"#,
+    );
+    project
+        .run(&["--mcp", "mcp.json", "/help"])
+        .code(2)
+        .says("mcpCapabilities.http");
 }
 
 #[test]
 fn output_that_nobody_reads_ends_the_run() {
     let project = Project::new();
     let script = project.script(r#"{"say": "x\n"}, {"run": {"command": "yes"}}"#);
-    let args = ["--allow", "all", "go", "--", ACP, "agent", "--script", &script];
-    let mut child = project.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let args = [
+        "--allow", "all", "go", "--", ACP, "agent", "--script", &script,
+    ];
+    let mut child = project
+        .command(&args)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
     // As `head` does it: the reading end is closed while there is more to come.
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(141));
@@ -213,6 +338,8 @@ fn output_that_nobody_reads_ends_the_run() {
 #[test]
 fn there_are_no_colours_where_nobody_sees_them() {
     let project = Project::new();
-    let ended = project.run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"]).code(0);
+    let ended = project
+        .run(&["--allow", "all", "/edit notes.txt\nsecond\n===\n2nd"])
+        .code(0);
     assert!(!ended.stdout.contains('\u{1b}'), "{ended:?}");
 }

@@ -1,5 +1,8 @@
 //! What arrives in order is seen in order, whoever is slow.
 
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use std::sync::{Arc, Mutex, OnceLock};

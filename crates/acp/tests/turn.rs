@@ -1,5 +1,8 @@
 //! Turns between an agent and a client of this library, in memory.
 
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use std::sync::{Arc, Mutex};

@@ -228,7 +228,7 @@ impl<'a> SoFar<'a> {
         if let Some(look) = look {
             return self.with_plan(&steps("in_progress", "pending", "pending"), look);
         }
-        let Some(Finding::Command { command, because }) = finding else {
+        let Some(Finding::Command { command, .. }) = finding else {
             return self.end_with(
                 &steps("completed", "", ""),
                 &format!(
@@ -251,9 +251,9 @@ impl<'a> SoFar<'a> {
             return vec![self.call("plan", plan_arguments(&reporting))];
         }
         let said = match exit_code(result) {
-            Some(0) => format!("The tests passed: `{command}` ended with exit code 0 ({because})."),
+            Some(0) => format!("The tests passed: `{command}` ended with exit code 0."),
             Some(code) => {
-                format!("The tests failed: `{command}` ended with exit code {code} ({because}).")
+                format!("The tests failed: `{command}` ended with exit code {code}.")
             }
             None => format!(
                 "The tests did not end by themselves: `{command}` has no exit code. {}",

@@ -70,11 +70,10 @@ impl SwitchMode {
                     .content(self.about().content);
                 let chosen =
                     permission::choice(&doing.workspace.turn, update, options.clone()).await?;
-                let offered =
-                    chosen.filter(|id| options.iter().any(|option| option.option_id == *id));
-                match offered.and_then(|id| id.as_str().parse().ok()) {
-                    Some(mode) => mode,
-                    None => return Ok(rejected(state.mode())),
+                let offered = options.iter().any(|option| option.option_id == chosen);
+                match chosen.as_str().parse() {
+                    Ok(mode) if offered => mode,
+                    _ => return Ok(rejected(state.mode())),
                 }
             }
         };

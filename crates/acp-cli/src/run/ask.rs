@@ -30,7 +30,10 @@ pub(super) struct Ask {
 
 impl Ask {
     pub(super) fn new(screen: Screen) -> Self {
-        Self { screen, lines: Mutex::default() }
+        Self {
+            screen,
+            lines: Mutex::default(),
+        }
     }
 }
 
@@ -39,7 +42,9 @@ impl Ask {
 fn typed() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
-        let Ok(terminal) = File::open(TERMINAL) else { return };
+        let Ok(terminal) = File::open(TERMINAL) else {
+            return;
+        };
         for line in BufReader::new(terminal).lines() {
             let Ok(line) = line else { return };
             if sender.blocking_send(line).is_err() {
@@ -62,7 +67,10 @@ impl Prompter for Ask {
             self.screen.ask(request.options.len());
             let line = lines.recv().await?;
             let answer = line.trim();
-            let chosen = answer.parse::<usize>().ok().and_then(|n| request.options.get(n.checked_sub(1)?));
+            let chosen = answer
+                .parse::<usize>()
+                .ok()
+                .and_then(|n| request.options.get(n.checked_sub(1)?));
             if let Some(option) = chosen {
                 return Some(option.option_id.clone());
             }

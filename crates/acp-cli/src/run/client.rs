@@ -18,7 +18,10 @@ pub(super) struct Notes(Arc<Mutex<Vec<String>>>);
 
 impl Notes {
     fn add(&self, note: String) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(note);
     }
 
     pub(super) fn take(&self) -> Vec<String> {
@@ -33,9 +36,18 @@ pub(super) struct RunClient {
 }
 
 impl RunClient {
-    pub(super) fn new(policy: Policy, cwd: &Path, screen: Screen, notes: Notes) -> io::Result<Self> {
+    pub(super) fn new(
+        policy: Policy,
+        cwd: &Path,
+        screen: Screen,
+        notes: Notes,
+    ) -> io::Result<Self> {
         let host = Arc::new(Host::new(policy, Ask::new(screen), [cwd.to_owned()])?);
-        Ok(Self { host, policy, notes })
+        Ok(Self {
+            host,
+            policy,
+            notes,
+        })
     }
 
     pub(super) fn host(&self) -> Arc<Host<Ask>> {
@@ -52,7 +64,10 @@ impl Client for RunClient {
         self.host.session_seen(session, thread);
     }
 
-    async fn request_permission(&self, request: PermissionRequest) -> Result<RequestPermissionOutcome> {
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
         let outcome = self.host.request_permission(&request).await;
         let allowed = match &outcome {
             RequestPermissionOutcome::Selected(selected) => request
@@ -64,9 +79,14 @@ impl Client for RunClient {
         // A person who was asked knows; one who was not is told why nothing happens.
         if !allowed && self.policy != Policy::Ask {
             let id = &request.tool_call.tool_call_id;
-            let title = request.thread.read(|t| t.tool_call(id).map(|call| call.title.clone()));
-            let title = title.filter(|title| !title.is_empty()).unwrap_or_else(|| id.to_string());
-            self.notes.add(format!("rejected by --allow {}: {title}", self.policy));
+            let title = request
+                .thread
+                .read(|t| t.tool_call(id).map(|call| call.title.clone()));
+            let title = title
+                .filter(|title| !title.is_empty())
+                .unwrap_or_else(|| id.to_string());
+            self.notes
+                .add(format!("rejected by --allow {}: {title}", self.policy));
         }
         Ok(outcome)
     }

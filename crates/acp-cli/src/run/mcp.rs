@@ -38,28 +38,54 @@ pub(super) fn read(file: &Path) -> Result<Vec<McpServer>, Exit> {
 fn parse(text: &str) -> Result<Vec<McpServer>, String> {
     if text.trim_start().starts_with('[') {
         let servers: Vec<McpServer> = serde_json::from_str(text).map_err(|e| e.to_string())?;
-        let unknown = servers.iter().any(|server| matches!(server, McpServer::Unknown(_)));
-        return if unknown { Err("a server of an unknown type".to_owned()) } else { Ok(servers) };
+        let unknown = servers
+            .iter()
+            .any(|server| matches!(server, McpServer::Unknown(_)));
+        return if unknown {
+            Err("a server of an unknown type".to_owned())
+        } else {
+            Ok(servers)
+        };
     }
     let settings: Settings = serde_json::from_str(text).map_err(|e| e.to_string())?;
-    settings.servers.into_iter().map(|(name, setting)| server(name, setting)).collect()
+    settings
+        .servers
+        .into_iter()
+        .map(|(name, setting)| server(name, setting))
+        .collect()
 }
 
 fn server(name: String, setting: Setting) -> Result<McpServer, String> {
     let headers = || -> Vec<HttpHeader> {
-        setting.headers.iter().map(|(name, value)| HttpHeader::new(name, value)).collect()
+        setting
+            .headers
+            .iter()
+            .map(|(name, value)| HttpHeader::new(name, value))
+            .collect()
     };
     match (setting.kind.as_deref(), setting.command, setting.url) {
         (None | Some("stdio"), Some(command), None) => {
-            let env: Vec<EnvVariable> =
-                setting.env.iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
-            Ok(McpServer::Stdio(McpServerStdio::new(name, command, setting.args, env)))
+            let env: Vec<EnvVariable> = setting
+                .env
+                .iter()
+                .map(|(name, value)| EnvVariable::new(name, value))
+                .collect();
+            Ok(McpServer::Stdio(McpServerStdio::new(
+                name,
+                command,
+                setting.args,
+                env,
+            )))
         }
-        (Some("sse"), None, Some(url)) => Ok(McpServer::Sse(McpServerSse::new(name, url, headers()))),
+        (Some("sse"), None, Some(url)) => {
+            Ok(McpServer::Sse(McpServerSse::new(name, url, headers())))
+        }
         (None | Some("http" | "streamable-http"), None, Some(url)) => {
             Ok(McpServer::Http(McpServerHttp::new(name, url, headers())))
         }
-        _ => Err(format!("the server {name:?} needs either a \"command\" or a \"url\"")),
+        _ => Err(format!(
+            "the server {name:?} needs either a \"command\" or a \"url\""
+        )),
     }
 }
 

@@ -62,7 +62,10 @@ impl Run {
         let cwd = std::fs::canonicalize(&args.cwd)
             .map_err(|e| Exit::usage(format!("--cwd {}: {e}", args.cwd.display())))?;
         if !cwd.is_dir() {
-            return Err(Exit::usage(format!("--cwd {}: not a directory", args.cwd.display())));
+            return Err(Exit::usage(format!(
+                "--cwd {}: not a directory",
+                args.cwd.display()
+            )));
         }
         let policy = match args.allow {
             Some(Policy::Ask) if !ask::possible() => {
@@ -72,7 +75,14 @@ impl Run {
             None if ask::possible() => Policy::Ask,
             None => Policy::Reads,
         };
-        Ok(Self { args, text, attachments, mcp_servers, cwd, policy })
+        Ok(Self {
+            args,
+            text,
+            attachments,
+            mcp_servers,
+            cwd,
+            policy,
+        })
     }
 
     async fn run(self) -> Exit {
@@ -82,7 +92,8 @@ impl Run {
         };
         let renderer = Renderer::new(self.args.format);
         let notes = Notes::default();
-        let client = match RunClient::new(self.policy, &self.cwd, renderer.screen(), notes.clone()) {
+        let client = match RunClient::new(self.policy, &self.cwd, renderer.screen(), notes.clone())
+        {
             Ok(client) => client,
             Err(e) => return Exit::usage(format!("--cwd {}: {e}", self.cwd.display())),
         };
@@ -91,12 +102,21 @@ impl Run {
             Ok(process) => Arc::new(process),
             Err(exit) => return exit,
         };
-        let mut turn = TurnOfAgent { run: &self, renderer, notes, process: Arc::clone(&process) };
+        let mut turn = TurnOfAgent {
+            run: &self,
+            renderer,
+            notes,
+            process: Arc::clone(&process),
+        };
         let exit = turn.drive(client, &mut signals).await;
         turn.renderer.finish();
         terminals.close().await;
         // Told twice: nothing is waited for but that no process is left.
-        let grace = if exit == Exit::CANCELLED { Duration::ZERO } else { GRACE };
+        let grace = if exit == Exit::CANCELLED {
+            Duration::ZERO
+        } else {
+            GRACE
+        };
         tokio::select! {
             _ = process.shutdown(grace) => {}
             _ = signals.next() => {
@@ -263,7 +283,9 @@ impl TurnOfAgent<'_> {
             acp::Error::Closed(_) | acp::Error::Version { .. } | acp::Error::Unreadable { .. } => {
                 start::broken(&self.process, &error).await
             }
-            acp::Error::NotOffered { .. } | acp::Error::Invalid(_) => Exit::usage(error.to_string()),
+            acp::Error::NotOffered { .. } | acp::Error::Invalid(_) => {
+                Exit::usage(error.to_string())
+            }
             _ => Exit::failed(format!("the agent answered with an error: {error}")),
         }
     }
@@ -274,14 +296,18 @@ impl Run {
         let agent = acp::client::connect(transport, client).await?;
         let setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
         let session = match agent.new_session(setup).await {
-            Err(error) if error.is_auth_required() => return Err(start::how_to_authenticate(&agent, &error)),
+            Err(error) if error.is_auth_required() => {
+                return Err(start::how_to_authenticate(&agent, &error));
+            }
             other => other?,
         };
         if let Some(mode) = &self.args.mode {
             session.set_mode(mode).await?;
         }
         for (key, value) in &self.args.options {
-            session.set_config_option(key.as_str(), value.as_str()).await?;
+            session
+                .set_config_option(key.as_str(), value.as_str())
+                .await?;
         }
         Ok(session)
     }

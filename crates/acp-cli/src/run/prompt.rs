@@ -55,18 +55,31 @@ fn attachment(file: &Path) -> Result<Attachment, Exit> {
     let path = std::fs::canonicalize(file).map_err(wrong)?;
     let meta = std::fs::metadata(&path).map_err(wrong)?;
     if !meta.is_file() {
-        return Err(Exit::usage(format!("--attach {}: not a file", file.display())));
+        return Err(Exit::usage(format!(
+            "--attach {}: not a file",
+            file.display()
+        )));
     }
     let mime_type = mime_guess::from_path(&path).first_raw().map(str::to_owned);
     let media = mime_type.as_deref().is_some_and(is_media);
     // Media has no other way to the agent, so it is read whatever its size.
-    let bytes = if media || meta.len() <= EMBEDDED { Some(std::fs::read(&path).map_err(wrong)?) } else { None };
-    Ok(Attachment { path, mime_type, size: meta.len(), bytes })
+    let bytes = if media || meta.len() <= EMBEDDED {
+        Some(std::fs::read(&path).map_err(wrong)?)
+    } else {
+        None
+    };
+    Ok(Attachment {
+        path,
+        mime_type,
+        size: meta.len(),
+        bytes,
+    })
 }
 
 fn is_media(mime_type: &str) -> bool {
     // An SVG is text, which is more use to a model than a picture it cannot draw.
-    (mime_type.starts_with("image/") && mime_type != "image/svg+xml") || mime_type.starts_with("audio/")
+    (mime_type.starts_with("image/") && mime_type != "image/svg+xml")
+        || mime_type.starts_with("audio/")
 }
 
 /// The prompt's content: only what the agent takes.
@@ -84,24 +97,39 @@ pub(super) fn content(
 
 fn block(attachment: &Attachment, agent: &AgentCapabilities) -> Result<ContentBlock, Exit> {
     let takes = &agent.prompt_capabilities;
-    let Attachment { path, mime_type, size, bytes } = attachment;
+    let Attachment {
+        path,
+        mime_type,
+        size,
+        bytes,
+    } = attachment;
     let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
     let refused = |what: &str| {
-        Exit::usage(format!("--attach {}: this agent does not take {what}", path.display()))
+        Exit::usage(format!(
+            "--attach {}: this agent does not take {what}",
+            path.display()
+        ))
     };
     let uri = file_uri(path);
     match (mime_type.as_deref(), bytes) {
-        (Some(mime_type), Some(bytes)) if is_media(mime_type) && mime_type.starts_with("image/") => {
+        (Some(mime_type), Some(bytes))
+            if is_media(mime_type) && mime_type.starts_with("image/") =>
+        {
             if !takes.image {
                 return Err(refused("images"));
             }
-            Ok(ContentBlock::Image(ImageContent::new(base64(bytes), mime_type).uri(uri)))
+            Ok(ContentBlock::Image(
+                ImageContent::new(base64(bytes), mime_type).uri(uri),
+            ))
         }
         (Some(mime_type), Some(bytes)) if is_media(mime_type) => {
             if !takes.audio {
                 return Err(refused("sound"));
             }
-            Ok(ContentBlock::Audio(AudioContent::new(base64(bytes), mime_type)))
+            Ok(ContentBlock::Audio(AudioContent::new(
+                base64(bytes),
+                mime_type,
+            )))
         }
         (mime_type, Some(bytes)) if takes.embedded_context => {
             let resource = match std::str::from_utf8(bytes) {
@@ -119,7 +147,10 @@ fn block(attachment: &Attachment, agent: &AgentCapabilities) -> Result<ContentBl
             Ok(ContentBlock::Resource(EmbeddedResource::new(resource)))
         }
         (mime_type, _) => {
-            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+            let name = path
+                .file_name()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy();
             let mut link = ResourceLink::new(name, uri);
             link.mime_type = mime_type.map(str::to_owned);
             link.size = i64::try_from(*size).ok();
@@ -154,7 +185,12 @@ mod tests {
     fn file(name: &str, bytes: &[u8]) -> Attachment {
         let path = PathBuf::from("/work dir").join(name);
         let mime_type = mime_guess::from_path(&path).first_raw().map(str::to_owned);
-        Attachment { path, mime_type, size: bytes.len() as u64, bytes: Some(bytes.to_vec()) }
+        Attachment {
+            path,
+            mime_type,
+            size: bytes.len() as u64,
+            bytes: Some(bytes.to_vec()),
+        }
     }
 
     fn agent(takes: PromptCapabilities) -> AgentCapabilities {
@@ -164,7 +200,11 @@ mod tests {
     #[test]
     fn text_is_embedded_where_that_is_taken_and_pointed_at_where_not() {
         let notes = file("notes.md", b"# Notes");
-        let embedded = block(&notes, &agent(PromptCapabilities::new().embedded_context(true))).unwrap();
+        let embedded = block(
+            &notes,
+            &agent(PromptCapabilities::new().embedded_context(true)),
+        )
+        .unwrap();
         let json = serde_json::to_value(embedded).unwrap();
         assert_eq!(json["resource"]["text"], "# Notes");
         assert_eq!(json["resource"]["uri"], "file:///work%20dir/notes.md");

@@ -31,8 +31,9 @@ pub(super) fn spawn(command: &[String], cwd: &Path) -> Result<AgentProcess, Exit
 
 /// The way to the agent. With `--format json` every message that comes along it is printed.
 pub(super) fn transport(process: &AgentProcess, format: Format) -> Result<Transport, Exit> {
-    let (stdin, stdout) =
-        process.take_stdio().ok_or_else(|| Exit::broken("the agent has no stdin and stdout"))?;
+    let (stdin, stdout) = process
+        .take_stdio()
+        .ok_or_else(|| Exit::broken("the agent has no stdin and stdout"))?;
     let transport = Transport::new(stdout, stdin);
     if format != Format::Json {
         return Ok(transport);
@@ -76,7 +77,9 @@ pub(super) fn tail(process: &AgentProcess) -> String {
         return String::new();
     }
     let lines: Vec<&str> = tail.lines().collect();
-    let last = lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default();
+    let last = lines
+        .get(lines.len().saturating_sub(LINES)..)
+        .unwrap_or_default();
     let mut text = String::from("\nthe last it printed to stderr:");
     for line in last {
         text.push_str("\n  ");
@@ -98,7 +101,9 @@ pub(super) fn how_to_authenticate(agent: &AgentConnection, error: &acp::Error) -
         .map(|(id, name)| format!("{name} ({id})"))
         .collect();
     if methods.is_empty() {
-        message.push_str("; it names no way to authenticate: log in with the agent's own command first");
+        message.push_str(
+            "; it names no way to authenticate: log in with the agent's own command first",
+        );
     } else {
         message.push_str("; log in with the agent's own command first; it knows: ");
         message.push_str(&methods.join(", "));

@@ -42,7 +42,11 @@ impl Project {
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(ACP);
-        command.arg("run").args(args).current_dir(self.path()).stdin(Stdio::null());
+        command
+            .arg("run")
+            .args(args)
+            .current_dir(self.path())
+            .stdin(Stdio::null());
         command
     }
 
@@ -90,7 +94,9 @@ impl Ended {
     pub(crate) fn shows(self, parts: &[&str]) -> Self {
         let mut rest = self.stdout.as_str();
         for part in parts {
-            let at = rest.find(part).unwrap_or_else(|| panic!("{part:?} is not shown, or too early: {self:#?}"));
+            let at = rest
+                .find(part)
+                .unwrap_or_else(|| panic!("{part:?} is not shown, or too early: {self:#?}"));
             rest = &rest[at + part.len()..];
         }
         self
@@ -98,7 +104,10 @@ impl Ended {
 
     #[track_caller]
     pub(crate) fn says(self, part: &str) -> Self {
-        assert!(self.stderr.contains(part), "stderr does not say {part:?}: {self:#?}");
+        assert!(
+            self.stderr.contains(part),
+            "stderr does not say {part:?}: {self:#?}"
+        );
         self
     }
 }

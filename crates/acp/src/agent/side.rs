@@ -177,7 +177,12 @@ impl<A: Agent> AgentSide<A> {
         let session = Session::new(id.clone(), setup, conn.clone(), self.client()?);
         let before = self.sessions().insert(id, session.clone());
         let side = Arc::clone(self);
-        Ok(Opening { side, session, before, succeeded: false })
+        Ok(Opening {
+            side,
+            session,
+            before,
+            succeeded: false,
+        })
     }
 
     /// Answers what opened a session, then tells the agent that the client knows it.
@@ -189,15 +194,24 @@ impl<A: Agent> AgentSide<A> {
         answer: impl FnOnce(SessionId, Shown) -> R,
     ) {
         match opened {
-            Ok(SessionOpened { config_options, meta }) => {
+            Ok(SessionOpened {
+                config_options,
+                meta,
+            }) => {
                 let session = &opening.session;
                 session.replace_config_options(config_options.clone());
                 let modes = config::modes(&config_options);
                 let shown =
                     config::understood(config_options, session.client().takes_boolean_options());
                 let config_options = (!shown.is_empty()).then_some(shown);
-                let shown = Shown { modes, config_options, meta };
-                responder.answer(Ok(answer(session.id().clone(), shown))).await;
+                let shown = Shown {
+                    modes,
+                    config_options,
+                    meta,
+                };
+                responder
+                    .answer(Ok(answer(session.id().clone(), shown)))
+                    .await;
                 self.agent.session_opened(opening.succeeded()).await;
             }
             Err(error) => {

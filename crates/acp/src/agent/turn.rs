@@ -177,7 +177,10 @@ impl Turn {
         // answer that comes too late.
         let place = Arc::new(Mutex::new(None));
         let (session, there) = (self.session.clone(), Arc::clone(&place));
-        let ask = Ask { cancel_when_dropped: false, ..Ask::default() };
+        let ask = Ask {
+            cancel_when_dropped: false,
+            ..Ask::default()
+        };
         self.session
             .connection()
             .request_with(&request, ask, move |answer| {

@@ -71,7 +71,9 @@ impl Session {
         match begun {
             Some(true) => {}
             Some(false) => {
-                return Err(Error::Invalid("a turn is already running in this session".to_owned()));
+                return Err(Error::Invalid(
+                    "a turn is already running in this session".to_owned(),
+                ));
             }
             None => return Err(Error::Invalid("the session is closed".to_owned())),
         }
@@ -116,27 +118,24 @@ impl Session {
     /// # Errors
     /// The end of the connection.
     pub async fn cancel(&self) -> Result<()> {
-        if self.mark_cancelled() {
-            self.agent
-                .connection()
-                .notify(&CancelNotification::new(&self.id))
-                .await?;
+        if let Some(turn) = self.begin_cancel() {
+            let cancel = CancelNotification::new(&self.id);
+            let sent = self.agent.connection().notify(&cancel).await;
+            turn.cancel();
+            sent?;
         }
         Ok(())
     }
 
-    /// Whether there is a turn to be cancelled.
-    fn mark_cancelled(&self) -> bool {
-        let running = self.sessions().with(&self.id, |state| {
-            if state.running {
-                state.turn.cancel();
-            }
-            state.running
-        });
-        if running == Some(true) {
-            self.thread.change(crate::thread::Thread::cancel_turn);
-        }
-        running == Some(true)
+    /// The turn that is to be cancelled, if one runs. Its token resolves open permission requests, and
+    /// is cancelled when the agent has been told: an agent that reads `cancelled` as the answer to a
+    /// request before it knows of the cancel may take it for a mere no and end the turn as it likes.
+    fn begin_cancel(&self) -> Option<CancellationToken> {
+        let running =
+            |state: &mut super::sessions::State| state.running.then(|| state.turn.clone());
+        let turn = self.sessions().with(&self.id, running).flatten()?;
+        self.thread.change(crate::thread::Thread::cancel_turn);
+        Some(turn)
     }
 
     /// Sets the mode, by the config option for it or by `session/set_mode`, whichever the agent has.
@@ -229,9 +228,7 @@ impl Session {
                     .parse()
                     .map(SessionConfigOptionValue::Boolean)
                     .map_err(|_| {
-                        Error::Invalid(format!(
-                            "{id} cannot be {value}; it can be: true, false"
-                        ))
+                        Error::Invalid(format!("{id} cannot be {value}; it can be: true, false"))
                     }),
                 (SessionConfigKind::Select(_), SessionConfigOptionValue::Boolean(value)) => {
                     Err(Error::Invalid(format!("{id} cannot be {value}")))
@@ -300,9 +297,13 @@ struct RunningTurn<'a> {
 
 impl Drop for RunningTurn<'_> {
     fn drop(&mut self) {
-        if !self.answered && self.session.mark_cancelled() {
+        if self.answered {
+            return;
+        }
+        if let Some(turn) = self.session.begin_cancel() {
             let cancel = CancelNotification::new(&self.session.id);
             self.session.agent.connection().notify_now(&cancel);
+            turn.cancel();
         }
     }
 }

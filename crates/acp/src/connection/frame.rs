@@ -86,7 +86,9 @@ impl Framer {
             if length > self.max {
                 let line = self.buf.get(start..end).unwrap_or_default();
                 let head = line.get(..HEAD).unwrap_or(line);
-                let tail = line.get(line.len().saturating_sub(TAIL)..).unwrap_or_default();
+                let tail = line
+                    .get(line.len().saturating_sub(TAIL)..)
+                    .unwrap_or_default();
                 return Some(Frame::TooLong { head, tail, length });
             }
             if let Some(range) = content(&self.buf, start, end) {
@@ -201,8 +203,10 @@ mod tests {
         let mut out = Vec::new();
         for line in lines {
             if line.len() > max {
-                let (head, tail) =
-                    (&line[..line.len().min(HEAD)], &line[line.len().saturating_sub(TAIL)..]);
+                let (head, tail) = (
+                    &line[..line.len().min(HEAD)],
+                    &line[line.len().saturating_sub(TAIL)..],
+                );
                 let [head, tail] = [head, tail].map(String::from_utf8_lossy);
                 out.push(format!("too long: {head} {tail} {}", line.len()));
             } else if !line.trim_ascii().is_empty() {
@@ -210,7 +214,10 @@ mod tests {
             }
         }
         if left.len() <= max && !left.trim_ascii().is_empty() {
-            out.push(format!("left: {}", String::from_utf8_lossy(left.trim_ascii())));
+            out.push(format!(
+                "left: {}",
+                String::from_utf8_lossy(left.trim_ascii())
+            ));
         }
         out
     }
@@ -220,7 +227,10 @@ mod tests {
     /// A line: short ones, blank ones, those that fill more than what is kept of an oversized one.
     fn line() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
-            proptest::collection::vec(prop_oneof![Just(b' '), Just(b'\r'), Just(b'\t'), any::<u8>()], 0..40),
+            proptest::collection::vec(
+                prop_oneof![Just(b' '), Just(b'\r'), Just(b'\t'), any::<u8>()],
+                0..40
+            ),
             (any::<u8>(), 1000..4000_usize)
                 .prop_map(|(seed, n)| (0..n).map(|i| seed.wrapping_add((i % 251) as u8)).collect()),
         ]

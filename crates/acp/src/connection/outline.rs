@@ -35,7 +35,9 @@ pub(super) fn outline(head: &[u8], tail: &[u8]) -> Outline {
         .filter_map(|key| Some((head.find(key)?, key)))
         .min();
     let before = body.and_then(|(at, _)| head.get(..at)).unwrap_or(&head);
-    let id = id_before(before).or_else(|| id_behind(&tail)).unwrap_or(RequestId::Null);
+    let id = id_before(before)
+        .or_else(|| id_behind(&tail))
+        .unwrap_or(RequestId::Null);
     let answers = matches!(body, Some((_, "\"result\"" | "\"error\"")));
     if answers && !before.contains("\"method\"") {
         Outline::Answer(id)
@@ -55,7 +57,9 @@ fn id_before(body: &str) -> Option<RequestId> {
 fn id_behind(tail: &str) -> Option<RequestId> {
     tail.match_indices("\"id\"").find_map(|(at, _)| {
         let rest = tail.get(at..)?;
-        serde_json::from_str::<Behind>(&format!("{{{rest}")).ok().map(|behind| behind.id)
+        serde_json::from_str::<Behind>(&format!("{{{rest}"))
+            .ok()
+            .map(|behind| behind.id)
     })
 }
 
@@ -68,20 +72,55 @@ mod tests {
         use Outline::{Answer, Noise, Request};
         use RequestId::{Null, Number};
         let cases = [
-            (r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"id":9,"#, r#"","id":3}}"#, Request(Number(7))),
-            (r#"{"jsonrpc":"2.0","id":"a","result":{"content":"..."#, r#"..."}}"#, Answer(RequestId::String("a".to_owned()))),
-            (r#"{"jsonrpc":"2.0","id":7,"result":{"method":"..."#, r#"..."}}"#, Answer(Number(7))),
-            (r#"{"jsonrpc":"2.0","result":{"id":3,"x":"..."#, r#"","id":4},"id":7}"#, Answer(Number(7))),
-            (r#"{"method":"session/update","params":{"id":3,"#, r#"..","id":4}}"#, Request(Null)),
-            (r#"{"params":{"id":3,"#, r#"..."},"id":7,"method":"a"} "#, Request(Number(7))),
-            (r#"{"params":{"id":3,"#, r#"..."},"method":"a","id":7}"#, Request(Number(7))),
-            (r#"{"id":7,"error":{"code":1,"message":"..."#, r#"..."}}"#, Answer(Number(7))),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"a","params":{"id":9,"#,
+                r#"","id":3}}"#,
+                Request(Number(7)),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","result":{"content":"..."#,
+                r#"..."}}"#,
+                Answer(RequestId::String("a".to_owned())),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":{"method":"..."#,
+                r#"..."}}"#,
+                Answer(Number(7)),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","result":{"id":3,"x":"..."#,
+                r#"","id":4},"id":7}"#,
+                Answer(Number(7)),
+            ),
+            (
+                r#"{"method":"session/update","params":{"id":3,"#,
+                r#"..","id":4}}"#,
+                Request(Null),
+            ),
+            (
+                r#"{"params":{"id":3,"#,
+                r#"..."},"id":7,"method":"a"} "#,
+                Request(Number(7)),
+            ),
+            (
+                r#"{"params":{"id":3,"#,
+                r#"..."},"method":"a","id":7}"#,
+                Request(Number(7)),
+            ),
+            (
+                r#"{"id":7,"error":{"code":1,"message":"..."#,
+                r#"..."}}"#,
+                Answer(Number(7)),
+            ),
             ("garbage", "garbage", Noise),
             ("", "", Noise),
         ];
         for (head, tail, expected) in cases {
-            assert_eq!(outline(head.as_bytes(), tail.as_bytes()), expected, "{head} ... {tail}");
+            assert_eq!(
+                outline(head.as_bytes(), tail.as_bytes()),
+                expected,
+                "{head} ... {tail}"
+            );
         }
     }
-
 }

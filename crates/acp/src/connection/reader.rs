@@ -122,7 +122,11 @@ impl Ahead {
     /// What keeping it costs.
     fn cost(&self) -> usize {
         // Each piece of memory has a head of its own, of about two words.
-        let line = if let Self::Line(line) = self { line.len() } else { 0 };
+        let line = if let Self::Line(line) = self {
+            line.len()
+        } else {
+            0
+        };
         line + size_of::<Self>() + 2 * size_of::<usize>()
     }
 }
@@ -285,7 +289,10 @@ fn oversized<H: Handler>(conn: &Connection, whose: Outline, length: usize) {
         Outline::Answer(id) => {
             if let Some(waiting) = conn.0.pending.take(&id) {
                 let method = "the request".to_owned();
-                (waiting.on_answer)(Err(Error::Unreadable { method, reason: text }));
+                (waiting.on_answer)(Err(Error::Unreadable {
+                    method,
+                    reason: text,
+                }));
             } else {
                 conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
             }
@@ -303,7 +310,9 @@ fn oversized<H: Handler>(conn: &Connection, whose: Outline, length: usize) {
     let text = format!("Invalid request: {text}");
     let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
     // Lost only when the peer has long stopped reading.
-    conn.0.outbox.push_now(|buf| jsonrpc::write_error(buf, &id, &error));
+    conn.0
+        .outbox
+        .push_now(|buf| jsonrpc::write_error(buf, &id, &error));
 }
 
 /// The beginning of a line, for a log.

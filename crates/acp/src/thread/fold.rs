@@ -108,9 +108,11 @@ impl Thread {
 
     /// The agent's options anew. Its modes, if they are shown as one, are not among them.
     fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
-        let is_mode = |o: &SessionConfigOption| o.category == Some(SessionConfigOptionCategory::Mode);
+        let is_mode =
+            |o: &SessionConfigOption| o.category == Some(SessionConfigOptionCategory::Mode);
         self.modes_only &= !options.iter().any(is_mode);
-        self.config_options.retain(|o| self.modes_only && is_mode(o));
+        self.config_options
+            .retain(|o| self.modes_only && is_mode(o));
         self.config_options.extend(options.iter().cloned());
     }
 

@@ -29,7 +29,8 @@ impl ThreadHandle {
         self.0.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks at the thread. Nothing is folded meanwhile, so be quick.
+    /// Looks at the thread. Nothing is folded meanwhile, so be quick; and `look` must not look at, or
+    /// change, the same thread through a handle, for it would wait for itself.
     pub fn read<T>(&self, look: impl FnOnce(&Thread) -> T) -> T {
         look(&self.lock())
     }

@@ -227,6 +227,12 @@ impl Peer {
         }
     }
 
+    /// The next byte.
+    pub(crate) async fn byte(&mut self) -> u8 {
+        let input = self.input.as_mut().expect("the peer still reads");
+        soon("a byte arrives", input.read_u8()).await.unwrap()
+    }
+
     /// The next message.
     #[track_caller]
     pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
@@ -366,6 +372,23 @@ impl Peer {
     /// Reads nothing more: what the other side writes fails.
     pub(crate) fn stop_reading(&mut self) {
         self.input = None;
+    }
+
+    /// Its reading half and its writing half.
+    pub(crate) fn split(mut self) -> (Self, Self) {
+        let writing = Self {
+            input: None,
+            output: self.output.take(),
+            buffer: Vec::new(),
+            next_id: self.next_id,
+        };
+        (self, writing)
+    }
+
+    /// The halves together again.
+    pub(crate) fn join(mut self, writing: Self) -> Self {
+        self.output = writing.output;
+        self
     }
 
     // Turns of phrase.

@@ -30,7 +30,8 @@ impl Shown {
     /// A carriage return alone begins the line anew, as progress bars do; what is shown only grows, so
     /// each state is a line of its own.
     fn settle(&mut self) {
-        if std::mem::take(&mut self.returned) && !self.text.is_empty() && !self.text.ends_with('\n') {
+        if std::mem::take(&mut self.returned) && !self.text.is_empty() && !self.text.ends_with('\n')
+        {
             self.text.push('\n');
         }
     }
@@ -39,7 +40,8 @@ impl Shown {
 impl Perform for Shown {
     fn print(&mut self, c: char) {
         // The marks that change the direction of text can make a command look like another.
-        if !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{80}'..='\u{9f}' | '\u{7f}') {
+        if !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{80}'..='\u{9f}' | '\u{7f}')
+        {
             self.settle();
             self.text.push(c);
         }
@@ -78,7 +80,12 @@ mod tests {
     #[test]
     fn what_commands_the_terminal_is_taken_out_even_in_pieces() {
         let mut clean = Clean::default();
-        let pieces = ["red \u{1b}[3", "1mtext\u{1b}[0m\u{7}", "\u{1b}]0;title", "\u{7}end\r\n"];
+        let pieces = [
+            "red \u{1b}[3",
+            "1mtext\u{1b}[0m\u{7}",
+            "\u{1b}]0;title",
+            "\u{7}end\r\n",
+        ];
         let text: String = pieces.iter().map(|piece| clean.text(piece)).collect();
         assert_eq!(text, "red textend\n");
         assert_eq!(super::clean("50%\r100%\n"), "50%\n100%\n");

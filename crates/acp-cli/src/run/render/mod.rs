@@ -24,7 +24,11 @@ pub(super) struct Renderer {
 impl Renderer {
     pub(super) fn new(format: Format) -> Self {
         let screen = Screen::new(format == Format::Text);
-        Self { format, screen, text: Text::default() }
+        Self {
+            format,
+            screen,
+            text: Text::default(),
+        }
     }
 
     pub(super) fn screen(&self) -> Screen {
@@ -58,7 +62,11 @@ impl Renderer {
 
     /// When to show that time passes; never, where that is not seen.
     pub(super) fn ticks(&self) -> Ticks {
-        Ticks(self.screen.is_live().then(|| tokio::time::interval(Duration::from_millis(120))))
+        Ticks(
+            self.screen
+                .is_live()
+                .then(|| tokio::time::interval(Duration::from_millis(120))),
+        )
     }
 
     /// Shows that time passes.
@@ -69,10 +77,14 @@ impl Renderer {
     /// Shows that time passes, and what is being waited for.
     pub(super) fn tick_of(&self, thread: &acp::ThreadHandle) {
         let doing = thread.read(|thread| {
-            let open = thread.items().iter().rev().find_map(|item| match &item.kind {
-                ItemKind::ToolCall(call) if !call.is_finished() => Some(call.title.clone()),
-                _ => None,
-            });
+            let open = thread
+                .items()
+                .iter()
+                .rev()
+                .find_map(|item| match &item.kind {
+                    ItemKind::ToolCall(call) if !call.is_finished() => Some(call.title.clone()),
+                    _ => None,
+                });
             open.unwrap_or_else(|| "working".to_owned())
         });
         self.screen.tick(&doing);

@@ -58,7 +58,10 @@ impl Out {
         let at_line_start = self.at_line_start;
         self.text(&format!("{style}{text}{style:#}"));
         // The end of the style is not seen.
-        self.at_line_start = text.chars().last().map_or(at_line_start, |last| last == '\n');
+        self.at_line_start = text
+            .chars()
+            .last()
+            .map_or(at_line_start, |last| last == '\n');
     }
 
     /// Ends the line, if there is one.
@@ -115,7 +118,11 @@ impl Screen {
         let color = out.is_terminal() && !dumb && !no_color;
         let now = Instant::now();
         Self(Arc::new(Mutex::new(State {
-            styles: if color { Styles::colored() } else { Styles::default() },
+            styles: if color {
+                Styles::colored()
+            } else {
+                Styles::default()
+            },
             at_line_start: true,
             live: live && out.is_terminal() && err.is_terminal() && !dumb,
             spinning: false,
@@ -145,8 +152,11 @@ impl Screen {
         if state.asking {
             return;
         }
-        let mut out =
-            Out { styles: state.styles, bytes: String::new(), at_line_start: state.at_line_start };
+        let mut out = Out {
+            styles: state.styles,
+            bytes: String::new(),
+            at_line_start: state.at_line_start,
+        };
         draw(&mut out);
         if out.bytes.is_empty() {
             return;
@@ -201,8 +211,11 @@ impl Screen {
         let mut state = self.lock();
         state.stop_spinning();
         state.asking = true;
-        let mut out =
-            Out { styles: Styles::default(), bytes: String::new(), at_line_start: state.at_line_start };
+        let mut out = Out {
+            styles: Styles::default(),
+            bytes: String::new(),
+            at_line_start: state.at_line_start,
+        };
         out.end_line();
         out.text("\n");
         tool_call::question(request, &mut out);

@@ -54,9 +54,13 @@ impl Text {
     /// All of it: in the order in which things last changed, which is the order they came in, but for
     /// what came faster than it was shown.
     pub(super) fn thread(&mut self, thread: &Thread, out: &mut Out) {
-        let plans = thread.plans().iter().filter(|plan| plan.revision > self.revision);
-        let mut changes: Vec<(u64, Change<'_>)> =
-            plans.map(|plan| (plan.revision, Change::Plan(plan))).collect();
+        let plans = thread
+            .plans()
+            .iter()
+            .filter(|plan| plan.revision > self.revision);
+        let mut changes: Vec<(u64, Change<'_>)> = plans
+            .map(|plan| (plan.revision, Change::Plan(plan)))
+            .collect();
         for (at, item) in self.changed(thread) {
             changes.push((item.revision, Change::Item(at, &item.kind)));
         }
@@ -98,7 +102,10 @@ impl Text {
             ItemKind::Unknown(object) => {
                 self.separate(at, out);
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
-                let text = format!("(an update of a kind unknown here: {})\n", clean::line(&kind));
+                let text = format!(
+                    "(an update of a kind unknown here: {})\n",
+                    clean::line(&kind)
+                );
                 out.styled(out.styles.dim, &text);
             }
             _ => {}
@@ -168,7 +175,10 @@ impl Text {
         let before = self.plans.insert(plan.id.clone(), plan.entries.clone());
         let same_steps = before.as_ref().is_some_and(|before| {
             before.len() == plan.entries.len()
-                && before.iter().zip(&plan.entries).all(|(a, b)| a.content == b.content)
+                && before
+                    .iter()
+                    .zip(&plan.entries)
+                    .all(|(a, b)| a.content == b.content)
         });
         let before = before.unwrap_or_default();
         if !same_steps {
@@ -176,7 +186,11 @@ impl Text {
             out.styled(out.styles.bold, "Plan\n");
         }
         for (n, entry) in plan.entries.iter().enumerate() {
-            if same_steps && before.get(n).is_some_and(|before| before.status == entry.status) {
+            if same_steps
+                && before
+                    .get(n)
+                    .is_some_and(|before| before.status == entry.status)
+            {
                 continue;
             }
             self.separate(usize::MAX, out);
@@ -194,14 +208,17 @@ impl Text {
     /// The mode, when the agent changes it.
     fn mode(&mut self, thread: &Thread, out: &mut Out) {
         use acp::v1::{SessionConfigKind, SessionConfigOptionCategory};
-        let mode = thread.config_options().iter().find_map(|option| match &option.kind {
-            SessionConfigKind::Select(select)
-                if option.category == Some(SessionConfigOptionCategory::Mode) =>
-            {
-                Some(select.current_value.to_string())
-            }
-            _ => None,
-        });
+        let mode = thread
+            .config_options()
+            .iter()
+            .find_map(|option| match &option.kind {
+                SessionConfigKind::Select(select)
+                    if option.category == Some(SessionConfigOptionCategory::Mode) =>
+                {
+                    Some(select.current_value.to_string())
+                }
+                _ => None,
+            });
         if mode == self.mode {
             return;
         }

@@ -49,7 +49,13 @@ impl Shown {
         out: &mut Out,
         again: bool,
     ) -> bool {
-        let mut part = Part { call, out, heading: again, again, shown: false };
+        let mut part = Part {
+            call,
+            out,
+            heading: again,
+            again,
+            shown: false,
+        };
         // An agent may say later what a call does; until then there is nothing to head it with.
         if self.title.is_empty() && (!call.title.is_empty() || call.is_finished()) {
             self.title = title(call);
@@ -91,12 +97,15 @@ impl Shown {
 
 impl ShownTerminal {
     fn update(&mut self, thread: &Thread, part: &mut Part<'_, '_>) {
-        let Some(terminal) = thread.terminal(&self.id) else { return };
+        let Some(terminal) = thread.terminal(&self.id) else {
+            return;
+        };
         if let (false, Some(command)) = (self.command, &terminal.command) {
             self.command = true;
             part.begin();
             let style = part.out.styles.dim;
-            part.out.styled(style, &format!("  $ {}\n", clean::line(command)));
+            part.out
+                .styled(style, &format!("  $ {}\n", clean::line(command)));
         }
         if terminal.total() == self.bytes {
             return;
@@ -141,7 +150,10 @@ impl Part<'_, '_> {
         self.shown = true;
         if std::mem::take(&mut self.heading) {
             self.name();
-            self.out.styled(self.out.styles.dim, &format!(" ({})\n", clean::line(self.call.kind.as_str())));
+            self.out.styled(
+                self.out.styles.dim,
+                &format!(" ({})\n", clean::line(self.call.kind.as_str())),
+            );
         }
     }
 
@@ -190,7 +202,9 @@ impl Part<'_, '_> {
         let mut lines: Vec<&str> = text.trim_end().lines().collect();
         // What a tool gives is often one block of code; its fence says nothing here.
         let fenced = lines.first().is_some_and(|line| line.starts_with("```"))
-            && lines.last().is_some_and(|line| line.trim_end_matches('`').is_empty());
+            && lines
+                .last()
+                .is_some_and(|line| line.trim_end_matches('`').is_empty());
         if fenced && lines.len() > 2 {
             lines.pop();
             lines.remove(0);
@@ -200,7 +214,8 @@ impl Part<'_, '_> {
         }
         if lines.len() > LINES {
             let more = lines.len() - LINES;
-            self.out.styled(self.out.styles.dim, &format!("  ... {more} more lines\n"));
+            self.out
+                .styled(self.out.styles.dim, &format!("  ... {more} more lines\n"));
         }
     }
 
@@ -223,7 +238,10 @@ impl Part<'_, '_> {
         self.shown = true;
         let exit = self.call.content.iter().find_map(|content| match content {
             ToolCallContent::Terminal(terminal) => {
-                let status = thread.terminal(&terminal.terminal_id)?.exit_status.clone()?;
+                let status = thread
+                    .terminal(&terminal.terminal_id)?
+                    .exit_status
+                    .clone()?;
                 Some(match (status.exit_code, status.signal) {
                     (Some(code), _) => format!(": exit code {code}"),
                     (None, Some(signal)) => format!(": ended by {}", clean::line(&signal)),
@@ -232,23 +250,38 @@ impl Part<'_, '_> {
             }
             _ => None,
         });
-        self.out.styled(style, &format!("{how}{}", exit.unwrap_or_default()));
+        self.out
+            .styled(style, &format!("{how}{}", exit.unwrap_or_default()));
         self.out.text("\n");
     }
 }
 
 fn title(call: &ThreadToolCall) -> String {
     let title = clean::line(&call.title);
-    if title.trim().is_empty() { clean::line(call.id.as_str()) } else { title }
+    if title.trim().is_empty() {
+        clean::line(call.id.as_str())
+    } else {
+        title
+    }
 }
 
 /// A change of a file as a unified diff.
 fn show_diff(diff: &Diff, out: &mut Out) {
     let old = diff.old_text.as_deref().unwrap_or_default();
     let path = clean::line(&diff.path);
-    let before = if diff.old_text.is_some() { path.as_str() } else { "/dev/null" };
-    let lines = TextDiff::configure().timeout(DIFFING).diff_lines(old, &diff.new_text);
-    let unified = lines.unified_diff().context_radius(3).header(before, &path).to_string();
+    let before = if diff.old_text.is_some() {
+        path.as_str()
+    } else {
+        "/dev/null"
+    };
+    let lines = TextDiff::configure()
+        .timeout(DIFFING)
+        .diff_lines(old, &diff.new_text);
+    let unified = lines
+        .unified_diff()
+        .context_radius(3)
+        .header(before, &path)
+        .to_string();
     if unified.is_empty() {
         out.styled(out.styles.dim, &format!("  {path}: no change\n"));
     }
@@ -271,11 +304,27 @@ pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
     let asked = &request.tool_call;
     request.thread.read(|thread| {
         let call = thread.tool_call(&asked.tool_call_id);
-        let title = asked.title.clone().or_else(|| call.map(|call| call.title.clone()));
-        let title = title.filter(|t| !t.trim().is_empty()).unwrap_or_else(|| asked.tool_call_id.to_string());
-        let kind = asked.kind.clone().or_else(|| call.map(|call| call.kind.clone())).unwrap_or_default();
-        out.text(&format!("? {} ({})\n", clean::line(&title), clean::line(kind.as_str())));
-        let content = asked.content.as_deref().or_else(|| call.map(|call| call.content.as_slice()));
+        let title = asked
+            .title
+            .clone()
+            .or_else(|| call.map(|call| call.title.clone()));
+        let title = title
+            .filter(|t| !t.trim().is_empty())
+            .unwrap_or_else(|| asked.tool_call_id.to_string());
+        let kind = asked
+            .kind
+            .clone()
+            .or_else(|| call.map(|call| call.kind.clone()))
+            .unwrap_or_default();
+        out.text(&format!(
+            "? {} ({})\n",
+            clean::line(&title),
+            clean::line(kind.as_str())
+        ));
+        let content = asked
+            .content
+            .as_deref()
+            .or_else(|| call.map(|call| call.content.as_slice()));
         for content in content.unwrap_or_default() {
             match content {
                 ToolCallContent::Diff(diff) => show_diff(diff, out),
@@ -287,13 +336,21 @@ pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
                 _ => {}
             }
         }
-        let input = asked.raw_input.as_ref().or_else(|| call.and_then(|call| call.raw_input.as_ref()));
-        if let Some(command) = input.and_then(|input| input.get("command")).and_then(|c| c.as_str()) {
+        let input = asked
+            .raw_input
+            .as_ref()
+            .or_else(|| call.and_then(|call| call.raw_input.as_ref()));
+        if let Some(command) = input
+            .and_then(|input| input.get("command"))
+            .and_then(|c| c.as_str())
+        {
             out.text(&format!("  $ {}\n", clean::line(command)));
         }
     });
 }
 
 fn placeholder_or_text(block: &ContentBlock) -> String {
-    block.as_text().map_or_else(|| placeholder(block), str::to_owned)
+    block
+        .as_text()
+        .map_or_else(|| placeholder(block), str::to_owned)
 }

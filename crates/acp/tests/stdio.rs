@@ -1,0 +1,246 @@
+//! stdin and stdout belong to the protocol alone, whatever they are.
+//!
+//! It starts itself as an agent that prints what it should not, so it has no test harness, which
+//! would print something, too.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
+
+#[cfg(unix)]
+fn main() {
+    let agent = std::env::args().any(|arg| arg == unix::AGENT);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    runtime.unwrap().block_on(async {
+        if agent {
+            unix::agent().await
+        } else {
+            unix::check().await
+        }
+    });
+}
+
+#[cfg(not(unix))]
+fn main() {}
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::File;
+    use std::io::{Read, Seek, SeekFrom, Write};
+    use std::os::fd::OwnedFd;
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    use acp::agent::{Prompt, Turn};
+    use acp::client::{AgentConnection, connect};
+    use acp::v1::StopReason;
+    use acp::{Agent, Client, Result, Transport};
+    use tokio::io::AsyncReadExt;
+    use tokio::net::UnixStream;
+    use tokio::process::{Child, Command};
+
+    pub(crate) const AGENT: &str = "--as-the-agent";
+
+    /// Prints to stdout by itself and through a child, which also looks for something on stdin.
+    fn stray(when: &str) -> usize {
+        println!("stray {when}");
+        print!("without an end {when}");
+        std::io::stdout().flush().unwrap();
+        let script = format!("echo; echo child {when}; cat; echo '{{\"id\":0,\"result\":{{}}}}'");
+        assert!(
+            std::process::Command::new("sh")
+                .args(["-c", &script])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let mut read = String::new();
+        std::io::stdin().read_line(&mut read).unwrap()
+    }
+
+    struct Stray;
+
+    impl Agent for Stray {
+        async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+            let read = tokio::task::block_in_place(|| stray("in a turn"));
+            turn.message(format!("{} and {read} bytes", prompt.text()))
+                .await?;
+            Ok(StopReason::EndTurn)
+        }
+    }
+
+    pub(crate) async fn agent() {
+        let transport = acp::transport::stdio().unwrap();
+        assert_eq!(stray("at the start"), 0);
+        acp::agent::serve(transport, Stray).await.unwrap();
+        stray("at the end");
+    }
+
+    struct Nobody;
+
+    impl Client for Nobody {}
+
+    /// Starts the agent with these for stdin and stdout.
+    fn start(stdin: Stdio, stdout: Stdio) -> Child {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .arg(AGENT)
+            .stdin(stdin)
+            .stdout(stdout)
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        command.spawn().unwrap()
+    }
+
+    /// Has a turn with the agent, closes, and sees it end.
+    async fn talk(agent: AgentConnection, child: Child) {
+        let session = agent.new_session("/").await.unwrap();
+        // More than a pipe holds, both ways.
+        let long = "0123456789".repeat(50_000);
+        assert_eq!(
+            session.prompt(long.clone()).await.unwrap(),
+            StopReason::EndTurn
+        );
+        session.thread().read(|thread| {
+            let acp::thread::ItemKind::Agent(said) = &thread.items()[1].kind else {
+                panic!("{:?}", thread.items()[1])
+            };
+            assert!(
+                said.text() == format!("{long} and 0 bytes"),
+                "{} bytes",
+                said.text().len()
+            );
+        });
+        let noise = agent.connection().noise();
+        assert_eq!((noise.lines, noise.unasked, noise.unread), (0, 0, 0));
+        drop((session, agent));
+        ended(child).await;
+    }
+
+    /// The agent ends by itself, and has printed to stderr what was printed to stdout.
+    async fn ended(mut child: Child) {
+        let mut printed = String::new();
+        child
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut printed)
+            .await
+            .unwrap();
+        assert!(child.wait().await.unwrap().success(), "{printed}");
+        for when in ["at the start", "in a turn", "at the end"] {
+            for what in [
+                format!("stray {when}\nwithout an end {when}"),
+                format!("child {when}\n"),
+            ] {
+                assert!(printed.contains(&what), "{what:?} is not in {printed:?}");
+            }
+        }
+    }
+
+    async fn pipes() {
+        let mut child = start(Stdio::piped(), Stdio::piped());
+        let agent = connect(Transport::child(&mut child).unwrap(), Nobody)
+            .await
+            .unwrap();
+        talk(agent, child).await;
+    }
+
+    fn socket() -> (UnixStream, Stdio) {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        (
+            UnixStream::from_std(ours).unwrap(),
+            OwnedFd::from(theirs).into(),
+        )
+    }
+
+    /// As editors built on libuv do.
+    async fn two_sockets() {
+        let ((writer, stdin), (reader, stdout)) = (socket(), socket());
+        let child = start(stdin, stdout);
+        talk(
+            connect(Transport::new(reader, writer), Nobody)
+                .await
+                .unwrap(),
+            child,
+        )
+        .await;
+    }
+
+    async fn one_socket() {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let child = start(
+            OwnedFd::from(theirs.try_clone().unwrap()).into(),
+            OwnedFd::from(theirs).into(),
+        );
+        let (reader, writer) = UnixStream::from_std(ours).unwrap().into_split();
+        talk(
+            connect(Transport::new(reader, writer), Nobody)
+                .await
+                .unwrap(),
+            child,
+        )
+        .await;
+    }
+
+    /// A recorded input, and an output to look at later.
+    async fn files() {
+        let file = || -> File {
+            let path = std::env::temp_dir().join(format!("acp-stdio-{}", uuid::Uuid::new_v4()));
+            let file = File::options()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&path)
+                .unwrap();
+            std::fs::remove_file(path).unwrap();
+            file
+        };
+        let (mut input, mut output) = (file(), file());
+        let lines = concat!(
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#,
+            "\n",
+            r#"{"jsonrpc":"2.0","id":1,"method":"_unknown"}"#,
+            "\n",
+        );
+        input.write_all(lines.as_bytes()).unwrap();
+        input.seek(SeekFrom::Start(0)).unwrap();
+        let mut child = start(input.into(), output.try_clone().unwrap().into());
+        assert!(child.wait().await.unwrap().success());
+        output.seek(SeekFrom::Start(0)).unwrap();
+        let mut written = String::new();
+        output.read_to_string(&mut written).unwrap();
+        let mut ids: Vec<i64> = written
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["id"]
+                    .as_i64()
+                    .unwrap()
+            })
+            .collect();
+        ids.sort_unstable();
+        assert_eq!(ids, [0, 1], "{written}");
+    }
+
+    pub(crate) async fn check() {
+        let all = async {
+            pipes().await;
+            two_sockets().await;
+            one_socket().await;
+            files().await;
+        };
+        tokio::time::timeout(Duration::from_secs(120), all)
+            .await
+            .expect("none of it hangs");
+        println!("stdin and stdout as pipes, as sockets, as one socket, as files: ok");
+    }
+}

@@ -1,0 +1,471 @@
+//! A client that is built on the official Rust SDK: starts an agent, runs one turn, serves files,
+//! terminals and permissions for real, and prints what happens as JSON, one line each.
+//!
+//!     official-client [OPTIONS] PROMPT -- AGENT COMMAND...
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    AuthenticateRequest, CancelNotification, ClientCapabilities, ContentBlock,
+    CreateTerminalRequest, CreateTerminalResponse, FileSystemCapabilities, Implementation,
+    InitializeRequest, KillTerminalRequest, KillTerminalResponse, LoadSessionRequest,
+    NewSessionRequest, PermissionOptionKind, PromptRequest, ReadTextFileRequest,
+    ReadTextFileResponse, ReleaseTerminalRequest, ReleaseTerminalResponse,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse,
+    SelectedPermissionOutcome, SessionId, SessionNotification, SessionUpdate,
+    SetSessionModeRequest, TerminalExitStatus, TerminalId, TerminalOutputRequest,
+    TerminalOutputResponse, WaitForTerminalExitRequest, WaitForTerminalExitResponse,
+    WriteTextFileRequest, WriteTextFileResponse,
+};
+use agent_client_protocol::{
+    AcpAgent, AcpAgentConfig, Agent, Client, Error, Result, UntypedMessage,
+    on_receive_notification, on_receive_request,
+};
+use clap::{Parser, ValueEnum};
+use interop::{Ask, Asked, Told};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::sync::{Notify, watch};
+
+#[derive(Parser)]
+struct Args {
+    /// What to say.
+    prompt: String,
+    /// The agent.
+    #[arg(last = true, required = true)]
+    agent: Vec<String>,
+    /// Where the session works.
+    #[arg(long, default_value = ".")]
+    cwd: PathBuf,
+    /// Says no to every permission request.
+    #[arg(long)]
+    reject: bool,
+    /// Cancels the turn when this happens.
+    #[arg(long, value_enum)]
+    cancel_at: Option<CancelAt>,
+    /// Loads this session instead of opening a new one.
+    #[arg(long)]
+    load: Option<String>,
+    /// Sets the mode before the turn.
+    #[arg(long)]
+    mode: Option<String>,
+    /// Authenticates by this method before it opens a session.
+    #[arg(long)]
+    authenticate: Option<String>,
+    /// Makes a request of this method before the turn, and prints the answer.
+    #[arg(long)]
+    call: Vec<String>,
+    /// Sends `_interop/ask` and `_interop/told` before the turn.
+    #[arg(long)]
+    extension: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CancelAt {
+    /// The agent says something.
+    Message,
+    /// The agent asks for permission.
+    Permission,
+    /// A command of the agent's has printed something.
+    Output,
+}
+
+/// What the handlers share.
+struct State {
+    reject: bool,
+    cancel_at: Option<CancelAt>,
+    terminals: Mutex<HashMap<TerminalId, Arc<Terminal>>>,
+    created: AtomicUsize,
+}
+
+impl State {
+    fn terminals(&self) -> MutexGuard<'_, HashMap<TerminalId, Arc<Terminal>>> {
+        self.terminals
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn terminal(&self, id: &TerminalId) -> Result<Arc<Terminal>> {
+        self.terminals()
+            .get(id)
+            .cloned()
+            .ok_or_else(|| not_found(&id.0))
+    }
+
+    /// Cancels the turn, if this is what was waited for.
+    fn happens(
+        &self,
+        what: CancelAt,
+        session: &SessionId,
+        connection: &ConnectionTo<Agent>,
+    ) -> Result<()> {
+        if self.cancel_at == Some(what) {
+            connection.send_notification(CancelNotification::new(session.clone()))?;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    let Some((program, arguments)) = args.agent.split_first() else {
+        return Err(Error::invalid_params().data("no agent command"));
+    };
+    let agent = AcpAgent::new(AcpAgentConfig::new(program).args(arguments));
+    let state = Arc::new(State {
+        reject: args.reject,
+        cancel_at: args.cancel_at,
+        terminals: Mutex::default(),
+        created: AtomicUsize::new(0),
+    });
+    let [create, output, wait, kill, release, updated, asked] =
+        [(); 7].map(|()| Arc::clone(&state));
+    Client
+        .v1()
+        .name("official-client")
+        .on_receive_notification(
+            async move |notification: SessionNotification, connection: ConnectionTo<Agent>| {
+                print("update", &notification.update)?;
+                match notification.update {
+                    SessionUpdate::AgentMessageChunk(_) => {
+                        updated.happens(CancelAt::Message, &notification.session_id, &connection)
+                    }
+                    _ => Ok(()),
+                }
+            },
+            on_receive_notification!(),
+        )
+        .on_receive_request(
+            async move |request: RequestPermissionRequest, responder, connection: ConnectionTo<Agent>| {
+                print("permission", &request)?;
+                asked.happens(CancelAt::Permission, &request.session_id, &connection)?;
+                responder.respond(RequestPermissionResponse::new(asked.answer(&request)))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: ReadTextFileRequest, responder, _| {
+                print("read", &request)?;
+                responder.respond_with_result(read(&request))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: WriteTextFileRequest, responder, _| {
+                print("write", &request)?;
+                let written = std::fs::write(&request.path, &request.content);
+                let written = written.map_err(Error::into_internal_error);
+                responder.respond_with_result(written.map(|()| WriteTextFileResponse::new()))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: CreateTerminalRequest, responder, connection: ConnectionTo<Agent>| {
+                print("create", &request)?;
+                responder.respond_with_result(create.create(&request, &connection))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: TerminalOutputRequest, responder, _| {
+                print("output", &request)?;
+                responder.respond_with_result(output.terminal(&request.terminal_id).map(|t| t.output()))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: WaitForTerminalExitRequest, responder, connection: ConnectionTo<Agent>| {
+                print("wait", &request)?;
+                match wait.terminal(&request.terminal_id) {
+                    // Handlers run where messages are read: waiting there would stop everything.
+                    Ok(terminal) => connection.spawn(async move {
+                        responder.respond(WaitForTerminalExitResponse::new(terminal.wait().await))
+                    }),
+                    Err(error) => responder.respond_with_error(error),
+                }
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: KillTerminalRequest, responder, _| {
+                print("kill", &request)?;
+                let killed = kill.terminal(&request.terminal_id).map(|terminal| terminal.kill.notify_one());
+                responder.respond_with_result(killed.map(|()| KillTerminalResponse::new()))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: ReleaseTerminalRequest, responder, connection: ConnectionTo<Agent>| {
+                print("release", &request)?;
+                let Some(terminal) = release.terminals().remove(&request.terminal_id) else {
+                    return responder.respond_with_error(not_found(&request.terminal_id.0));
+                };
+                terminal.kill.notify_one();
+                connection.spawn(async move {
+                    terminal.wait().await;
+                    responder.respond(ReleaseTerminalResponse::new())
+                })
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: Ask, responder, _| {
+                print("asked", &request)?;
+                responder.respond(Asked { answer: format!("the official client heard {}", request.question) })
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |told: Told, _| print("told", &told),
+            on_receive_notification!(),
+        )
+        .connect_with(agent, async move |connection| {
+            if let Err(error) = drive(&args, &connection).await {
+                print("error", &json!({"code": i32::from(error.code), "message": error.message, "data": error.data}))?;
+            }
+            Ok(())
+        })
+        .await
+}
+
+/// From the first message to the stop reason.
+async fn drive(args: &Args, connection: &ConnectionTo<Agent>) -> Result<()> {
+    let files = FileSystemCapabilities::new()
+        .read_text_file(true)
+        .write_text_file(true);
+    let initialize = InitializeRequest::new(ProtocolVersion::V1)
+        .client_capabilities(ClientCapabilities::new().fs(files).terminal(true))
+        .client_info(Implementation::new("official-client", "1.0"));
+    print(
+        "initialized",
+        &connection.send_request(initialize).block_task().await?,
+    )?;
+    if let Some(method) = &args.authenticate {
+        let request = AuthenticateRequest::new(method.clone());
+        print(
+            "authenticated",
+            &connection.send_request(request).block_task().await?,
+        )?;
+    }
+    for method in &args.call {
+        match connection
+            .send_request(UntypedMessage::new(method, json!({}))?)
+            .block_task()
+            .await
+        {
+            Ok(answer) => print("answer", &answer)?,
+            Err(error) => print("refused", &json!({"code": i32::from(error.code)}))?,
+        }
+    }
+    if args.extension {
+        connection.send_notification(Told {
+            what: "hello".to_owned(),
+        })?;
+        let ask = Ask {
+            question: "who are you".to_owned(),
+        };
+        print("answer", &connection.send_request(ask).block_task().await?)?;
+    }
+    let cwd = std::path::absolute(&args.cwd).map_err(Error::into_internal_error)?;
+    let id = match &args.load {
+        Some(id) => {
+            let id = SessionId::new(id.as_str());
+            let request = LoadSessionRequest::new(id.clone(), cwd);
+            print(
+                "loaded",
+                &connection.send_request(request).block_task().await?,
+            )?;
+            id
+        }
+        None => {
+            let opened = connection
+                .send_request(NewSessionRequest::new(cwd))
+                .block_task()
+                .await?;
+            print("opened", &opened)?;
+            opened.session_id
+        }
+    };
+    if let Some(mode) = &args.mode {
+        let request = SetSessionModeRequest::new(id.clone(), mode.clone());
+        print(
+            "mode",
+            &connection.send_request(request).block_task().await?,
+        )?;
+    }
+    let prompt = vec![ContentBlock::from(args.prompt.as_str())];
+    let ended = connection
+        .send_request(PromptRequest::new(id, prompt))
+        .block_task()
+        .await?;
+    print("ended", &ended)
+}
+
+/// One line: what happened, and the message about it.
+fn print(what: &str, message: &impl serde::Serialize) -> Result<()> {
+    let message = serde_json::to_value(message).map_err(Error::into_internal_error)?;
+    let line = Value::Object([(what.to_owned(), message)].into_iter().collect());
+    writeln!(std::io::stdout().lock(), "{line}").map_err(Error::into_internal_error)
+}
+
+fn not_found(what: &str) -> Error {
+    agent_client_protocol::v1::schema::Error::resource_not_found(Some(what.to_owned())).into()
+}
+
+fn read(request: &ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+    let content = std::fs::read_to_string(&request.path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => not_found(&request.path.to_string_lossy()),
+        _ => Error::into_internal_error(e),
+    })?;
+    let first = request
+        .line
+        .map_or(0, |line| line.saturating_sub(1) as usize);
+    let count = request.limit.map_or(usize::MAX, |limit| limit as usize);
+    let lines: String = content
+        .split_inclusive('\n')
+        .skip(first)
+        .take(count)
+        .collect();
+    Ok(ReadTextFileResponse::new(lines))
+}
+
+impl State {
+    fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
+        // A client that cancels a turn answers its open questions like this.
+        if self.cancel_at == Some(CancelAt::Permission) {
+            return RequestPermissionOutcome::Cancelled;
+        }
+        let wanted = match self.reject {
+            true => PermissionOptionKind::RejectOnce,
+            false => PermissionOptionKind::AllowOnce,
+        };
+        let chosen = request.options.iter().find(|option| option.kind == wanted);
+        chosen.map_or(RequestPermissionOutcome::Cancelled, |option| {
+            let chosen = SelectedPermissionOutcome::new(option.option_id.clone());
+            RequestPermissionOutcome::Selected(chosen)
+        })
+    }
+
+    fn create(
+        self: &Arc<Self>,
+        request: &CreateTerminalRequest,
+        connection: &ConnectionTo<Agent>,
+    ) -> Result<CreateTerminalResponse> {
+        let mut command = Command::new(&request.command);
+        command
+            .args(&request.args)
+            .envs(
+                request
+                    .env
+                    .iter()
+                    .map(|variable| (&variable.name, &variable.value)),
+            )
+            .current_dir(request.cwd.as_deref().unwrap_or(Path::new(".")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(Error::into_internal_error)?;
+        let terminal = Arc::new(Terminal::default());
+        let number = self.created.fetch_add(1, Ordering::Relaxed);
+        let id = TerminalId::new(format!("terminal-{number}"));
+        self.terminals().insert(id.clone(), Arc::clone(&terminal));
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let (state, session, cancelling) = (
+            Arc::clone(self),
+            request.session_id.clone(),
+            connection.clone(),
+        );
+        connection.spawn(async move {
+            let printed = || state.happens(CancelAt::Output, &session, &cancelling);
+            let reading = async {
+                tokio::join!(
+                    terminal.keep(stdout, &printed),
+                    terminal.keep(stderr, &printed)
+                )
+            };
+            let ending = async {
+                tokio::select! {
+                    status = child.wait() => return status,
+                    () = terminal.kill.notified() => {}
+                }
+                child.kill().await?;
+                child.wait().await
+            };
+            // What was printed last is there when the end is told.
+            let (status, _) = tokio::join!(ending, reading);
+            terminal.exit.send_replace(Some(exit_status(status)));
+            Ok(())
+        })?;
+        Ok(CreateTerminalResponse::new(id))
+    }
+}
+
+#[derive(Default)]
+struct Terminal {
+    output: Mutex<Vec<u8>>,
+    exit: watch::Sender<Option<TerminalExitStatus>>,
+    kill: Notify,
+}
+
+impl Terminal {
+    async fn keep(
+        &self,
+        pipe: Option<impl AsyncRead + Unpin>,
+        printed: &impl Fn() -> Result<()>,
+    ) -> Result<()> {
+        let Some(mut pipe) = pipe else { return Ok(()) };
+        let mut buffer = [0; 4096];
+        loop {
+            let read = pipe
+                .read(&mut buffer)
+                .await
+                .map_err(Error::into_internal_error)?;
+            if read == 0 {
+                return Ok(());
+            }
+            let text = buffer.get(..read).unwrap_or_default();
+            self.output
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend_from_slice(text);
+            printed()?;
+        }
+    }
+
+    fn output(&self) -> TerminalOutputResponse {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&output).into_owned();
+        TerminalOutputResponse::new(text, false).exit_status(self.exit.borrow().clone())
+    }
+
+    async fn wait(&self) -> TerminalExitStatus {
+        let mut exit = self.exit.subscribe();
+        // The sender is here: it does not go away meanwhile.
+        exit.wait_for(Option::is_some)
+            .await
+            .ok()
+            .and_then(|exit| exit.clone())
+            .unwrap_or_default()
+    }
+}
+
+fn exit_status(status: std::io::Result<std::process::ExitStatus>) -> TerminalExitStatus {
+    let Ok(status) = status else {
+        return TerminalExitStatus::new();
+    };
+    #[cfg(unix)]
+    if let Some(signal) = std::os::unix::process::ExitStatusExt::signal(&status) {
+        return TerminalExitStatus::new().signal(signal.to_string());
+    }
+    TerminalExitStatus::new().exit_code(status.code().and_then(|code| u32::try_from(code).ok()))
+}

@@ -1,0 +1,313 @@
+//! Running peers, and telling what happened in a few words.
+
+// Clippy takes only what is in a test function for a test, and not every test uses all of this.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for what must happen.
+#[track_caller]
+pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(PATIENCE, work).await {
+            Ok(done) => done,
+            Err(_) => panic!("{caller}: it does not happen that {what}"),
+        }
+    }
+}
+
+/// A directory to work in, with a note.
+pub(crate) struct Project(tempfile::TempDir);
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let project = Self(tempfile::tempdir().unwrap());
+        project.write("note.txt", "one\ntwo\n");
+        project
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.file(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    /// The command that wrote its process id to the file `pid` does not run any more.
+    #[track_caller]
+    pub(crate) fn command_has_ended(&self) {
+        let pid = self.read("pid").trim().parse().unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        let found = rustix::process::test_kill_process(pid);
+        assert_eq!(
+            found,
+            Err(rustix::io::Errno::SRCH),
+            "process {pid:?} is still there"
+        );
+    }
+
+    /// Runs a program here until it ends.
+    pub(crate) async fn run<A: AsRef<OsStr>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Ended {
+        let mut command = tokio::process::Command::new(program);
+        command
+            .args(args)
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        Ended::of(soon("the program ends", command.output()).await.unwrap())
+    }
+
+    /// Has the official client run a turn here.
+    pub(crate) async fn official_client(&self, args: &[&str], agent: &[&str]) -> Told {
+        let args = args.iter().chain(&["--"]).chain(agent);
+        let ended = self
+            .run(env!("CARGO_BIN_EXE_official-client"), args)
+            .await
+            .code(0);
+        Told(ended.lines())
+    }
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// That these appear on stderr.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "no {part:?} in {self:#?}");
+        }
+        self
+    }
+
+    /// That these appear on stdout, in this order.
+    #[track_caller]
+    pub(crate) fn shows(self, parts: &[&str]) -> Self {
+        let mut rest = self.stdout.as_str();
+        for part in parts {
+            let (_, after) = rest
+                .split_once(part)
+                .unwrap_or_else(|| panic!("no {part:?} in {self:#?}"));
+            rest = after;
+        }
+        self
+    }
+
+    /// Its stdout as JSON, one value a line.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+/// What the official client told, in its order. Each is an object with one field, which says what it is.
+pub(crate) struct Told(pub(crate) Vec<Value>);
+
+impl Told {
+    /// All messages of a kind.
+    pub(crate) fn all(&self, what: &str) -> Vec<&Value> {
+        self.0.iter().filter_map(|told| told.get(what)).collect()
+    }
+
+    /// The only message of a kind.
+    #[track_caller]
+    pub(crate) fn one(&self, what: &str) -> &Value {
+        match self.all(what)[..] {
+            [one] => one,
+            _ => panic!("not one {what}: {:#?}", self.0),
+        }
+    }
+
+    /// The last update of a tool call that has a field.
+    #[track_caller]
+    pub(crate) fn of_call(&self, call: &str, field: &str) -> &Value {
+        let updates = self.all("update").into_iter().rev();
+        let mut found = updates
+            .filter(|u| u["toolCallId"] == call)
+            .filter_map(|u| u.get(field));
+        found
+            .next()
+            .unwrap_or_else(|| panic!("no {field} of {call}: {:#?}", self.0))
+    }
+
+    /// What happened, one thing after the other, in a few words. Left out is what has no place of its
+    /// own: the official SDK resumes who waits for an answer when it likes, and commands may be announced
+    /// at any time.
+    pub(crate) fn outline(&self) -> Vec<String> {
+        self.0.iter().filter_map(outline).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn ended(&self, reason: &str) -> &Self {
+        assert_eq!(self.one("ended")["stopReason"], reason, "{:#?}", self.0);
+        assert!(
+            self.0.last().unwrap().get("ended").is_some(),
+            "{:#?}",
+            self.0
+        );
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn failed(&self, code: i64) -> &Self {
+        assert_eq!(self.one("error")["code"], code, "{:#?}", self.0);
+        self
+    }
+}
+
+fn outline(told: &Value) -> Option<String> {
+    let (what, message) = told.as_object().unwrap().iter().next().unwrap();
+    Some(match what.as_str() {
+        "update" => return outline_of_update(message),
+        "initialized" | "opened" | "mode" | "authenticated" => return None,
+        "permission" => format!(
+            "permission {}",
+            message["toolCall"]["toolCallId"].as_str().unwrap()
+        ),
+        "read" | "write" => {
+            let file = Path::new(message["path"].as_str().unwrap())
+                .file_name()
+                .unwrap();
+            format!("{what} {}", file.to_str().unwrap())
+        }
+        "create" => format!("create {}", message["command"].as_str().unwrap()),
+        "output" | "wait" | "kill" | "release" => {
+            format!("{what} {}", message["terminalId"].as_str().unwrap())
+        }
+        "ended" => format!("ended {}", message["stopReason"].as_str().unwrap()),
+        _ => what.clone(),
+    })
+}
+
+/// An update in a few words.
+pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
+    let text = || update["content"]["text"].as_str().unwrap();
+    Some(match update["sessionUpdate"].as_str().unwrap() {
+        "available_commands_update" => return None,
+        "user_message_chunk" => format!("user {:?}", text()),
+        "agent_message_chunk" => format!("message {:?}", text()),
+        "agent_thought_chunk" => format!("thought {:?}", text()),
+        "plan" => {
+            let entries = update["entries"].as_array().unwrap().iter();
+            let statuses: Vec<&str> = entries
+                .map(|entry| entry["status"].as_str().unwrap())
+                .collect();
+            format!("plan {}", statuses.join(" "))
+        }
+        "tool_call" => {
+            let status = update["status"].as_str().unwrap_or("pending");
+            format!("new {} {status}", update["toolCallId"].as_str().unwrap())
+        }
+        "tool_call_update" => {
+            let status = update["status"].as_str().unwrap_or("changed");
+            format!("call {} {status}", update["toolCallId"].as_str().unwrap())
+        }
+        "current_mode_update" => format!("mode {}", update["currentModeId"].as_str().unwrap()),
+        other => other.to_owned(),
+    })
+}
+
+/// Our command: built when it is not there, or older than what it was built from.
+pub(crate) fn acp() -> &'static str {
+    static ACP: OnceLock<String> = OnceLock::new();
+    ACP.get_or_init(|| {
+        // Programs of one build are in one directory, named after the profile.
+        let directory = Path::new(env!("CARGO_BIN_EXE_official-client"))
+            .parent()
+            .unwrap();
+        let acp = directory.join(format!("acp{}", std::env::consts::EXE_SUFFIX));
+        if !is_up_to_date(&acp) {
+            build(directory);
+        }
+        acp.into_os_string().into_string().unwrap()
+    })
+}
+
+/// Cargo writes beside a program what it was built from. Most often the program has just been built for
+/// its own tests.
+fn is_up_to_date(program: &Path) -> bool {
+    let changed = |file: &Path| std::fs::metadata(file).and_then(|file| file.modified());
+    let (Ok(built), Ok(rule)) = (
+        changed(program),
+        std::fs::read_to_string(program.with_extension("d")),
+    ) else {
+        return false;
+    };
+    let Some((_, sources)) = rule.split_once(": ") else {
+        return false;
+    };
+    let sources = sources.trim_end().replace("\\ ", "\0");
+    sources
+        .split(' ')
+        .map(|source| source.replace('\0', " "))
+        .all(|source| changed(Path::new(&source)).is_ok_and(|changed| changed <= built))
+}
+
+fn build(directory: &Path) {
+    let profile = match directory.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        profile => profile,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let status = std::process::Command::new(cargo)
+        .args([
+            "build",
+            "--package",
+            "acp-cli",
+            "--bin",
+            "acp",
+            "--profile",
+            profile,
+            "--target-dir",
+        ])
+        .arg(directory.parent().unwrap())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .unwrap();
+    assert!(status.success(), "acp cannot be built");
+}
