@@ -55,8 +55,8 @@ pub struct Limits {
     pub backlog: usize,
     /// How many requests of the peer's are worked on at once (1024). Further ones are refused.
     pub requests: usize,
-    /// How long requests of the peer's may go on after it has closed its side (2 s for agents, none
-    /// for clients).
+    /// How long requests of the peer's may go on after it has closed its side (not at
+    /// all; [`agent::serve`](crate::agent::serve) gives them 2 s).
     pub linger: Duration,
 }
 
