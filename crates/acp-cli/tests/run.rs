@@ -212,6 +212,20 @@ fn noise_on_the_agent_s_stdout_is_skipped_and_told() {
 }
 
 #[test]
+fn what_an_agent_says_after_its_answer_is_shown() {
+    let project = Project::new();
+    let agent = r#"while read -r line; do case $line in
+          *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
+          *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
+          *'"session/prompt"'*)
+            printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}'
+            printf '%s\n' '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"P.S."}}}}';;
+        esac; done"#;
+    let ended = project.run(&["go", "--", "sh", "-c", agent]).code(0);
+    assert_eq!(ended.stdout, "P.S.\n");
+}
+
+#[test]
 fn the_prompt_comes_from_arguments_a_file_or_stdin() {
     let project = Project::new();
     project.write("prompt.txt", "/read notes.txt:3-3");

@@ -14,6 +14,7 @@ pub mod agent;
 pub mod client;
 mod connection;
 mod error;
+mod session_setup;
 pub mod thread;
 pub mod transport;
 

@@ -30,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long an agent may take to end a turn that `--timeout` has cancelled.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
+/// How long an agent must have been silent after the end of its turn.
+const AFTERTHOUGHTS: Duration = Duration::from_millis(50);
+
 /// How long to wait before saying that an agent has not answered yet.
 const SLOW_START: Duration = Duration::from_secs(5);
 
@@ -248,6 +251,14 @@ impl TurnOfAgent<'_> {
             }
         };
         self.show(&thread);
+        if result.is_ok() {
+            // Some agents answer first and say the rest afterwards.
+            while let Ok(revision) = tokio::time::timeout(AFTERTHOUGHTS, thread.changed(seen)).await
+            {
+                seen = revision;
+                self.show(&thread);
+            }
+        }
         match result {
             Ok(StopReason::Cancelled) if timed_out => self.timed_out(None),
             Ok(reason) => Exit::of(&reason),

@@ -12,10 +12,11 @@ mod terminal;
 mod tool_call;
 mod turn;
 
+pub use crate::session_setup::SessionSetup;
 pub use optional::{
     Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, ResumeSession,
 };
-pub use session::{Session, SessionOpened, SessionSetup};
+pub use session::{Session, SessionOpened};
 pub use side::{ClientInfo, serve, serve_stdio, start};
 pub use terminal::{Terminal, TerminalCommand};
 pub use tool_call::ToolCallHandle;

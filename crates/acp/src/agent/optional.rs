@@ -4,8 +4,9 @@ use acp_wire::v1::{
     AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId,
 };
 
-use super::session::{Session, SessionOpened, SessionSetup};
+use super::session::{Session, SessionOpened};
 use crate::error::Result;
+use crate::session_setup::SessionSetup;
 
 /// `session/load`: opens an old session and replays it.
 pub trait LoadSession: Send + Sync {

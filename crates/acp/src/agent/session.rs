@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use acp_wire::Meta;
 use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk,
-    CurrentModeUpdate, McpServer, Plan, PlanEntry, SessionConfigOption, SessionId,
-    SessionInfoUpdate, SessionNotification, SessionUpdate, ToolCall, UsageUpdate,
+    CurrentModeUpdate, Plan, PlanEntry, SessionConfigOption, SessionId, SessionInfoUpdate,
+    SessionNotification, SessionUpdate, ToolCall, UsageUpdate,
 };
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -16,20 +16,7 @@ use super::side::ClientInfo;
 use super::tool_call::ToolCallHandle;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
-
-/// What a session is opened with: Session setup.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct SessionSetup {
-    /// The working directory, an absolute path.
-    pub cwd: String,
-    /// Further roots, absolute paths.
-    pub additional_directories: Vec<String>,
-    /// MCP servers to connect to.
-    pub mcp_servers: Vec<McpServer>,
-    /// Custom data.
-    pub meta: Option<Meta>,
-}
+use crate::session_setup::SessionSetup;
 
 /// What an opened session has.
 #[derive(Debug, Clone, Default)]

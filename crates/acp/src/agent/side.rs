@@ -23,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 use super::optional::{
     Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, ResumeSession,
 };
-use super::session::{Session, SessionOpened, SessionSetup};
+use super::session::{Session, SessionOpened};
 use super::turn::{Prompt, Turn};
 use super::{Agent, config};
 use crate::connection::{Connection, Handler, Limits, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error, Result};
+use crate::session_setup::SessionSetup;
 use crate::transport::{Transport, stdio};
 
 /// Serves the client at the other end of stdin and stdout until it closes them.
@@ -410,6 +411,31 @@ fn setup(
     }
 }
 
+/// Opens an old session in one of the two ways, if the agent offers it.
+macro_rules! reopen {
+    ($self:ident, $side:ident, $conn:ident, $responder:ident, $not_found:ident, $r:ident, $way:ident, $answer:ty) => {{
+        let setup = setup($r.cwd, $r.additional_directories, $r.mcp_servers, $r.meta);
+        let opened = match $self.agent.$way() {
+            Some(_) => $self.open($r.session_id, &setup, &$conn),
+            None => Err($not_found()),
+        };
+        $responder.work(async move |responder| match (opened, $side.agent.$way()) {
+            (Ok(opening), Some(way)) => {
+                let opened = way.$way(&opening.session, setup).await;
+                let answer = |_, shown: Shown| {
+                    let mut answer = <$answer>::new();
+                    answer.modes = shown.modes;
+                    answer.config_options = shown.config_options;
+                    answer.meta = shown.meta;
+                    answer
+                };
+                $side.opened(opening, opened, responder, answer).await;
+            }
+            (opened, _) => responder.answer(opened.map(drop)).await,
+        });
+    }};
+}
+
 impl<A: Agent> Handler for AgentSide<A> {
     type Event = (Connection, Extension);
 
@@ -458,50 +484,28 @@ impl<A: Agent> Handler for AgentSide<A> {
                 });
             }
             ClientRequest::LoadSession(r) => {
-                let setup = setup(r.cwd, r.additional_directories, r.mcp_servers, r.meta);
-                let opened = match self.agent.load_session() {
-                    Some(_) => self.open(r.session_id, &setup, &conn),
-                    None => Err(not_found()),
-                };
-                responder.work(
-                    async move |responder| match (opened, side.agent.load_session()) {
-                        (Ok(opening), Some(load)) => {
-                            let opened = load.load_session(&opening.session, setup).await;
-                            side.opened(opening, opened, responder, |_, shown| {
-                                let mut answer = LoadSessionResponse::new();
-                                answer.modes = shown.modes;
-                                answer.config_options = shown.config_options;
-                                answer.meta = shown.meta;
-                                answer
-                            })
-                            .await;
-                        }
-                        (opened, _) => responder.answer(opened.map(drop)).await,
-                    },
+                reopen!(
+                    self,
+                    side,
+                    conn,
+                    responder,
+                    not_found,
+                    r,
+                    load_session,
+                    LoadSessionResponse
                 );
             }
             ClientRequest::ResumeSession(r) => {
-                let setup = setup(r.cwd, r.additional_directories, r.mcp_servers, r.meta);
-                let opened = match self.agent.resume_session() {
-                    Some(_) => self.open(r.session_id, &setup, &conn),
-                    None => Err(not_found()),
-                };
-                responder.work(async move |responder| {
-                    match (opened, side.agent.resume_session()) {
-                        (Ok(opening), Some(resume)) => {
-                            let opened = resume.resume_session(&opening.session, setup).await;
-                            side.opened(opening, opened, responder, |_, shown| {
-                                let mut answer = ResumeSessionResponse::new();
-                                answer.modes = shown.modes;
-                                answer.config_options = shown.config_options;
-                                answer.meta = shown.meta;
-                                answer
-                            })
-                            .await;
-                        }
-                        (opened, _) => responder.answer(opened.map(drop)).await,
-                    }
-                });
+                reopen!(
+                    self,
+                    side,
+                    conn,
+                    responder,
+                    not_found,
+                    r,
+                    resume_session,
+                    ResumeSessionResponse
+                );
             }
             ClientRequest::SetSessionMode(r) => responder.spawn(async move {
                 let session = side.session(&r.session_id)?;

@@ -1,9 +1,7 @@
 //! The agent at the other end.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use acp_wire::Meta;
 use acp_wire::v1::{
     AgentCapabilities, AuthMethod, AuthMethodId, AuthenticateRequest, DeleteSessionRequest,
     Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
@@ -18,6 +16,7 @@ use super::sessions::Sessions;
 use super::side::ClientSide;
 use crate::connection::{Ask, Connection, Limits};
 use crate::error::{CloseReason, Error, Result};
+use crate::session_setup::SessionSetup;
 use crate::transport::Transport;
 
 /// Connects to an agent and negotiates: the specification's page Initialization.
@@ -66,53 +65,6 @@ pub async fn connect_with<C: Client>(
         answer,
     };
     Ok(AgentConnection(Arc::new(inner)))
-}
-
-/// What a session is opened with: Session setup.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct SessionSetup {
-    /// The working directory, an absolute path.
-    pub cwd: String,
-    /// Further roots, absolute paths.
-    pub additional_directories: Vec<String>,
-    /// MCP servers for the agent to connect to.
-    pub mcp_servers: Vec<McpServer>,
-    /// Custom data.
-    pub meta: Option<Meta>,
-}
-
-impl SessionSetup {
-    /// A session in this directory.
-    pub fn new(cwd: impl AsRef<Path>) -> Self {
-        Self {
-            // The protocol's paths are JSON strings: a name that is not Unicode cannot be said.
-            cwd: cwd.as_ref().to_string_lossy().into_owned(),
-            additional_directories: Vec::new(),
-            mcp_servers: Vec::new(),
-            meta: None,
-        }
-    }
-
-    /// Sets the MCP servers.
-    #[must_use]
-    pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
-        self.mcp_servers = servers;
-        self
-    }
-
-    /// Sets further roots.
-    #[must_use]
-    pub fn additional_directories(mut self, directories: Vec<String>) -> Self {
-        self.additional_directories = directories;
-        self
-    }
-}
-
-impl<P: AsRef<Path>> From<P> for SessionSetup {
-    fn from(cwd: P) -> Self {
-        Self::new(cwd)
-    }
 }
 
 /// The agent at the other end of a connection. Cloning it is cheap; the connection ends when the

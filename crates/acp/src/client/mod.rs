@@ -1,7 +1,7 @@
 //! The client's side: what an editor, a terminal program or a script is.
 //!
 //! Implement [`Client`] for what the agent may ask, [`connect`] to an agent, open a
-//! [`Session`](session::Session), prompt, and render its [`Thread`](crate::Thread).
+//! [`Session`], prompt, and render its [`Thread`](crate::Thread).
 
 mod agent;
 mod request;
@@ -9,7 +9,8 @@ mod session;
 mod sessions;
 mod side;
 
-pub use agent::{AgentConnection, SessionSetup, connect, connect_with};
+pub use crate::session_setup::SessionSetup;
+pub use agent::{AgentConnection, connect, connect_with};
 pub use request::{
     Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
 };

@@ -20,8 +20,18 @@ impl Thread {
             SessionUpdate::UserMessageChunk(chunk) => self.chunk(chunk, Speaker::User),
             SessionUpdate::AgentMessageChunk(chunk) => self.chunk(chunk, Speaker::Agent),
             SessionUpdate::AgentThoughtChunk(chunk) => self.chunk(chunk, Speaker::Thought),
-            SessionUpdate::ToolCall(call) => self.new_tool_call(call),
-            SessionUpdate::ToolCallUpdate(update) => self.update_tool_call(update),
+            SessionUpdate::ToolCall(call) => {
+                self.new_tool_call(call);
+                if let Some(meta) = &call.meta {
+                    self.terminal_meta(&call.tool_call_id, meta);
+                }
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                self.update_tool_call(update);
+                if let Some(meta) = &update.meta {
+                    self.terminal_meta(&update.tool_call_id, meta);
+                }
+            }
             SessionUpdate::Plan(plan) => self.set_plan(PLAN, plan.entries.clone()),
             SessionUpdate::AvailableCommandsUpdate(update) => {
                 self.commands.clone_from(&update.available_commands);
@@ -155,7 +165,7 @@ impl Thread {
         self.touch_terminal(id).released = true;
     }
 
-    fn touch_terminal(&mut self, id: &TerminalId) -> &mut ThreadTerminal {
+    pub(super) fn touch_terminal(&mut self, id: &TerminalId) -> &mut ThreadTerminal {
         self.revision += 1;
         self.terminals.entry(id.clone()).or_default()
     }

@@ -7,6 +7,7 @@
 mod fold;
 mod handle;
 mod terminal;
+mod terminal_meta;
 
 use std::collections::HashMap;
 

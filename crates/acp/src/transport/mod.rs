@@ -1,7 +1,7 @@
 //! Transports: a pair of byte streams.
 //!
 //! A connection does not care where its bytes come from. This module has stdin and stdout
-//! ([`stdio`]), a pair in memory ([`memory`]), and [`Transport::new`] for anything else, a child
+//! ([`stdio()`]), a pair in memory ([`memory`]), and [`Transport::new`] for anything else, a child
 //! process or a socket.
 
 mod inspect;

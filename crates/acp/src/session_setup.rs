@@ -1,0 +1,53 @@
+//! What a session is opened with, for both sides.
+
+use std::path::Path;
+
+use acp_wire::Meta;
+use acp_wire::v1::McpServer;
+
+/// What a session is opened with: Session setup.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SessionSetup {
+    /// The working directory, an absolute path.
+    pub cwd: String,
+    /// Further roots, absolute paths.
+    pub additional_directories: Vec<String>,
+    /// MCP servers for the agent to connect to.
+    pub mcp_servers: Vec<McpServer>,
+    /// Custom data.
+    pub meta: Option<Meta>,
+}
+
+impl SessionSetup {
+    /// A session in this directory.
+    pub fn new(cwd: impl AsRef<Path>) -> Self {
+        Self {
+            // The protocol's paths are JSON strings: a name that is not Unicode cannot be said.
+            cwd: cwd.as_ref().to_string_lossy().into_owned(),
+            additional_directories: Vec::new(),
+            mcp_servers: Vec::new(),
+            meta: None,
+        }
+    }
+
+    /// Sets the MCP servers.
+    #[must_use]
+    pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
+        self.mcp_servers = servers;
+        self
+    }
+
+    /// Sets further roots.
+    #[must_use]
+    pub fn additional_directories(mut self, directories: Vec<String>) -> Self {
+        self.additional_directories = directories;
+        self
+    }
+}
+
+impl<P: AsRef<Path>> From<P> for SessionSetup {
+    fn from(cwd: P) -> Self {
+        Self::new(cwd)
+    }
+}
