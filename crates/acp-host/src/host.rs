@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::client::PermissionRequest;
 use acp::{Error, Result, ThreadHandle};
+use acp_wire::Request;
 use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, CreateTerminalResponse, Diff, KillTerminalRequest,
     KillTerminalResponse, PermissionOption, PermissionOptionKind, ReadTextFileRequest,
@@ -38,7 +39,7 @@ type Threads = Mutex<HashMap<SessionId, ThreadHandle>>;
 
 #[derive(Default)]
 struct Allowed {
-    /// In this turn, which is the one in which the thread had this many items.
+    /// In this turn.
     turn: bool,
     /// Which methods, from now on.
     always: HashSet<&'static str>,
@@ -246,10 +247,10 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
                 .ok(),
             false => None,
         };
-        self.ask_unasked(&request.session_id, "fs/write_text_file", || {
+        self.ask_unasked(&request.session_id, WriteTextFileRequest::METHOD, || {
             let mut diff = Diff::new(&request.path, &request.content);
             diff.old_text = old;
-            ToolCallUpdate::new("fs/write_text_file")
+            ToolCallUpdate::new(WriteTextFileRequest::METHOD)
                 .title(format!("Write {} (the agent did not ask)", request.path))
                 .kind(ToolKind::Edit)
                 .content(vec![ToolCallContent::Diff(diff)])
@@ -261,10 +262,10 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
 
 impl<P: Prompter + Send + Sync> acp::client::Terminals for Host<P> {
     async fn create(&self, request: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
-        self.ask_unasked(&request.session_id, "terminal/create", || {
+        self.ask_unasked(&request.session_id, CreateTerminalRequest::METHOD, || {
             let line = std::iter::once(&request.command).chain(&request.args);
             let line: Vec<&str> = line.map(String::as_str).collect();
-            ToolCallUpdate::new("terminal/create")
+            ToolCallUpdate::new(CreateTerminalRequest::METHOD)
                 .title("Run a command (the agent did not ask)")
                 .kind(ToolKind::Execute)
                 .content(vec![ContentBlock::text(line.join(" ")).into()])

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Poll;
 
-use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
+use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, ParseError, RequestId};
+use acp_wire::{Notification, read_params};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
@@ -199,7 +200,7 @@ async fn look_at<H: Handler>(
     };
     let refusal = match jsonrpc::parse(line) {
         Ok(Incoming::Notification { method, params }) => {
-            if method == "$/cancel_request" {
+            if method == CancelRequestNotification::METHOD {
                 cancel_request(conn, params);
                 return None;
             }
@@ -271,7 +272,7 @@ fn answer(
 }
 
 fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue>) {
-    match acp_wire::read_params::<jsonrpc::CancelRequestNotification>("$/cancel_request", params) {
+    match read_params::<CancelRequestNotification>(CancelRequestNotification::METHOD, params) {
         Ok(cancel) => conn.0.in_flight.cancel(&cancel.request_id),
         Err(error) => {
             conn.0.counters.unread();
