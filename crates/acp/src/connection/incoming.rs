@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use acp_wire::jsonrpc::{self, RequestId};
 use serde::Serialize;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -17,15 +15,11 @@ use crate::error::Error;
 
 /// The peer's requests that are being worked on.
 #[derive(Default)]
-pub(crate) struct InFlight {
-    table: Mutex<HashMap<RequestId, CancellationToken>>,
-    /// Tells that the last one has been answered.
-    idle: Notify,
-}
+pub(crate) struct InFlight(Mutex<HashMap<RequestId, CancellationToken>>);
 
 impl InFlight {
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -44,24 +38,7 @@ impl InFlight {
     }
 
     fn remove(&self, id: &RequestId) {
-        let mut table = self.lock();
-        table.remove(id);
-        if table.is_empty() {
-            self.idle.notify_waiters();
-        }
-    }
-
-    /// Waits until nothing is being worked on.
-    pub(crate) async fn idle(&self) {
-        loop {
-            let mut idle = pin!(self.idle.notified());
-            // Registered before looking, so that the last answer in between is not missed.
-            idle.as_mut().enable();
-            if self.len() == 0 {
-                return;
-            }
-            idle.await;
-        }
+        self.lock().remove(id);
     }
 
     /// `$/cancel_request`.

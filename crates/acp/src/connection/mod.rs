@@ -212,9 +212,11 @@ impl Connection {
         inner.pending.fail(&error, Which::All);
         if matches!(reason, CloseReason::Peer) {
             // What the peer asked for before it closed its side may come to its end.
+            inner.tasks.close();
             tokio::select! {
                 () = inner.stop.cancelled() => {}
-                _ = tokio::time::timeout(inner.limits.linger, inner.in_flight.idle()) => {}
+                // The tasks, not the answers: some go on after their answer has been sent.
+                _ = tokio::time::timeout(inner.limits.linger, inner.tasks.wait()) => {}
             }
         }
         inner.aborted.cancel();
