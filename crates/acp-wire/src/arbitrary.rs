@@ -45,6 +45,18 @@ pub(crate) fn meta(u: &mut Unstructured<'_>) -> Result<Option<crate::Meta>> {
     })
 }
 
+pub(crate) fn clearable_meta(u: &mut Unstructured<'_>) -> Result<Option<Option<crate::Meta>>> {
+    Ok(if u.ratio(1, 8)? {
+        Some(None)
+    } else {
+        meta(u)?.map(Some)
+    })
+}
+
+pub(crate) fn positive(u: &mut Unstructured<'_>) -> Result<u16> {
+    u.int_in_range(1..=u16::MAX)
+}
+
 /// A finite number: JSON has no other.
 pub(crate) fn finite(u: &mut Unstructured<'_>) -> Result<f64> {
     // Quarters are exact in binary, so that every reader agrees on the last digit.

@@ -125,6 +125,12 @@ pub struct Error {
     pub data: Option<serde_json::Value>,
 }
 
+impl crate::lenient::Lenient for Error {
+    fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        crate::lenient::via_raw(d)
+    }
+}
+
 impl Error {
     /// What arrived is not JSON.
     pub const PARSE_ERROR: i32 = -32700;

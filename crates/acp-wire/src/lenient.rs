@@ -50,6 +50,26 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     Ok(read.ok().flatten().map(Some))
 }
 
+/// As [`clearable`], for lists: invalid items are skipped.
+pub(crate) fn clearable_list<'de, D: Deserializer<'de>, T: Lenient>(
+    d: D,
+) -> Result<Option<Option<Vec<T>>>, D::Error> {
+    let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
+    if raw.get() == "null" {
+        return Ok(Some(None));
+    }
+    let read = optional_list(&mut serde_json::Deserializer::from_str(raw.get()));
+    Ok(read.ok().flatten().map(Some))
+}
+
+/// `deserialize_with` of values of any kind that `null` clears: it is a value here.
+pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
+    d: D,
+) -> Result<Option<serde_json::Value>, D::Error> {
+    let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
+    Ok(serde_json::from_str(raw.get()).ok())
+}
+
 /// `deserialize_with` of lists: invalid items are skipped, anything but a list is an empty one.
 pub(crate) fn list<'de, D: Deserializer<'de>, T: Lenient>(d: D) -> Result<Vec<T>, D::Error> {
     Ok(optional_list(d)?.unwrap_or_default())

@@ -1,7 +1,8 @@
 //! The messages of the [Agent Client Protocol](https://agentclientprotocol.com), as data.
 //!
 //! This crate does no input or output. It has the JSON-RPC 2.0 envelope ([`jsonrpc`]) and the typed
-//! messages of protocol version 1 ([`v1`]), with one table of all methods ([`v1::METHODS`]).
+//! messages of protocol version 1 ([`v1`]) and of the draft of version 2 ([`v2`]), each with one table of
+//! all its methods ([`v1::METHODS`], [`v2::METHODS`]).
 //!
 //! The types are **tolerant in reading**: unknown fields pass, unknown enum values and union kinds
 //! are kept as they came, malformed optional fields read as absent, and one bad item of a list does
@@ -29,6 +30,7 @@ mod method;
 mod raw_object;
 mod tagged;
 pub mod v1;
+pub mod v2;
 
 pub use method::{
     Method, MethodKind, Notification, ReadError, Request, Sender, read_params, read_result,

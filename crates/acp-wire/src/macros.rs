@@ -21,12 +21,19 @@
 /// - `optional_list x: T`: `Option<Vec<T>>`; "absent" and "empty" differ (an update that clears).
 /// - `clearable x: T`: `Option<Option<T>>`; in an update, absent or malformed reads as `None` (no
 ///   change), `null` as `Some(None)` (nothing from now on).
+/// - `clearable_list x: T`: `Option<Option<Vec<T>>>`; as `clearable`, and malformed items are skipped.
 /// - `any x`: any JSON value; absent, `null` or what `serde_json::Value` cannot hold reads as `None`.
+/// - `clearable_any x`: `Option<serde_json::Value>`; in an update, `null` is a value that clears.
 ///
-/// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field.
+/// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field. In a
+/// `pub patch` instead of a `pub struct`, `_meta` is `clearable`: an update of something that has
+/// its own.
 macro_rules! record {
     ($(#[$a:meta])* pub struct $name:ident { $($body:tt)* }) => {
-        record! { @munch [$(#[$a])*] $name {} {} {} {} ; $($body)* }
+        record! { @munch [struct $(#[$a])*] $name {} {} {} {} ; $($body)* }
+    };
+    ($(#[$a:meta])* pub patch $name:ident { $($body:tt)* }) => {
+        record! { @munch [patch $(#[$a])*] $name {} {} {} {} ; $($body)* }
     };
 
     (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
@@ -117,6 +124,31 @@ macro_rules! record {
             ; $($rest)* }
     };
     (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* clearable_list $x:ident : $t:ty, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, deserialize_with = "crate::lenient::clearable_list", skip_serializing_if = "Option::is_none")]
+             pub $x: Option<Option<Vec<$t>>>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<Vec<$t>>) -> Self { self.$x = Some(Some($x.into())); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
+        $(#[$fa:meta])* clearable_any $x:ident, $($rest:tt)*) => {
+        record! { @munch $a $n
+            {$($f)* $(#[$fa])*
+             #[serde(default, deserialize_with = "crate::lenient::clearable_any", skip_serializing_if = "Option::is_none")]
+             #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_value))]
+             pub $x: Option<serde_json::Value>,}
+            {$($c)*} {$($d)* $x,}
+            {$($s)*
+             #[doc = concat!("Sets [`", stringify!($x), "`](Self#structfield.", stringify!($x), ").")]
+             #[must_use] pub fn $x(mut self, $x: impl Into<serde_json::Value>) -> Self { self.$x = Some($x.into()); self }}
+            ; $($rest)* }
+    };
+    (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
         $(#[$fa:meta])* any $x:ident, $($rest:tt)*) => {
         record! { @munch $a $n
             {$($f)* $(#[$fa])*
@@ -141,7 +173,31 @@ macro_rules! record {
         record! { @emit $a $n $f $c $d $s }
     };
 
-    (@emit [$($a:tt)*] $n:ident {$($f:tt)*} {$($x:ident : $t:ty,)*} {$($d:ident,)*} {$($s:tt)*}) => {
+    (@emit [struct $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
+        record! { @write [$($a)*] $n $f $c $d $s
+            [
+                /// Custom data: extensibility, "The `_meta` Field".
+                #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
+                #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
+                Option<crate::Meta>
+            ]
+            [|meta| Some(meta)]
+        }
+    };
+    (@emit [patch $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
+        record! { @write [$($a)*] $n $f $c $d $s
+            [
+                /// Changes of the custom data: what is named is set, a `null` removes it; `null` for
+                /// the whole removes all of it.
+                #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
+                #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_meta))]
+                Option<Option<crate::Meta>>
+            ]
+            [|meta| Some(Some(meta))]
+        }
+    };
+    (@write [$($a:tt)*] $n:ident {$($f:tt)*} {$($x:ident : $t:ty,)*} {$($d:ident,)*} {$($s:tt)*}
+        [$(#[$ma:meta])* $mt:ty] [$set:expr]) => {
         #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         $($a)*
@@ -149,10 +205,8 @@ macro_rules! record {
         #[non_exhaustive]
         pub struct $n {
             $($f)*
-            /// Custom data: extensibility, "The `_meta` Field".
-            #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
-            #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
-            pub meta: Option<crate::Meta>,
+            $(#[$ma])*
+            pub meta: $mt,
         }
         impl $n {
             /// The message with what it must have; everything else absent.
@@ -164,7 +218,7 @@ macro_rules! record {
             $($s)*
             /// Sets `_meta`.
             #[must_use]
-            pub fn meta(mut self, meta: crate::Meta) -> Self { self.meta = Some(meta); self }
+            pub fn meta(mut self, meta: crate::Meta) -> Self { self.meta = ($set)(meta); self }
         }
         impl crate::lenient::Lenient for $n {
             fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
@@ -266,7 +320,8 @@ macro_rules! string_id {
 ///
 /// `Variant(Type) = "tag" | "alias"`. A tag that is not listed ends in `Unknown`, with every field as
 /// it came. `; Variant(Type) without tag` names the variant that has none. With
-/// `fallback = path`, an unlisted tag is first offered to `path(&str, &RawObject) -> Option<Self>`.
+/// `fallback = path`, an unlisted tag is first offered to `path(&str, &RawObject) -> Option<Self>`. With
+/// `untagged = Variant`, an object without a tag reads as that variant, which is written with its tag.
 ///
 /// Reading is one pass when the tag comes first, which is how everyone writes it; otherwise the
 /// fields before it are kept and read again.
@@ -278,6 +333,7 @@ macro_rules! tagged {
             $(; $(#[$ua:meta])* $uvar:ident($uty:ty) without tag )?
         }
         $(fallback = $fallback:path;)?
+        $(untagged = $dvar:ident;)?
     ) => {
         $(#[$a])*
         #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -329,6 +385,7 @@ macro_rules! tagged {
                             #[allow(unreachable_code)]
                             Opened::Untagged(_object) => {
                                 $( return _object.read::<$uty>().map($name::$uvar).map_err(A::Error::custom); )?
+                                $( return _object.read().map($name::$dvar).map_err(A::Error::custom); )?
                                 Err(A::Error::missing_field($tag))
                             }
                         }

@@ -38,6 +38,8 @@ pub struct Method {
     pub params: &'static str,
     /// The type of its `result`; `None` for a notification.
     pub result: Option<&'static str>,
+    /// Why it is here though the stable schema of its version has it not; `None` if it has.
+    pub unstable: Option<&'static str>,
 }
 
 impl Method {
@@ -46,6 +48,7 @@ impl Method {
         sender: Sender,
         params: &'static str,
         result: &'static str,
+        unstable: Option<&'static str>,
     ) -> Self {
         Self {
             name,
@@ -53,12 +56,14 @@ impl Method {
             kind: MethodKind::Request,
             params,
             result: Some(result),
+            unstable,
         }
     }
     pub(crate) const fn notification(
         name: &'static str,
         sender: Sender,
         params: &'static str,
+        unstable: Option<&'static str>,
     ) -> Self {
         Self {
             name,
@@ -66,6 +71,7 @@ impl Method {
             kind: MethodKind::Notification,
             params,
             result: None,
+            unstable,
         }
     }
 }
@@ -128,37 +134,55 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
 }
 
 /// Makes the method table of one version: `METHODS`, and for each direction an enum of what can be
-/// sent in it. There is no other list of methods.
+/// sent in it. There is no other list of methods. `[shared]` behind a row: its types are those of another
+/// version, which has told the method's name already. `[unstable "…"]`: the stable schema has it not,
+/// and what it is here for.
 macro_rules! method_table {
     (
         requests { $(
             $(#[$ea:meta])* $enum:ident from $sender:ident answered by $renum:ident {
-                $( $(#[$va:meta])* $var:ident = $name:literal, $params:ty => $result:ty; )+
+                $( $(#[$va:meta])* $var:ident = $name:literal, $params:ty => $result:ty $(, [$($note:tt)*])?; )+
             }
         )+ }
         notifications { $(
             $(#[$na:meta])* $nenum:ident from $nsender:ident {
-                $( $(#[$nva:meta])* $nvar:ident = $nname:literal, $nparams:ty; )+
+                $( $(#[$nva:meta])* $nvar:ident = $nname:literal, $nparams:ty $(, [$($nnote:tt)*])?; )+
             }
         )+ }
     ) => {
         /// Every method of this version of the protocol.
         pub const METHODS: &[crate::Method] = &[
-            $($( crate::Method::request($name, crate::Sender::$sender, stringify!($params), stringify!($result)), )+)+
-            $($( crate::Method::notification($nname, crate::Sender::$nsender, stringify!($nparams)), )+)+
+            $($( crate::Method::request(
+                $name, crate::Sender::$sender, stringify!($params), stringify!($result),
+                method_table!(@unstable [$($($note)*)?]),
+            ), )+)+
+            $($( crate::Method::notification(
+                $nname, crate::Sender::$nsender, stringify!($nparams),
+                method_table!(@unstable [$($($nnote)*)?]),
+            ), )+)+
         ];
         $(
-            $( impl crate::Request for $params {
-                const METHOD: &'static str = $name;
-                type Response = $result;
-            } )+
+            $( method_table!(@request [$($($note)*)?] $name, $params => $result); )+
             method_table!(@enum [$(#[$ea])*] $enum { $( [$(#[$va])*] $var = $name, $params; )+ });
             method_table!(@responses $enum $renum { $( $var = $name, $result; )+ });
         )+
         $(
-            $( impl crate::Notification for $nparams { const METHOD: &'static str = $nname; } )+
+            $( method_table!(@notification [$($($nnote)*)?] $nname, $nparams); )+
             method_table!(@enum [$(#[$na])*] $nenum { $( [$(#[$nva])*] $nvar = $nname, $nparams; )+ });
         )+
+    };
+    (@unstable [$(shared)? unstable $why:literal]) => { Some($why) };
+    (@unstable [$(shared)?]) => { None };
+    (@request [shared $($rest:tt)*] $name:literal, $params:ty => $result:ty) => {};
+    (@request [$($rest:tt)*] $name:literal, $params:ty => $result:ty) => {
+        impl crate::Request for $params {
+            const METHOD: &'static str = $name;
+            type Response = $result;
+        }
+    };
+    (@notification [shared $($rest:tt)*] $name:literal, $params:ty) => {};
+    (@notification [$($rest:tt)*] $name:literal, $params:ty) => {
+        impl crate::Notification for $params { const METHOD: &'static str = $name; }
     };
     (@enum [$($ea:tt)*] $enum:ident { $( [$($va:tt)*] $var:ident = $name:literal, $params:ty; )+ }) => {
         $($ea)*

@@ -50,6 +50,32 @@ impl RawObject {
         self.0.push((key, value));
     }
 
+    /// The object with a field called by another name, if that is not there already.
+    #[must_use]
+    pub fn renamed(mut self, from: &str, to: &str) -> Self {
+        if self.get(to).is_none() {
+            for (key, _) in self.0.iter_mut().filter(|(key, _)| key == from) {
+                to.clone_into(key);
+            }
+        }
+        self
+    }
+
+    /// Sets a field: in its place, or at the end.
+    pub fn set(&mut self, key: &str, value: Box<RawValue>) {
+        match self.0.iter_mut().rev().find(|(k, _)| k == key) {
+            Some((_, old)) => *old = value,
+            None => self.push(key.to_owned(), value),
+        }
+    }
+
+    /// The object without some fields.
+    #[must_use]
+    pub fn without(mut self, keys: &[&str]) -> Self {
+        self.0.retain(|(key, _)| !keys.contains(&key.as_str()));
+        self
+    }
+
     /// Reads the whole object as a `T`.
     ///
     /// # Errors

@@ -248,13 +248,7 @@ impl<'de> Deserialize<'de> for SessionConfigOption {
             Some("select") | None => {
                 SessionConfigKind::Select(object.read().map_err(D::Error::custom)?)
             }
-            Some(_) => {
-                let mut rest = RawObject::default();
-                for (key, value) in object.iter().filter(|(k, _)| !COMMON_FIELDS.contains(k)) {
-                    rest.push(key.to_owned(), value.to_owned());
-                }
-                SessionConfigKind::Unknown(rest)
-            }
+            Some(_) => SessionConfigKind::Unknown(object.without(&COMMON_FIELDS)),
         };
         Ok(Self {
             id,

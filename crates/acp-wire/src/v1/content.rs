@@ -121,8 +121,34 @@ record! {
         optional mime_type: String,
         /// Its size in bytes.
         optional size: i64,
+        /// Icons to show it with. Version 2; clients of version 1 pass over them.
+        optional_list icons: Icon,
         /// Hints.
         optional annotations: Annotations,
+    }
+}
+
+record! {
+    /// An icon. Version 2.
+    pub struct Icon {
+        /// Where it is.
+        required src: String,
+        /// Its media type, where the source does not tell.
+        optional mime_type: String,
+        /// The sizes it is good for: `48x48`, or `any`.
+        optional_list sizes: String,
+        /// What it is drawn for.
+        optional theme: IconTheme,
+    }
+}
+
+open_enum! {
+    /// What an icon is drawn for.
+    pub enum IconTheme {
+        /// Light backgrounds.
+        Light = "light",
+        /// Dark backgrounds.
+        Dark = "dark",
     }
 }
 

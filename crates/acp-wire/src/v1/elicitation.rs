@@ -191,13 +191,7 @@ impl<'de> Deserialize<'de> for CreateElicitationRequest {
                     url,
                 }
             }
-            Some(_) => {
-                let mut rest = RawObject::default();
-                for (key, value) in object.iter().filter(|(k, _)| !COMMON.contains(k)) {
-                    rest.push(key.to_owned(), value.to_owned());
-                }
-                ElicitationMode::Unknown(rest)
-            }
+            Some(_) => ElicitationMode::Unknown(object.clone().without(&COMMON)),
         };
         Ok(Self {
             message: object.field("message").ok_or_else(|| missing("message"))?,

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{AgentAuthCapabilities, AuthCapabilities, AuthMethod, ElicitationCapabilities};
+use super::{
+    AgentAuthCapabilities, AuthCapabilities, AuthMethod, CompactionCapabilities,
+    ElicitationCapabilities, NoticeCapabilities, PlanCapabilities, SessionForkCapabilities,
+};
 use crate::Meta;
 use crate::lenient::Lenient;
 
@@ -15,6 +18,8 @@ pub struct ProtocolVersion(pub u16);
 impl ProtocolVersion {
     /// Version 1.
     pub const V1: Self = Self(1);
+    /// Version 2, a draft.
+    pub const V2: Self = Self(2);
 }
 
 impl std::fmt::Display for ProtocolVersion {
@@ -69,6 +74,13 @@ record! {
     }
 }
 
+impl Default for Implementation {
+    /// Nobody: what does not say who it is.
+    fn default() -> Self {
+        Self::new("", "")
+    }
+}
+
 record! {
     /// What a client can do. What is absent it cannot.
     pub struct ClientCapabilities {
@@ -78,6 +90,8 @@ record! {
         defaulted terminal: bool,
         /// What it understands of sessions.
         optional session: ClientSessionCapabilities,
+        /// Several plans by id. Unstable.
+        optional plan: PlanCapabilities,
         /// What it can do for authentication.
         defaulted auth: AuthCapabilities,
         /// Which kinds of `elicitation/create` it can show.
@@ -100,6 +114,10 @@ record! {
     pub struct ClientSessionCapabilities {
         /// What it understands of config options beyond `select`.
         optional config_options: SessionConfigOptionsCapabilities,
+        /// Compactions of the conversation. Unstable.
+        optional compaction: CompactionCapabilities,
+        /// Notices. Unstable.
+        optional notices: NoticeCapabilities,
     }
 }
 
@@ -203,6 +221,8 @@ record! {
         optional resume: SessionResumeCapabilities,
         /// `session/close`.
         optional close: SessionCloseCapabilities,
+        /// `session/fork`. Unstable.
+        optional fork: SessionForkCapabilities,
     }
 }
 

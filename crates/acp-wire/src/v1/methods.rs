@@ -30,6 +30,12 @@ method_table! {
         SetSessionMode = "session/set_mode", SetSessionModeRequest => SetSessionModeResponse;
         /// Session config options: sets an option.
         SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
+        /// A new session that begins as a copy of another.
+        ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse,
+            [unstable "agents in use have it; told by `sessionCapabilities.fork`"];
+        /// Sets the model.
+        SetSessionModel = "session/set_model", SetSessionModelRequest => SetSessionModelResponse,
+            [unstable "agents in use have it instead of a config option; told by `models` in session setup"];
         /// Prompt turn: the user's message.
         Prompt = "session/prompt", PromptRequest => PromptResponse;
     }

@@ -3,6 +3,7 @@
 
 mod authentication;
 mod command;
+mod compaction;
 mod config_option;
 mod content;
 mod elicitation;
@@ -12,6 +13,8 @@ mod initialize;
 mod mcp_server;
 mod methods;
 mod mode;
+mod model;
+mod notice;
 mod permission;
 mod plan;
 mod prompt;
@@ -22,6 +25,7 @@ mod tool_call;
 
 pub use authentication::*;
 pub use command::*;
+pub use compaction::*;
 pub use config_option::*;
 pub use content::*;
 pub use elicitation::*;
@@ -31,6 +35,8 @@ pub use initialize::*;
 pub use mcp_server::*;
 pub use methods::*;
 pub use mode::*;
+pub use model::*;
+pub use notice::*;
 pub use permission::*;
 pub use plan::*;
 pub use prompt::*;

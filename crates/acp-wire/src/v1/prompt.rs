@@ -17,6 +17,29 @@ record! {
     pub struct PromptResponse {
         /// Why the turn ended.
         required stop_reason: StopReason,
+        /// What the turn has used. Unstable.
+        optional usage: Usage,
+    }
+}
+
+record! {
+    /// Tokens that a turn has used. Unstable.
+    pub struct Usage {
+        /// All of them.
+        #[serde(deserialize_with = "crate::lenient::required")]
+        required total_tokens: u64,
+        /// Of what was sent to the model.
+        #[serde(deserialize_with = "crate::lenient::required")]
+        required input_tokens: u64,
+        /// Of what the model sent.
+        #[serde(deserialize_with = "crate::lenient::required")]
+        required output_tokens: u64,
+        /// Of what the model thought.
+        optional thought_tokens: u64,
+        /// Read from a cache.
+        optional cached_read_tokens: u64,
+        /// Written to a cache.
+        optional cached_write_tokens: u64,
     }
 }
 

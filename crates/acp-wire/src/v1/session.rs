@@ -1,13 +1,20 @@
 //! Session setup: the specification's page of that name, and what came after it (`session/list`,
 //! `session/resume`, `session/close`, `session/delete`, `session_info_update`, `usage_update`).
 
-use super::{McpServer, SessionConfigOption, SessionModeState};
+use super::{McpServer, SessionConfigOption, SessionModeState, SessionModelState};
 
 string_id! {
     /// Names a session.
     pub struct SessionId;
     /// Names a message, whose chunks carry it.
     pub struct MessageId;
+}
+
+impl Default for MessageId {
+    /// The empty id: that of a message whose agent gives none.
+    fn default() -> Self {
+        "".into()
+    }
 }
 
 record! {
@@ -31,6 +38,9 @@ record! {
         optional modes: SessionModeState,
         /// Its config options.
         optional_list config_options: SessionConfigOption,
+        /// Its models. Unstable: of agents that have no config option for them.
+        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
+        optional models: SessionModelState,
     }
 }
 
@@ -55,6 +65,9 @@ record! {
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
+        /// The session's models. Unstable: of agents that have no config option for them.
+        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
+        optional models: SessionModelState,
     }
 }
 
@@ -79,7 +92,45 @@ record! {
         optional modes: SessionModeState,
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
+        /// The session's models. Unstable: of agents that have no config option for them.
+        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
+        optional models: SessionModelState,
     }
+}
+
+record! {
+    /// `session/fork`: a new session that begins as a copy of another. Unstable: for agents that have
+    /// `sessionCapabilities.fork`.
+    pub struct ForkSessionRequest {
+        /// The session to copy.
+        required session_id: SessionId,
+        /// The working directory, an absolute path.
+        required cwd: String,
+        /// Further roots, absolute paths.
+        list additional_directories: String,
+        /// MCP servers to connect to.
+        list mcp_servers: McpServer,
+    }
+}
+
+record! {
+    /// The answer to `session/fork`.
+    pub struct ForkSessionResponse {
+        /// The new session.
+        required session_id: SessionId,
+        /// Its modes.
+        optional modes: SessionModeState,
+        /// Its config options.
+        optional_list config_options: SessionConfigOption,
+        /// Its models. Unstable: of agents that have no config option for them.
+        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
+        optional models: SessionModelState,
+    }
+}
+
+record! {
+    /// Present when the agent has `session/fork`.
+    pub struct SessionForkCapabilities {}
 }
 
 record! {

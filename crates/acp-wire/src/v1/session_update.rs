@@ -1,8 +1,9 @@
 //! `session/update`: what happens in a session, as the agent reports it.
 
 use super::{
-    AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, CurrentModeUpdate, MessageId, Plan,
-    SessionId, SessionInfoUpdate, ToolCall, ToolCallUpdate, UsageUpdate,
+    AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
+    ContentBlock, CurrentModeUpdate, MessageId, Notice, Plan, PlanRemoved, PlanUpdate, SessionId,
+    SessionInfoUpdate, ToolCall, ToolCallUpdate, UsageUpdate,
 };
 
 record! {
@@ -40,6 +41,16 @@ tagged! {
         SessionInfoUpdate(SessionInfoUpdate) = "session_info_update",
         /// Context and cost.
         UsageUpdate(UsageUpdate) = "usage_update",
+        /// A plan among several. Unstable: for clients that have `plan`.
+        PlanUpdate(PlanUpdate) = "plan_update",
+        /// A plan is gone. Unstable: for clients that have `plan`.
+        PlanRemoved(PlanRemoved) = "plan_removed",
+        /// Something a person should know. Unstable: for clients that have `session.notices`.
+        Notice(Notice) = "notice",
+        /// The conversation is shortened. Unstable: for clients that have `session.compaction`.
+        CompactionUpdate(CompactionUpdate) = "compaction_update",
+        /// A piece of what is left of it. Unstable: for clients that have `session.compaction`.
+        CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
     }
 }
 

@@ -15,6 +15,8 @@ record! {
         required tool_call_id: ToolCallId,
         /// What it does, for people.
         tolerant title: String,
+        /// The tool's name, for programs. Newer than the schema of August 2026.
+        optional name: String,
         /// What sort of thing it does.
         defaulted kind: ToolKind,
         /// How far it is.
@@ -41,6 +43,8 @@ record! {
         optional status: ToolCallStatus,
         /// What it does, for people.
         optional title: String,
+        /// The tool's name, for programs. Newer than the schema of August 2026.
+        optional name: String,
         /// What it has produced, all of it.
         optional_list content: ToolCallContent,
         /// The files it works on, all of them.

@@ -1,0 +1,62 @@
+//! Protocol version 2, a draft: the published one of August 2026, and what has come to it since. One
+//! file a topic, named as the specification names it.
+//!
+//! What is equal in version 1 is the same type here. What is here and not in the published draft is
+//! told so; a peer that speaks the published draft neither sends it nor minds it.
+
+mod authentication;
+mod background;
+mod command;
+mod config_option;
+mod diff;
+mod initialize;
+mod mcp_server;
+mod message;
+mod methods;
+mod permission;
+mod plan;
+mod prompt;
+mod session;
+mod session_update;
+mod state;
+mod terminal;
+mod tool_call;
+
+pub use crate::v1::{
+    Annotations, AudioContent, AuthMethodId, BlobResourceContents, BooleanPropertySchema,
+    CancelNotification, CloseSessionRequest, CloseSessionResponse, CompactionId, CompactionStatus,
+    CompactionSummaryChunk, CompactionUpdate, CompleteElicitationNotification, Content,
+    ContentBlock, Cost, CreateElicitationRequest, CreateElicitationResponse, DeleteSessionRequest,
+    DeleteSessionResponse, ElicitationAcceptAction, ElicitationAction, ElicitationCapabilities,
+    ElicitationContentValue, ElicitationFormCapabilities, ElicitationId, ElicitationMode,
+    ElicitationNoContent, ElicitationPropertySchema, ElicitationSchema, ElicitationSchemaType,
+    ElicitationScope, ElicitationUrlCapabilities, EmbeddedResource, EmbeddedResourceResource,
+    EnumOption, EnvVariable, Extension, HttpHeader, Icon, IconTheme, ImageContent, Implementation,
+    IntegerPropertySchema, ListSessionsRequest, ListSessionsResponse, MessageId, MultiSelectItems,
+    MultiSelectPropertySchema, Notice, NoticeSeverity, NumberPropertySchema, PermissionOption,
+    PermissionOptionId, PermissionOptionKind, PlanEntryPriority, PlanFile, PlanId, PlanMarkdown,
+    PlanRemoved, ProtocolVersion, RequestPermissionOutcome, RequestPermissionResponse,
+    ResourceLink, Role, SelectedPermissionOutcome, SessionAdditionalDirectoriesCapabilities,
+    SessionConfigGroupId, SessionConfigId, SessionConfigOptionCategory, SessionConfigSelectOption,
+    SessionConfigValueId, SessionDeleteCapabilities, SessionForkCapabilities, SessionId,
+    SessionInfo, StringFormat, StringMultiSelectItems, StringPropertySchema, Terminal,
+    TerminalExitStatus, TerminalId, TextContent, TextResourceContents, TitledMultiSelectItems,
+    ToolCallId, ToolCallLocation, ToolKind,
+};
+pub use authentication::*;
+pub use background::*;
+pub use command::*;
+pub use config_option::*;
+pub use diff::*;
+pub use initialize::*;
+pub use mcp_server::*;
+pub use message::*;
+pub use methods::*;
+pub use permission::*;
+pub use plan::*;
+pub use prompt::*;
+pub use session::*;
+pub use session_update::*;
+pub use state::*;
+pub use terminal::*;
+pub use tool_call::*;

@@ -1,0 +1,67 @@
+//! Terminals: the agent's own, which a client shows. Output is bytes; a chunk may end within a
+//! character.
+
+use super::{TerminalExitStatus, TerminalId};
+
+record! {
+    /// A terminal as it is now. What is absent stays as it is; `null` clears.
+    pub patch TerminalUpdate {
+        /// The terminal.
+        required terminal_id: TerminalId,
+        /// What runs in it.
+        clearable command: String,
+        /// Where, an absolute path.
+        clearable cwd: String,
+        /// All that it shows; it replaces what was shown.
+        clearable output: TerminalOutput,
+        /// How it ended; present once it has.
+        clearable exit_status: TerminalExitStatus,
+        /// How large it is. Not in the draft of August 2026.
+        clearable size: TerminalSize,
+        /// What a client may do with it. Not in the draft of August 2026.
+        clearable capabilities: TerminalCapabilities,
+    }
+}
+
+record! {
+    /// All that a terminal shows.
+    pub struct TerminalOutput {
+        /// The bytes in base64.
+        required data: String,
+    }
+}
+
+record! {
+    /// What a terminal has printed.
+    pub struct TerminalOutputChunk {
+        /// The terminal.
+        required terminal_id: TerminalId,
+        /// The bytes in base64, each chunk by itself.
+        required data: String,
+    }
+}
+
+record! {
+    /// The size of a terminal in characters.
+    pub struct TerminalSize {
+        /// Columns, at least 1.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::positive))]
+        required cols: u16,
+        /// Rows, at least 1.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::positive))]
+        required rows: u16,
+    }
+}
+
+record! {
+    /// What a client may do with a terminal.
+    pub struct TerminalCapabilities {
+        /// `terminal/cancel`.
+        optional cancel: TerminalCancelCapabilities,
+    }
+}
+
+record! {
+    /// Present when the client may end what runs.
+    pub struct TerminalCancelCapabilities {}
+}

@@ -1,0 +1,104 @@
+//! Tool calls: the specification's page of that name.
+
+use super::{
+    Content, ContentBlock, Diff, Terminal, TerminalId, ToolCallId, ToolCallLocation, ToolKind,
+};
+
+record! {
+    /// A tool call as it is now, new or known. What is absent stays as it is; `null` clears.
+    pub patch ToolCallUpdate {
+        /// Its id.
+        required tool_call_id: ToolCallId,
+        /// The tool's name, for programs. Not in the draft of August 2026.
+        clearable name: String,
+        /// What it does, for people.
+        clearable title: String,
+        /// What sort of thing it does.
+        clearable kind: ToolKind,
+        /// How far it is.
+        clearable status: ToolCallStatus,
+        /// What it has produced, all of it.
+        clearable_list content: ToolCallContent,
+        /// The files it works on, all of them.
+        clearable_list locations: ToolCallLocation,
+        /// What the tool was given.
+        clearable_any raw_input,
+        /// What the tool gave back.
+        clearable_any raw_output,
+        /// What a client may do with it. Not in the draft of August 2026.
+        clearable capabilities: ToolCallCapabilities,
+    }
+}
+
+record! {
+    /// A piece of what a tool call has produced, at the end of its content.
+    pub struct ToolCallContentChunk {
+        /// The tool call.
+        required tool_call_id: ToolCallId,
+        /// The piece.
+        required content: ToolCallContent,
+    }
+}
+
+record! {
+    /// What a client may do with a tool call.
+    pub struct ToolCallCapabilities {
+        /// `tool_call/cancel`.
+        optional cancel: ToolCallCancelCapabilities,
+    }
+}
+
+record! {
+    /// Present when the client may cancel the call.
+    pub struct ToolCallCancelCapabilities {}
+}
+
+open_enum! {
+    /// How far a tool call is.
+    #[derive(Default)]
+    pub enum ToolCallStatus {
+        /// Not begun: its input still streams, or it waits for permission.
+        #[default]
+        Pending = "pending",
+        /// Under way.
+        InProgress = "in_progress",
+        /// Done.
+        Completed = "completed",
+        /// Ended by an error.
+        Failed = "failed",
+        /// Cancelled before its end.
+        Cancelled = "cancelled",
+        /// Stopped, to be taken up again. Not in the draft of August 2026.
+        Paused = "paused",
+    }
+}
+
+tagged! {
+    /// What a tool call has produced.
+    pub enum ToolCallContent by "type" {
+        /// A content block.
+        Content(Content) = "content",
+        /// Changes of files.
+        Diff(Diff) = "diff",
+        /// A terminal of the agent's, shown live.
+        Terminal(Terminal) = "terminal",
+    }
+}
+
+impl From<ContentBlock> for ToolCallContent {
+    fn from(block: ContentBlock) -> Self {
+        Self::Content(Content::new(block))
+    }
+}
+
+impl From<Diff> for ToolCallContent {
+    fn from(diff: Diff) -> Self {
+        Self::Diff(diff)
+    }
+}
+
+impl From<TerminalId> for ToolCallContent {
+    fn from(id: TerminalId) -> Self {
+        Self::Terminal(Terminal::new(id))
+    }
+}
