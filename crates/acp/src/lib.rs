@@ -13,19 +13,25 @@
 pub mod agent;
 pub mod client;
 mod connection;
+mod convert;
 mod error;
+mod options;
 mod session_setup;
 pub mod thread;
 pub mod transport;
+mod update;
+mod utf8;
 
 pub use acp_wire as wire;
-pub use acp_wire::{jsonrpc, v1};
+pub use acp_wire::{jsonrpc, v1, v2};
 pub use agent::Agent;
 pub use client::Client;
 pub use connection::{Connection, Limits, Noise};
 pub use error::{CloseReason, Error, Result};
+pub use options::Options;
 pub use thread::{Thread, ThreadHandle};
 pub use transport::Transport;
+pub use update::Update;
 
 /// The examples of the README are tests.
 #[cfg(doctest)]

@@ -20,9 +20,16 @@ fn mode_option(options: &[SessionConfigOption]) -> Option<&SessionConfigOption> 
     })
 }
 
-/// The id of the option that is the mode.
-pub(crate) fn mode_id(options: &[SessionConfigOption]) -> Option<SessionConfigId> {
-    mode_option(options).map(|option| option.id.clone())
+/// The id of the option of a category: where several share it, of the first.
+pub(crate) fn option_of(
+    options: &[SessionConfigOption],
+    category: &SessionConfigOptionCategory,
+) -> Option<SessionConfigId> {
+    let option = options.iter().find(|option| {
+        option.category.as_ref() == Some(category)
+            && matches!(option.kind, SessionConfigKind::Select(_))
+    });
+    option.map(|option| option.id.clone())
 }
 
 /// The modes that the options make.

@@ -4,8 +4,15 @@
 //! thought, planned and done in it is reported through its methods, whichever version of the
 //! protocol the client speaks.
 
+mod authentication;
 mod config;
+mod display_terminal;
+mod elicitation;
+mod initialize;
+mod opening;
 mod optional;
+mod prompting;
+mod request;
 mod session;
 mod side;
 mod terminal;
@@ -13,11 +20,15 @@ mod tool_call;
 mod turn;
 
 pub use crate::session_setup::SessionSetup;
+pub use authentication::AuthContext;
+pub use display_terminal::DisplayTerminal;
+pub use initialize::ClientInfo;
 pub use optional::{
-    Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, ResumeSession,
+    Authentication, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession,
+    ResumeSession,
 };
 pub use session::{Session, SessionOpened};
-pub use side::{ClientInfo, serve, serve_stdio, start};
+pub use side::{limits, serve, serve_stdio, serve_with, start};
 pub use terminal::{Terminal, TerminalCommand};
 pub use tool_call::ToolCallHandle;
 pub use turn::{Prompt, Turn};
@@ -60,6 +71,12 @@ pub trait Agent: Send + Sync + 'static {
     /// Which MCP servers it connects to, beside those on stdio.
     fn mcp_capabilities(&self) -> McpCapabilities {
         McpCapabilities::new()
+    }
+
+    /// Whether it connects to MCP servers on stdio. Every agent of version 1 is taken to; one of version 2
+    /// says so.
+    fn mcp_stdio(&self) -> bool {
+        true
     }
 
     /// Whether it takes further roots for a session (`additionalDirectories`).
@@ -112,6 +129,11 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/resume`.
     fn resume_session(&self) -> Option<&impl ResumeSession> {
+        None::<&optional::NotOffered>
+    }
+
+    /// `session/fork`, unstable.
+    fn fork_session(&self) -> Option<&impl ForkSession> {
         None::<&optional::NotOffered>
     }
 

@@ -4,6 +4,7 @@ use acp_wire::v1::{
     AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId,
 };
 
+use super::authentication::AuthContext;
 use super::session::{Session, SessionOpened};
 use crate::error::Result;
 use crate::session_setup::SessionSetup;
@@ -23,6 +24,17 @@ pub trait ResumeSession: Send + Sync {
     /// Opens the session.
     fn resume_session(
         &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+}
+
+/// `session/fork`: a new session that begins as a copy of another. Unstable.
+pub trait ForkSession: Send + Sync {
+    /// Copies the session `from`; `session` is the new one.
+    fn fork_session(
+        &self,
+        from: &SessionId,
         session: &Session,
         setup: SessionSetup,
     ) -> impl Future<Output = Result<SessionOpened>> + Send;
@@ -49,15 +61,21 @@ pub trait DeleteSession: Send + Sync {
     fn delete_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// `authenticate` and `logout`.
+/// `authenticate` and `logout`; in version 2 `auth/login` and `auth/logout`.
 pub trait Authentication: Send + Sync {
-    /// How one can authenticate.
+    /// How one can authenticate. Methods of type `terminal` are named to clients that can run the
+    /// agent's program in a terminal.
     fn methods(&self) -> Vec<AuthMethod>;
 
-    /// Authenticates by one of [`methods`](Self::methods).
-    fn authenticate(&self, method: &AuthMethodId) -> impl Future<Output = Result<()>> + Send;
+    /// Authenticates by one of [`methods`](Self::methods), which is of type `agent`. What the agent
+    /// needs to know of the person it may ask by [`AuthContext::elicit`].
+    fn authenticate(
+        &self,
+        cx: &AuthContext,
+        method: &AuthMethodId,
+    ) -> impl Future<Output = Result<()>> + Send;
 
-    /// Whether there is `logout`.
+    /// Whether there is `logout`. In version 2 there always is.
     fn can_logout(&self) -> bool {
         false
     }
@@ -79,6 +97,17 @@ impl LoadSession for NotOffered {
 
 impl ResumeSession for NotOffered {
     async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        match *self {}
+    }
+}
+
+impl ForkSession for NotOffered {
+    async fn fork_session(
+        &self,
+        _: &SessionId,
+        _: &Session,
+        _: SessionSetup,
+    ) -> Result<SessionOpened> {
         match *self {}
     }
 }
@@ -105,7 +134,7 @@ impl Authentication for NotOffered {
     fn methods(&self) -> Vec<AuthMethod> {
         match *self {}
     }
-    async fn authenticate(&self, _: &AuthMethodId) -> Result<()> {
+    async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> Result<()> {
         match *self {}
     }
 }

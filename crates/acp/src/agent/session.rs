@@ -1,20 +1,26 @@
 //! A session as an agent has it.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_wire::Meta;
 use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk,
-    CurrentModeUpdate, Plan, PlanEntry, SessionConfigOption, SessionId, SessionInfoUpdate,
-    SessionNotification, SessionUpdate, ToolCall, UsageUpdate,
+    CurrentModeUpdate, MessageId, Notice, Plan, PlanEntry, PlanId, PlanItems, PlanRemoved,
+    PlanUpdate, PlanUpdateContent, SessionConfigOption, SessionId, SessionInfoUpdate,
+    SessionNotification, SessionUpdate, ToolCall, ToolCallId, UsageUpdate,
 };
+use acp_wire::v2;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::config;
-use super::side::ClientInfo;
+use super::display_terminal::Mark;
+use super::initialize::ClientInfo;
 use super::tool_call::ToolCallHandle;
 use crate::connection::Connection;
+use crate::convert;
 use crate::error::{Error, Result};
 use crate::session_setup::SessionSetup;
 
@@ -56,6 +62,10 @@ struct Inner {
     roots: Vec<String>,
     conn: Connection,
     client: Arc<ClientInfo>,
+    /// Makes the ids of this opening differ from those of any other.
+    mark: Mark,
+    /// What is sent is sent to nobody.
+    muted: AtomicBool,
     state: Mutex<State>,
     /// Turns of a session run one after the other.
     turns: tokio::sync::Mutex<()>,
@@ -64,6 +74,15 @@ struct Inner {
 #[derive(Default)]
 struct State {
     config_options: Vec<SessionConfigOption>,
+    /// The message that the next chunk is part of, unless it is another speaker's.
+    speaking: Option<(&'static str, MessageId)>,
+    messages: u64,
+    /// What the unfinished tool calls do, for people: permission requests of version 2 say it.
+    titles: HashMap<ToolCallId, String>,
+    /// The plans, for clients that know one only.
+    plans: Vec<(PlanId, Vec<PlanEntry>)>,
+    /// How many answers of the person's are waited for.
+    asking: usize,
     /// Of the turns that run or wait; cancelled by `session/cancel`.
     turns: Vec<CancellationToken>,
 }
@@ -93,6 +112,8 @@ impl Session {
                 .collect(),
             conn,
             client,
+            mark: short_mark(),
+            muted: AtomicBool::new(false),
             state: Mutex::default(),
             turns: tokio::sync::Mutex::new(()),
         }))
@@ -132,12 +153,21 @@ impl Session {
         &self.0.conn
     }
 
-    /// Reports a piece of the agent's message: Markdown text.
+    pub(crate) fn muted(&self) -> &AtomicBool {
+        &self.0.muted
+    }
+
+    pub(crate) fn mark(&self) -> &Mark {
+        &self.0.mark
+    }
+
+    /// Reports a piece of the agent's message: Markdown text. Pieces that follow each other make one
+    /// message; a tool call, a thought or the end of the turn ends it.
     ///
     /// # Errors
     /// The connection has ended.
     pub async fn message(&self, text: impl AsRef<str>) -> Result<()> {
-        self.text_chunk("agent_message_chunk", text.as_ref()).await
+        self.text_chunk(AGENT, text.as_ref()).await
     }
 
     /// Reports a piece of the agent's thoughts.
@@ -145,7 +175,7 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn thought(&self, text: impl AsRef<str>) -> Result<()> {
-        self.text_chunk("agent_thought_chunk", text.as_ref()).await
+        self.text_chunk(THOUGHT, text.as_ref()).await
     }
 
     /// Reports a piece of the agent's message that is not text.
@@ -166,6 +196,29 @@ impl Session {
             .await
     }
 
+    /// The message that a chunk of this kind is part of.
+    fn speaking(&self, kind: &'static str) -> MessageId {
+        let mut state = self.state();
+        match &state.speaking {
+            Some((speaker, id)) if *speaker == kind => id.clone(),
+            _ => {
+                let id = state.next_message(&self.0.mark);
+                state.speaking = Some((kind, id.clone()));
+                id
+            }
+        }
+    }
+
+    /// The id of a message that begins.
+    pub(crate) fn new_message_id(&self) -> MessageId {
+        self.state().next_message(&self.0.mark)
+    }
+
+    /// The next chunk begins a new message.
+    pub(crate) fn speaks_no_more(&self) {
+        self.state().speaking = None;
+    }
+
     /// Reports a new tool call.
     ///
     /// # Errors
@@ -176,12 +229,60 @@ impl Session {
         Ok(handle)
     }
 
+    /// What an unfinished tool call does, for people, if that has been reported.
+    pub(crate) fn title_of(&self, call: &ToolCallId) -> Option<String> {
+        self.state().titles.get(call).cloned()
+    }
+
     /// Reports the plan, whole; it replaces the one before.
     ///
     /// # Errors
     /// The connection has ended.
     pub async fn plan(&self, entries: Vec<PlanEntry>) -> Result<()> {
         self.update(SessionUpdate::Plan(Plan::new(entries))).await
+    }
+
+    /// Reports one of several plans, whole; it replaces the one with this id. A client that knows one
+    /// plan only (version 1, without `plan`) is shown the steps of all of them, one after the other.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn plan_by_id(&self, id: impl Into<PlanId>, entries: Vec<PlanEntry>) -> Result<()> {
+        let id = id.into();
+        if self.0.client.takes_plans() {
+            let items = PlanUpdateContent::Items(PlanItems::new(id, entries));
+            let update = SessionUpdate::PlanUpdate(PlanUpdate::new(items));
+            return self.update(update).await;
+        }
+        let all = self.state().plan(id, entries);
+        self.plan(all).await
+    }
+
+    /// A plan is gone.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn remove_plan(&self, id: impl Into<PlanId>) -> Result<()> {
+        let id = id.into();
+        if self.0.client.takes_plans() {
+            let update = SessionUpdate::PlanRemoved(PlanRemoved::new(id));
+            return self.update(update).await;
+        }
+        let all = self.state().plan(id, Vec::new());
+        self.plan(all).await
+    }
+
+    /// Tells the person something that is not part of the conversation. A client that shows no notices
+    /// (version 1, without `session.notices`) is not told.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn notice(&self, notice: Notice) -> Result<()> {
+        let session = self.0.client.capabilities().session.as_ref();
+        if session.is_some_and(|session| session.notices.is_some()) {
+            self.update(SessionUpdate::Notice(notice)).await?;
+        }
+        Ok(())
     }
 
     /// Announces the slash commands, all of them.
@@ -232,7 +333,7 @@ impl Session {
             shown,
         )))
         .await?;
-        if let Some(mode) = mode {
+        if let (Some(mode), false) = (mode, self.0.client.speaks_v2()) {
             self.update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
                 mode,
             )))
@@ -253,15 +354,79 @@ impl Session {
         after.filter(|after| before.as_ref() != Some(after))
     }
 
-    /// Sends an update in the words of version 1.
+    /// Sends an update in the words of version 1; a client that speaks version 2 is sent it in its own.
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn update(&self, update: SessionUpdate) -> Result<()> {
-        self.0
-            .conn
-            .notify(&SessionNotification::new(&self.0.id, update))
-            .await
+    pub async fn update(&self, mut update: SessionUpdate) -> Result<()> {
+        self.note(&mut update);
+        if self.0.client.speaks_v2() {
+            // What has no words there is not needed there.
+            return match convert::update_to_v2(update, || self.new_message_id()) {
+                Some(update) => self.send_v2(update).await,
+                None => Ok(()),
+            };
+        }
+        if self.is_muted() {
+            return Ok(());
+        }
+        let update = SessionNotification::new(&self.0.id, update);
+        self.0.conn.notify(&update).await
+    }
+
+    /// Sends an update in the words of version 2, for what version 1 has no words for.
+    ///
+    /// # Errors
+    /// The client does not speak version 2 ([`Error::NotOffered`]), or the connection has ended.
+    pub async fn update_v2(&self, update: v2::SessionUpdate) -> Result<()> {
+        if !self.0.client.speaks_v2() {
+            return Err(Self::not_offered("version 2"));
+        }
+        self.send_v2(update).await
+    }
+
+    async fn send_v2(&self, update: v2::SessionUpdate) -> Result<()> {
+        if self.is_muted() {
+            return Ok(());
+        }
+        let update = v2::UpdateSessionNotification::new(&self.0.id, update);
+        self.0.conn.notify(&update).await
+    }
+
+    /// Tells what the agent does, to clients that are told.
+    pub(crate) async fn state_update(&self, state: v2::StateUpdate) -> Result<()> {
+        self.update_v2(v2::SessionUpdate::StateUpdate(state)).await
+    }
+
+    fn is_muted(&self) -> bool {
+        self.0.muted.load(Ordering::Acquire)
+    }
+
+    /// Keeps what later messages depend on: which message a chunk is part of, what a tool call does.
+    fn note(&self, update: &mut SessionUpdate) {
+        let (kind, chunk) = match update {
+            SessionUpdate::UserMessageChunk(chunk) => (USER, chunk),
+            SessionUpdate::AgentMessageChunk(chunk) => (AGENT, chunk),
+            SessionUpdate::AgentThoughtChunk(chunk) => (THOUGHT, chunk),
+            SessionUpdate::ToolCall(call) => {
+                let mut state = self.state();
+                state.speaking = None;
+                let finished = is_final(Some(&call.status));
+                state.title(&call.tool_call_id, Some(&call.title), finished);
+                return;
+            }
+            SessionUpdate::ToolCallUpdate(update) => {
+                let finished = is_final(update.status.as_ref());
+                self.state()
+                    .title(&update.tool_call_id, update.title.as_ref(), finished);
+                return;
+            }
+            _ => return,
+        };
+        match &chunk.message_id {
+            Some(id) => self.state().speaking = Some((kind, id.clone())),
+            None => chunk.message_id = Some(self.speaking(kind)),
+        }
     }
 
     /// The message of which there are the most: written from where it lies, without a copy.
@@ -272,16 +437,22 @@ impl Session {
             session_id: &'a str,
             update: Chunk<'a>,
         }
+        // The same in both versions.
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Chunk<'a> {
             session_update: &'static str,
             content: Text<'a>,
+            message_id: &'a str,
         }
         #[derive(Serialize)]
         struct Text<'a> {
             r#type: &'static str,
             text: &'a str,
+        }
+        let id = self.speaking(kind);
+        if self.is_muted() {
+            return Ok(());
         }
         let content = Text {
             r#type: "text",
@@ -290,6 +461,7 @@ impl Session {
         let update = Chunk {
             session_update: kind,
             content,
+            message_id: id.as_str(),
         };
         let params = Params {
             session_id: self.0.id.as_str(),
@@ -302,6 +474,23 @@ impl Session {
                 &params,
             )
             .await
+    }
+
+    /// The person is asked something; the agent waits for it until this is dropped. Tells clients that
+    /// are told.
+    pub(crate) async fn asking(&self) -> Result<Asking<'_>> {
+        let first = {
+            let mut state = self.state();
+            state.asking += 1;
+            state.asking == 1
+        };
+        let asking = Asking(self);
+        if first && self.0.client.speaks_v2() {
+            let state = v2::RequiresActionStateUpdate::new();
+            self.state_update(v2::StateUpdate::RequiresAction(state))
+                .await?;
+        }
+        Ok(asking)
     }
 
     pub(crate) fn turn_begins(&self, cancel: CancellationToken) {
@@ -332,4 +521,68 @@ impl Session {
             what: what.to_owned(),
         }
     }
+}
+
+/// The person is asked something.
+pub(crate) struct Asking<'a>(&'a Session);
+
+impl Asking<'_> {
+    /// The person has answered: the agent works on, unless something else is asked.
+    pub(crate) async fn answered(self) -> Result<()> {
+        let session = self.0;
+        drop(self);
+        if session.state().asking == 0 && session.0.client.speaks_v2() {
+            let state = v2::RunningStateUpdate::new();
+            session
+                .state_update(v2::StateUpdate::Running(state))
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.state().asking -= 1;
+    }
+}
+
+const USER: &str = "user_message_chunk";
+const AGENT: &str = "agent_message_chunk";
+const THOUGHT: &str = "agent_thought_chunk";
+
+impl State {
+    fn next_message(&mut self, mark: &str) -> MessageId {
+        self.messages += 1;
+        format!("msg_{mark}_{}", self.messages).into()
+    }
+
+    fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {
+        if finished {
+            self.titles.remove(call);
+        } else if let Some(title) = title {
+            self.titles.insert(call.clone(), title.clone());
+        }
+    }
+
+    /// Replaces a plan, and gives the steps of all of them.
+    fn plan(&mut self, id: PlanId, entries: Vec<PlanEntry>) -> Vec<PlanEntry> {
+        match self.plans.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = entries,
+            None => self.plans.push((id, entries)),
+        }
+        self.plans.retain(|(_, entries)| !entries.is_empty());
+        let all = self.plans.iter().flat_map(|(_, entries)| entries);
+        all.cloned().collect()
+    }
+}
+
+fn is_final(status: Option<&acp_wire::v1::ToolCallStatus>) -> bool {
+    use acp_wire::v1::ToolCallStatus::{Completed, Failed};
+    matches!(status, Some(Completed | Failed))
+}
+
+fn short_mark() -> Mark {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    id.get(..8).unwrap_or_default().into()
 }

@@ -1,34 +1,29 @@
 //! What is done with what a client sends.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use acp_wire::jsonrpc;
 use acp_wire::v1::{
-    AgentAuthCapabilities, AgentCapabilities, AuthenticateResponse, ClientCapabilities,
-    ClientNotification, ClientRequest, CloseSessionResponse, ConfigOptionUpdate, ContentBlock,
-    CurrentModeUpdate, DeleteSessionResponse, Extension, Implementation, InitializeRequest,
-    InitializeResponse, LoadSessionResponse, LogoutCapabilities, LogoutResponse,
-    NewSessionResponse, PromptRequest, PromptResponse, ProtocolVersion, ResumeSessionResponse,
-    SessionCapabilities, SessionConfigId, SessionConfigOption, SessionConfigOptionValue, SessionId,
-    SessionModeState, SessionUpdate, SetSessionConfigOptionResponse, SetSessionModeResponse,
-    StopReason,
+    self, AuthenticateResponse, ClientNotification, CloseSessionResponse, ConfigOptionUpdate,
+    CurrentModeUpdate, DeleteSessionResponse, Extension, InitializeRequest, ListSessionsRequest,
+    ListSessionsResponse, LogoutResponse, ProtocolVersion, SessionConfigId, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigOptionValue, SessionId, SessionInfo, SessionUpdate,
+    SetSessionConfigOptionResponse, SetSessionModeResponse, SetSessionModelResponse,
 };
-use serde::Serialize;
+use acp_wire::{Request, jsonrpc, v2};
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 
-use super::optional::{
-    Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, ResumeSession,
-};
-use super::session::{Session, SessionOpened};
-use super::turn::{Prompt, Turn};
+use super::authentication::AuthContext;
+use super::initialize::{ClientInfo, initialize};
+use super::optional::{Authentication, CloseSession, DeleteSession, ListSessions};
+use super::request::{Answer, Call, v1_answer, v2_answer};
+use super::session::Session;
 use super::{Agent, config};
 use crate::connection::{Connection, Handler, Limits, NoisePolicy, Responder};
+use crate::convert;
 use crate::error::{CloseReason, Error, Result};
-use crate::session_setup::SessionSetup;
+use crate::options::Options;
 use crate::transport::{Transport, stdio};
 
 /// Serves the client at the other end of stdin and stdout until it closes them.
@@ -44,78 +39,68 @@ pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
 /// # Errors
 /// Reading or writing fails.
 pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<()> {
-    match start(transport, agent, limits()).closed().await {
+    serve_with(transport, agent, Options::new().limits(limits())).await
+}
+
+/// As [`serve`], with limits of your own ([`serve_limits`] has those of [`serve`]), or for clients that
+/// may speak the draft of version 2 ([`Options::draft_version_2`]).
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_with<A: Agent>(
+    transport: Transport,
+    agent: A,
+    options: impl Into<Options>,
+) -> std::io::Result<()> {
+    match start(transport, agent, options).closed().await {
         CloseReason::Transport(e) => Err(std::io::Error::new(e.kind(), e.to_string())),
         CloseReason::Local | CloseReason::Peer => Ok(()),
     }
 }
 
 /// Begins to serve a client, and gives the connection.
-pub fn start<A: Agent>(transport: Transport, agent: A, limits: Limits) -> Connection {
+pub fn start<A: Agent>(transport: Transport, agent: A, options: impl Into<Options>) -> Connection {
+    let options = options.into();
     let side = AgentSide {
         agent,
+        latest: options.latest(),
         client: OnceLock::new(),
         sessions: Mutex::default(),
     };
-    Connection::start(transport, limits, Arc::new(side))
+    Connection::start(transport, options.limits, Arc::new(side))
 }
 
-/// An agent's limits: a client that closes its side has its answers still.
-fn limits() -> Limits {
+/// The limits of [`serve`]: a client that closes its side has its answers still.
+#[must_use]
+pub fn limits() -> Limits {
     Limits {
         linger: Duration::from_secs(2),
         ..Limits::default()
     }
 }
 
-/// What is known of a client.
-#[derive(Debug, Clone, Default)]
-pub struct ClientInfo {
-    capabilities: ClientCapabilities,
-    info: Option<Implementation>,
-}
-
-impl ClientInfo {
-    /// What it can do.
-    #[must_use]
-    pub fn capabilities(&self) -> &ClientCapabilities {
-        &self.capabilities
-    }
-
-    /// Who it is, if it said.
-    #[must_use]
-    pub fn info(&self) -> Option<&Implementation> {
-        self.info.as_ref()
-    }
-
-    pub(crate) fn takes_boolean_options(&self) -> bool {
-        let options = self
-            .capabilities
-            .session
-            .as_ref()
-            .and_then(|s| s.config_options.as_ref());
-        options.is_some_and(|options| options.boolean.is_some())
-    }
-}
-
-struct AgentSide<A> {
-    agent: A,
+pub(crate) struct AgentSide<A> {
+    pub(crate) agent: A,
+    latest: ProtocolVersion,
     client: OnceLock<Arc<ClientInfo>>,
     sessions: Mutex<HashMap<SessionId, Session>>,
 }
 
 impl<A: Agent> AgentSide<A> {
-    fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn session(&self, id: &SessionId) -> Result<Session> {
+    pub(crate) fn session(&self, id: &SessionId) -> Result<Session> {
         let session = self.sessions().get(id).cloned();
-        session
-            .ok_or_else(|| Error::Rpc(jsonrpc::Error::resource_not_found(format!("session {id}"))))
+        session.ok_or_else(|| {
+            let mut error = jsonrpc::Error::resource_not_found(format!("session {id}"));
+            error.data = Some(serde_json::json!({ "sessionId": id.as_str() }));
+            Error::Rpc(error)
+        })
     }
 
-    fn client(&self) -> Result<Arc<ClientInfo>> {
+    pub(crate) fn client(&self) -> Result<Arc<ClientInfo>> {
         self.client.get().cloned().ok_or_else(|| {
             let message = "Invalid request: the connection begins with initialize";
             Error::Rpc(jsonrpc::Error::new(
@@ -125,104 +110,6 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
-    /// The agent speaks one version so far: whatever is asked for, that is the latest it speaks.
-    fn initialize(&self, request: InitializeRequest) -> InitializeResponse {
-        let client = ClientInfo {
-            capabilities: request.client_capabilities,
-            info: request.client_info,
-        };
-        let _ = self.client.set(Arc::new(client));
-        let agent = &self.agent;
-        let mut sessions = SessionCapabilities::new();
-        sessions.list = agent.list_sessions().map(|_| Default::default());
-        sessions.delete = agent.delete_session().map(|_| Default::default());
-        sessions.resume = agent.resume_session().map(|_| Default::default());
-        sessions.close = agent.close_session().map(|_| Default::default());
-        sessions.additional_directories = agent.additional_directories().then(Default::default);
-        let authentication = agent.authentication();
-        let mut auth = AgentAuthCapabilities::new();
-        auth.logout = authentication
-            .filter(|a| a.can_logout())
-            .map(|_| LogoutCapabilities::new());
-        let capabilities = AgentCapabilities::new()
-            .load_session(agent.load_session().is_some())
-            .prompt_capabilities(agent.prompt_capabilities())
-            .mcp_capabilities(agent.mcp_capabilities())
-            .session_capabilities(sessions)
-            .auth(auth);
-        let mut response = InitializeResponse::new(ProtocolVersion::V1)
-            .agent_capabilities(capabilities)
-            .auth_methods(
-                authentication
-                    .map(Authentication::methods)
-                    .unwrap_or_default(),
-            );
-        response.agent_info = agent.info();
-        response
-    }
-
-    /// Makes a session known, so that whatever arrives next finds it.
-    fn open(
-        self: &Arc<Self>,
-        id: SessionId,
-        setup: &SessionSetup,
-        conn: &Connection,
-    ) -> Result<Opening<A>> {
-        for path in std::iter::once(&setup.cwd).chain(&setup.additional_directories) {
-            if !is_absolute(path) {
-                return Err(Error::invalid_params(format!(
-                    "{path:?} is not an absolute path"
-                )));
-            }
-        }
-        let session = Session::new(id.clone(), setup, conn.clone(), self.client()?);
-        let before = self.sessions().insert(id, session.clone());
-        let side = Arc::clone(self);
-        Ok(Opening {
-            side,
-            session,
-            before,
-            succeeded: false,
-        })
-    }
-
-    /// Answers what opened a session, then tells the agent that the client knows it.
-    async fn opened<R: Serialize + Send + Sync>(
-        &self,
-        opening: Opening<A>,
-        opened: Result<SessionOpened>,
-        responder: Responder,
-        answer: impl FnOnce(SessionId, Shown) -> R,
-    ) {
-        match opened {
-            Ok(SessionOpened {
-                config_options,
-                meta,
-            }) => {
-                let session = &opening.session;
-                session.replace_config_options(config_options.clone());
-                let modes = config::modes(&config_options);
-                let shown =
-                    config::understood(config_options, session.client().takes_boolean_options());
-                let config_options = (!shown.is_empty()).then_some(shown);
-                let shown = Shown {
-                    modes,
-                    config_options,
-                    meta,
-                };
-                responder
-                    .answer(Ok(answer(session.id().clone(), shown)))
-                    .await;
-                self.agent.session_opened(opening.succeeded()).await;
-            }
-            Err(error) => {
-                // First, so that whoever has seen the answer finds things as they are.
-                drop(opening);
-                responder.answer(Err::<(), _>(error)).await;
-            }
-        }
-    }
-
     /// Sets a config option and reports what other clients' eyes must see: the mode, when it was
     /// set as an option; the options, when it was set as a mode.
     async fn set_option(
@@ -230,97 +117,39 @@ impl<A: Agent> AgentSide<A> {
         session: &Session,
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
-        as_mode: bool,
+        as_option: bool,
     ) -> Result<Vec<SessionConfigOption>> {
         config::check(&session.config_options(), option, &value)?;
         let options = self.agent.set_config_option(session, option, value).await?;
         let mode = session.replace_config_options(options.clone());
-        let shown = config::understood(options, session.client().takes_boolean_options());
-        if as_mode {
+        let client = session.client();
+        let shown = config::understood(options, client.takes_boolean_options());
+        if !as_option {
             let update = ConfigOptionUpdate::new(shown.clone());
             session
                 .update(SessionUpdate::ConfigOptionUpdate(update))
                 .await?;
-        } else if let Some(mode) = mode {
+        } else if let (Some(mode), false) = (mode, client.speaks_v2()) {
+            let update = CurrentModeUpdate::new(mode);
             session
-                .update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(
-                    mode,
-                )))
+                .update(SessionUpdate::CurrentModeUpdate(update))
                 .await?;
         }
         Ok(shown)
     }
 
-    /// Begins a turn. Runs on the reader: a cancel that follows finds the turn.
-    fn prompt(self: &Arc<Self>, request: PromptRequest, conn: &Connection, responder: Responder) {
-        let session = match self.session(&request.session_id) {
-            Ok(session) => session,
-            Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
-        };
-        let turn = Turn::new(session, CancellationToken::new());
-        let running = Running::new(&turn);
-        let side = Arc::clone(self);
-        let aborted = conn.0.aborted.clone();
-        conn.0.tasks.spawn(async move {
-            let request_cancelled = responder.cancelled().clone();
-            let cancelled_by_request = async {
-                request_cancelled.cancelled().await;
-                running.token.cancel();
-                std::future::pending::<()>().await;
-            };
-            let result = tokio::select! {
-                biased;
-                () = aborted.cancelled() => return,
-                () = cancelled_by_request => return,
-                result = side.turn(turn, request) => result,
-            };
-            drop(running);
-            let result = if request_cancelled.is_cancelled() {
-                Err(Error::Cancelled)
-            } else {
-                result
-            };
-            responder.answer(result).await;
-        });
-    }
-
-    async fn turn(&self, turn: Turn, request: PromptRequest) -> Result<PromptResponse> {
-        let session = turn.session().clone();
-        let _mine = session.my_turn().await;
-        if turn.is_cancelled() {
-            return Ok(PromptResponse::new(StopReason::Cancelled));
-        }
-        self.check(&request.prompt)?;
-        let prompt = Prompt {
-            content: request.prompt,
-            meta: request.meta,
-        };
-        let watch = turn.clone();
-        let stop_reason = tokio::select! {
-            biased;
-            result = self.agent.prompt(turn, prompt) => match result {
-                _ if watch.is_cancelled() => StopReason::Cancelled,
-                Err(Error::Cancelled) => StopReason::Cancelled,
-                result => result?,
-            },
-            () = watch.must_be_dropped() => StopReason::Cancelled,
-        };
-        Ok(PromptResponse::new(stop_reason))
-    }
-
-    fn check(&self, prompt: &[ContentBlock]) -> Result<()> {
-        let takes = self.agent.prompt_capabilities();
-        for block in prompt {
-            let refused = match block {
-                ContentBlock::Image(_) if !takes.image => "image",
-                ContentBlock::Audio(_) if !takes.audio => "audio",
-                ContentBlock::Resource(_) if !takes.embedded_context => "embeddedContext",
-                _ => continue,
-            };
-            return Err(Error::invalid_params(format!(
-                "the prompt has content that needs the prompt capability {refused}, which is not offered"
-            )));
-        }
+    /// Sets the option of a category, for clients that do not know it as one.
+    async fn set_by_category(
+        &self,
+        session: &SessionId,
+        category: &SessionConfigOptionCategory,
+        value: &str,
+    ) -> Result<()> {
+        let session = self.session(session)?;
+        let option = config::option_of(&session.config_options(), category)
+            .ok_or_else(|| Error::invalid_params(format!("this session has no {category}s")))?;
+        self.set_option(&session, &option, value.into(), false)
+            .await?;
         Ok(())
     }
 
@@ -332,108 +161,150 @@ impl<A: Agent> AgentSide<A> {
         self.sessions().remove(id);
         Ok(())
     }
-}
 
-/// A session that is being opened. Unless that succeeds, things are as they were before.
-struct Opening<A: Agent> {
-    side: Arc<AgentSide<A>>,
-    session: Session,
-    /// The session of this id that was open already.
-    before: Option<Session>,
-    succeeded: bool,
-}
-
-impl<A: Agent> Opening<A> {
-    fn succeeded(mut self) -> Session {
-        self.succeeded = true;
-        self.session.clone()
-    }
-}
-
-impl<A: Agent> Drop for Opening<A> {
-    fn drop(&mut self) {
-        match (self.succeeded, self.before.take()) {
-            (true, None) => {}
-            // Its client can no longer cancel what runs in it.
-            (true, Some(before)) => before.cancel(),
-            (false, None) => drop(self.side.sessions().remove(self.session.id())),
-            (false, Some(before)) => {
-                self.side.sessions().insert(before.id().clone(), before);
-            }
+    async fn close(&self, id: &SessionId, v2: bool) -> Result<()> {
+        let close = self.agent.close_session();
+        if v2 {
+            // Every agent of version 2 closes, and what is closed already stays so.
+            let _ = self.forget(id).await;
+        } else if close.is_some() {
+            self.forget(id).await?;
+        } else {
+            return Err(self.not_found(v1::CloseSessionRequest::METHOD));
+        }
+        match close {
+            Some(close) => close.close_session(id).await,
+            None => Ok(()),
         }
     }
-}
 
-/// What a client is told of an opened session.
-struct Shown {
-    modes: Option<SessionModeState>,
-    config_options: Option<Vec<SessionConfigOption>>,
-    meta: Option<acp_wire::Meta>,
-}
-
-/// A turn that its session knows of, until this is dropped.
-struct Running {
-    session: Session,
-    token: CancellationToken,
-}
-
-impl Running {
-    fn new(turn: &Turn) -> Self {
-        let (session, token) = (turn.session().clone(), turn.token().clone());
-        session.turn_begins(token.clone());
-        Self { session, token }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.token.cancel();
-        self.session.turn_ends();
-    }
-}
-
-fn is_absolute(path: &str) -> bool {
-    // A client may run on another system than the agent, in a container for example.
-    path.starts_with('/') || Path::new(path).is_absolute()
-}
-
-fn setup(
-    cwd: String,
-    additional_directories: Vec<String>,
-    mcp_servers: Vec<acp_wire::v1::McpServer>,
-    meta: Option<acp_wire::Meta>,
-) -> SessionSetup {
-    SessionSetup {
-        cwd,
-        additional_directories,
-        mcp_servers,
-        meta,
-    }
-}
-
-/// Opens an old session in one of the two ways, if the agent offers it.
-macro_rules! reopen {
-    ($self:ident, $side:ident, $conn:ident, $responder:ident, $not_found:ident, $r:ident, $way:ident, $answer:ty) => {{
-        let setup = setup($r.cwd, $r.additional_directories, $r.mcp_servers, $r.meta);
-        let opened = match $self.agent.$way() {
-            Some(_) => $self.open($r.session_id, &setup, &$conn),
-            None => Err($not_found()),
-        };
-        $responder.work(async move |responder| match (opened, $side.agent.$way()) {
-            (Ok(opening), Some(way)) => {
-                let opened = way.$way(&opening.session, setup).await;
-                let answer = |_, shown: Shown| {
-                    let mut answer = <$answer>::new();
-                    answer.modes = shown.modes;
-                    answer.config_options = shown.config_options;
-                    answer.meta = shown.meta;
-                    answer
-                };
-                $side.opened(opening, opened, responder, answer).await;
+    async fn list(&self, request: ListSessionsRequest, v2: bool) -> Result<ListSessionsResponse> {
+        match self.agent.list_sessions() {
+            Some(list) => list.list_sessions(request).await,
+            // Every agent of version 2 lists: what is open at least.
+            None if v2 => {
+                let sessions = self.sessions();
+                let here = sessions
+                    .values()
+                    .filter(|s| request.cwd.as_deref().is_none_or(|cwd| cwd == s.cwd()));
+                let mut infos: Vec<SessionInfo> = here
+                    .map(|session| SessionInfo::new(session.id(), session.cwd()))
+                    .collect();
+                infos.sort_by(|a, b| a.session_id.cmp(&b.session_id));
+                Ok(ListSessionsResponse::new(infos))
             }
-            (opened, _) => responder.answer(opened.map(drop)).await,
-        });
-    }};
+            None => Err(self.not_found(ListSessionsRequest::METHOD)),
+        }
+    }
+
+    async fn authenticate(&self, cx: &AuthContext, method: v1::AuthMethodId) -> Result<Answer> {
+        let offered = self.agent.authentication();
+        let Some(authentication) = offered else {
+            return Err(self.not_found(v1::AuthenticateRequest::METHOD));
+        };
+        let known = authentication
+            .methods()
+            .into_iter()
+            .find(|known| known.id_and_name().is_some_and(|(id, _)| id == method));
+        match known {
+            None => {
+                return Err(Error::invalid_params(format!(
+                    "there is no authentication method {method}"
+                )));
+            }
+            Some(v1::AuthMethod::Terminal(_)) => {
+                return Err(Error::invalid_params(format!(
+                    "{method} is done by running the agent in a terminal"
+                )));
+            }
+            Some(_) => {}
+        }
+        authentication.authenticate(cx, &method).await?;
+        Ok(if cx.client().speaks_v2() {
+            v2_answer!(Login(v2::LoginAuthResponse::new()))
+        } else {
+            v1_answer!(Authenticate(AuthenticateResponse::new()))
+        })
+    }
+
+    async fn logout(&self, v2: bool) -> Result<Answer> {
+        // In version 2 whoever authenticates also ends it.
+        let authentication = self.agent.authentication();
+        let Some(authentication) = authentication.filter(|a| v2 || a.can_logout()) else {
+            return Err(self.not_found(v1::LogoutRequest::METHOD));
+        };
+        authentication.logout().await?;
+        Ok(if v2 {
+            v2_answer!(Logout(v2::LogoutAuthResponse::new()))
+        } else {
+            v1_answer!(Logout(LogoutResponse::new()))
+        })
+    }
+
+    #[allow(clippy::unused_self, reason = "reads as what it is")]
+    fn not_found(&self, method: &str) -> Error {
+        Error::Rpc(jsonrpc::Error::method_not_found(method))
+    }
+
+    /// Does what takes no place in an order of its own.
+    async fn call(&self, call: Call, cx: &AuthContext) -> Result<Answer> {
+        let v2 = cx.client().speaks_v2();
+        Ok(match call {
+            Call::Authenticate(method) => self.authenticate(cx, method).await?,
+            Call::Logout => self.logout(v2).await?,
+            Call::List(request) => {
+                let page = self.list(request, v2).await?;
+                if v2 {
+                    v2_answer!(ListSessions(page))
+                } else {
+                    v1_answer!(ListSessions(page))
+                }
+            }
+            Call::Close(request) => {
+                self.close(&request.session_id, v2).await?;
+                v1_answer!(CloseSession(CloseSessionResponse::new()))
+            }
+            Call::Delete(request) => {
+                let delete = self.agent.delete_session();
+                let delete =
+                    delete.ok_or_else(|| self.not_found(v1::DeleteSessionRequest::METHOD))?;
+                // A session that is not open can be deleted as well.
+                let _ = self.forget(&request.session_id).await;
+                delete.delete_session(&request.session_id).await?;
+                v1_answer!(DeleteSession(DeleteSessionResponse::new()))
+            }
+            Call::SetMode(session, mode) => {
+                let category = SessionConfigOptionCategory::Mode;
+                self.set_by_category(&session, &category, &mode).await?;
+                v1_answer!(SetSessionMode(SetSessionModeResponse::new()))
+            }
+            Call::SetModel(session, model) => {
+                let category = SessionConfigOptionCategory::Model;
+                self.set_by_category(&session, &category, &model).await?;
+                v1_answer!(SetSessionModel(SetSessionModelResponse::new()))
+            }
+            Call::SetOption(session, option, value) => {
+                let session = self.session(&session)?;
+                let options = self.set_option(&session, &option, value, true).await?;
+                if v2 {
+                    let options = convert::options_to_v2(options);
+                    let answer = v2::SetSessionConfigOptionResponse::new(options);
+                    v2_answer!(SetSessionConfigOption(answer))
+                } else {
+                    let answer = SetSessionConfigOptionResponse::new(options);
+                    v1_answer!(SetSessionConfigOption(answer))
+                }
+            }
+            Call::Extension(Extension { method, params }) => {
+                let conn = cx.connection();
+                let answer = self.agent.extension_request(conn, &method, params).await?;
+                v1_answer!(Extension(answer))
+            }
+            Call::Prompt(_) | Call::NewSession(_) | Call::Reopen(..) | Call::Fork(..) => {
+                return Err(Error::internal("it has been worked on elsewhere"));
+            }
+        })
+    }
 }
 
 impl<A: Agent> Handler for AgentSide<A> {
@@ -442,120 +313,43 @@ impl<A: Agent> Handler for AgentSide<A> {
     const NOISE: NoisePolicy = NoisePolicy::Answer;
 
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
-        let conn = responder.connection().clone();
         let side = Arc::clone(self);
-        let request = match ClientRequest::read(method, params) {
-            Ok(request) => request,
-            Err(error) => return responder.spawn(async move { Err::<(), _>(error.into()) }),
-        };
-        let first = matches!(
-            request,
-            ClientRequest::Initialize(_) | ClientRequest::Extension(_)
-        );
-        if let (false, Err(error)) = (first, self.client()) {
-            return responder.spawn(async move { Err::<(), _>(error) });
+        if method == InitializeRequest::METHOD {
+            let answer = initialize(&self.agent, self.latest, params).map(|(client, answer)| {
+                let _ = self.client.set(client);
+                answer
+            });
+            return responder.spawn(async move { Ok(answer?) });
         }
-        let not_found = {
-            let method = method.to_owned();
-            move || Error::Rpc(jsonrpc::Error::method_not_found(&method))
+        let client = match self.client() {
+            Ok(client) => client,
+            // Extensions may have a beginning of their own.
+            Err(_) if method.starts_with('_') => Arc::default(),
+            Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
         };
-        match request {
-            ClientRequest::Initialize(request) => {
-                let response = self.initialize(request);
-                responder.spawn(async move { Ok(response) });
+        let call = match Call::read(client.version(), method, params) {
+            Ok(call) => call,
+            Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
+        };
+        let method = method.to_owned();
+        match call {
+            Call::Prompt(call) => {
+                let conn = responder.connection().clone();
+                self.prompt(call, &conn, responder);
             }
-            ClientRequest::Prompt(request) => self.prompt(request, &conn, responder),
-            ClientRequest::NewSession(r) => {
-                let setup = setup(r.cwd, r.additional_directories, r.mcp_servers, r.meta);
-                let id = self.agent.new_session_id();
-                responder.work(async move |responder| match side.open(id, &setup, &conn) {
-                    Ok(opening) => {
-                        let opened = side.agent.new_session(&opening.session, setup).await;
-                        side.opened(opening, opened, responder, |id, shown| {
-                            let mut answer = NewSessionResponse::new(id);
-                            answer.modes = shown.modes;
-                            answer.config_options = shown.config_options;
-                            answer.meta = shown.meta;
-                            answer
-                        })
-                        .await;
-                    }
-                    Err(error) => responder.answer(Err::<(), _>(error)).await,
-                });
+            Call::NewSession(setup) => {
+                responder.work(async move |responder| side.new_session(setup, responder).await);
             }
-            ClientRequest::LoadSession(r) => {
-                reopen!(
-                    self,
-                    side,
-                    conn,
-                    responder,
-                    not_found,
-                    r,
-                    load_session,
-                    LoadSessionResponse
-                );
+            Call::Reopen(id, setup, way) => responder.work(async move |responder| {
+                side.reopen(id, setup, way, &method, responder).await;
+            }),
+            Call::Fork(id, setup) => responder.work(async move |responder| {
+                side.fork(id, setup, &method, responder).await;
+            }),
+            call => {
+                let cx = AuthContext::new(&responder, client);
+                responder.spawn(async move { side.call(call, &cx).await });
             }
-            ClientRequest::ResumeSession(r) => {
-                reopen!(
-                    self,
-                    side,
-                    conn,
-                    responder,
-                    not_found,
-                    r,
-                    resume_session,
-                    ResumeSessionResponse
-                );
-            }
-            ClientRequest::SetSessionMode(r) => responder.spawn(async move {
-                let session = side.session(&r.session_id)?;
-                let option = config::mode_id(&session.config_options())
-                    .ok_or_else(|| Error::invalid_params("this session has no modes"))?;
-                side.set_option(&session, &option, r.mode_id.as_str().into(), true)
-                    .await?;
-                Ok(SetSessionModeResponse::new())
-            }),
-            ClientRequest::SetSessionConfigOption(r) => responder.spawn(async move {
-                let session = side.session(&r.session_id)?;
-                let options = side
-                    .set_option(&session, &r.config_id, r.value, false)
-                    .await?;
-                Ok(SetSessionConfigOptionResponse::new(options))
-            }),
-            ClientRequest::ListSessions(r) => responder.spawn(async move {
-                let list = side.agent.list_sessions().ok_or_else(not_found)?;
-                list.list_sessions(r).await
-            }),
-            ClientRequest::CloseSession(r) => responder.spawn(async move {
-                let close = side.agent.close_session().ok_or_else(not_found)?;
-                side.forget(&r.session_id).await?;
-                close.close_session(&r.session_id).await?;
-                Ok(CloseSessionResponse::new())
-            }),
-            ClientRequest::DeleteSession(r) => responder.spawn(async move {
-                let delete = side.agent.delete_session().ok_or_else(not_found)?;
-                // A session that is not open can be deleted as well.
-                let _ = side.forget(&r.session_id).await;
-                delete.delete_session(&r.session_id).await?;
-                Ok(DeleteSessionResponse::new())
-            }),
-            ClientRequest::Authenticate(r) => responder.spawn(async move {
-                let authentication = side.agent.authentication().ok_or_else(not_found)?;
-                authentication.authenticate(&r.method_id).await?;
-                Ok(AuthenticateResponse::new())
-            }),
-            ClientRequest::Logout(_) => responder.spawn(async move {
-                let authentication = side
-                    .agent
-                    .authentication()
-                    .filter(|a| a.can_logout())
-                    .ok_or_else(not_found)?;
-                authentication.logout().await?;
-                Ok(LogoutResponse::new())
-            }),
-            ClientRequest::Extension(Extension { method, params }) => responder
-                .spawn(async move { side.agent.extension_request(&conn, &method, params).await }),
-            _ => responder.spawn(async move { Err::<(), _>(not_found()) }),
         }
     }
 
@@ -565,6 +359,7 @@ impl<A: Agent> Handler for AgentSide<A> {
         method: &str,
         params: Option<&RawValue>,
     ) -> Option<Self::Event> {
+        // Both versions have the same ones.
         match ClientNotification::read(method, params) {
             Ok(ClientNotification::Cancel(cancel)) => {
                 match self.session(&cancel.session_id) {
@@ -589,7 +384,7 @@ impl<A: Agent> Handler for AgentSide<A> {
             .await;
     }
 
-    fn closed(&self) {
+    fn closed(&self, _: &CloseReason) {
         // Sessions hold the connection: without this neither would ever be freed.
         let sessions = std::mem::take(&mut *self.sessions());
         for session in sessions.values() {

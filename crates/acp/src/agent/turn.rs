@@ -9,11 +9,13 @@ use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, PermissionOption, ReadTextFileRequest,
     RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate, WriteTextFileRequest,
 };
+use acp_wire::v2;
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
 use super::terminal::{Terminal, TerminalCommand};
 use crate::connection::Ask;
+use crate::convert;
 use crate::error::{Error, Result};
 
 /// What the person said.
@@ -109,22 +111,43 @@ impl Turn {
         tool_call: ToolCallUpdate,
         options: Vec<PermissionOption>,
     ) -> Result<RequestPermissionOutcome> {
-        let request = RequestPermissionRequest::new(self.session.id(), tool_call, options);
-        // The client answers an open request by itself when it cancels the turn, so the request is
-        // not cancelled on top of that.
-        let ask = Ask {
-            cancel_when_dropped: false,
-            ..Ask::default()
+        let (session, conn) = (self.session.id(), self.session.connection());
+        let answer = if self.session.client().speaks_v2() {
+            let known = self.session.title_of(&tool_call.tool_call_id);
+            let title = tool_call.title.clone().or(known);
+            let title = title.unwrap_or_else(|| tool_call.tool_call_id.to_string());
+            let subject = convert::tool_call_update_to_v2(tool_call);
+            let subject = v2::ToolCallPermissionSubject::new(subject);
+            let request = v2::RequestPermissionRequest::new(session, title, options)
+                .subject(v2::RequestPermissionSubject::ToolCall(subject));
+            self.ask(conn.request(&request)).await?
+        } else {
+            let request = RequestPermissionRequest::new(session, tool_call, options);
+            // The client answers an open request by itself when it cancels the turn, so the request is
+            // not cancelled on top of that.
+            let ask = Ask {
+                cancel_when_dropped: false,
+                ..Ask::default()
+            };
+            self.ask(conn.request_with(&request, ask, |_| ())).await?
         };
-        let answer = self
-            .session
-            .connection()
-            .request_with(&request, ask, |_| ());
-        tokio::select! {
+        Ok(answer.map_or_else(RequestPermissionOutcome::cancelled, |answer| answer.outcome))
+    }
+
+    /// Waits for the person's answer, `None` if the turn is cancelled first. Clients that are told what
+    /// the agent does are told that it waits.
+    pub(super) async fn ask<T>(
+        &self,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<Option<T>> {
+        let asking = self.session.asking().await?;
+        let answer = tokio::select! {
             biased;
-            () = self.cancel.cancelled() => Ok(RequestPermissionOutcome::cancelled()),
-            answer = answer => Ok(answer?.outcome),
-        }
+            () = self.cancel.cancelled() => return Ok(None),
+            answer = answer => answer?,
+        };
+        asking.answered().await?;
+        Ok(Some(answer))
     }
 
     /// Reads a text file through the client, unsaved changes included: File system, "Reading Files".

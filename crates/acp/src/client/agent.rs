@@ -1,21 +1,25 @@
 //! The agent at the other end.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use acp_wire::v1::{
     AgentCapabilities, AuthMethod, AuthMethodId, AuthenticateRequest, DeleteSessionRequest,
-    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LogoutRequest, McpServer, NewSessionRequest,
-    ProtocolVersion, ResumeSessionRequest, SessionId,
+    ForkSessionRequest, Implementation, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LogoutRequest, McpServer, NewSessionRequest, ProtocolVersion,
+    ResumeSessionRequest, SessionId,
 };
+use acp_wire::v2;
 
 use super::Client;
+use super::initialize::{Agreed, initialize};
 use super::request::not_offered;
 use super::session::Session;
-use super::sessions::Sessions;
+use super::sessions::{Opened, Sessions};
 use super::side::ClientSide;
-use crate::connection::{Ask, Connection, Limits};
+use crate::connection::{Ask, Connection};
+use crate::convert;
 use crate::error::{CloseReason, Error, Result};
+use crate::options::Options;
 use crate::session_setup::SessionSetup;
 use crate::transport::Transport;
 
@@ -24,45 +28,40 @@ use crate::transport::Transport;
 /// # Errors
 /// The agent answers with an error, speaks another version, or the connection ends.
 pub async fn connect<C: Client>(transport: Transport, client: C) -> Result<AgentConnection> {
-    connect_with(transport, client, Limits::default()).await
+    connect_with(transport, client, Options::default()).await
 }
 
-/// As [`connect`], with limits of your own.
+/// As [`connect`], with limits of your own, or with an agent that may speak the draft of version 2
+/// ([`Options::draft_version_2`]).
 ///
 /// # Errors
 /// As [`connect`].
 pub async fn connect_with<C: Client>(
     transport: Transport,
     client: C,
-    limits: Limits,
+    options: impl Into<Options>,
 ) -> Result<AgentConnection> {
+    let options = options.into();
     let client = Arc::new(client);
     let sessions = Arc::new(Sessions::new({
         let client = Arc::clone(&client);
         move |id, thread| client.session_seen(id, thread)
     }));
+    let spoken = Arc::new(OnceLock::new());
     let side = Arc::new(ClientSide {
         client,
         sessions: Arc::clone(&sessions),
+        spoken: Arc::clone(&spoken),
     });
-    let mut request =
-        InitializeRequest::new(ProtocolVersion::V1).client_capabilities(side.capabilities());
-    if let Some(info) = side.client.info() {
-        request = request.client_info(info);
-    }
+    let (capabilities, info) = (side.capabilities(), side.client.info());
+    let latest = options.latest();
     // Until the connection is given away, an early return ends it.
-    let conn = OpenConnection(Some(Connection::start(transport, limits, side)));
-    let answer = conn.get().request(&request).await?;
-    if answer.protocol_version != ProtocolVersion::V1 {
-        return Err(Error::Version {
-            theirs: answer.protocol_version.0,
-            ours: ProtocolVersion::V1.0,
-        });
-    }
+    let conn = OpenConnection(Some(Connection::start(transport, options.limits, side)));
+    let agreed = initialize(conn.get(), latest, capabilities, info, spoken).await?;
     let inner = Inner {
         conn,
         sessions,
-        answer,
+        agreed,
     };
     Ok(AgentConnection(Arc::new(inner)))
 }
@@ -75,7 +74,7 @@ pub struct AgentConnection(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) conn: OpenConnection,
     pub(crate) sessions: Arc<Sessions>,
-    answer: InitializeResponse,
+    agreed: Agreed,
 }
 
 /// A connection that ends when this is dropped.
@@ -99,28 +98,38 @@ impl Drop for OpenConnection {
 impl std::fmt::Debug for AgentConnection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AgentConnection")
-            .field("initialize", &self.0.answer)
+            .field("agreed", &self.0.agreed)
             .finish_non_exhaustive()
     }
 }
 
 impl AgentConnection {
+    /// The version of the protocol that is spoken.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        self.0.agreed.version
+    }
+
+    fn speaks_v2(&self) -> bool {
+        self.version() == ProtocolVersion::V2
+    }
+
     /// Who the agent is, if it said.
     #[must_use]
     pub fn info(&self) -> Option<&Implementation> {
-        self.0.answer.agent_info.as_ref()
+        self.0.agreed.info.as_ref()
     }
 
-    /// What the agent can do.
+    /// What the agent can do, in the words of version 1 whichever it speaks.
     #[must_use]
     pub fn capabilities(&self) -> &AgentCapabilities {
-        &self.0.answer.agent_capabilities
+        &self.0.agreed.capabilities
     }
 
     /// How one can authenticate.
     #[must_use]
     pub fn auth_methods(&self) -> &[AuthMethod] {
-        &self.0.answer.auth_methods
+        &self.0.agreed.auth_methods
     }
 
     /// The connection, for messages this type has no method for.
@@ -129,15 +138,32 @@ impl AgentConnection {
         self.0.conn.get()
     }
 
-    /// Authenticates by one of [`auth_methods`](Self::auth_methods).
+    /// Authenticates by one of [`auth_methods`](Self::auth_methods): the specification's page
+    /// Authentication. Not for methods of type `terminal`: for those the client runs the agent's
+    /// program in a terminal.
     ///
     /// # Errors
-    /// The agent's error, or the end of the connection.
+    /// The agent has no such method, or it is one of type `terminal`; its error; the end of the
+    /// connection.
     pub async fn authenticate(&self, method: impl Into<AuthMethodId>) -> Result<()> {
-        self.connection()
-            .request(&AuthenticateRequest::new(method))
-            .await
-            .map(drop)
+        let method = method.into();
+        let known = |m: &&AuthMethod| m.id_and_name().is_some_and(|(id, _)| id == method);
+        match self.auth_methods().iter().find(known) {
+            Some(AuthMethod::Terminal(_)) => {
+                return Err(Error::Invalid(format!(
+                    "{method} is done in a terminal: run the agent with the arguments that the method names"
+                )));
+            }
+            // Agents are known to take methods that they did not name; version 2 forbids to try.
+            None if self.speaks_v2() => return Err(not_offered(format!("the method {method}"))),
+            _ => {}
+        }
+        if self.speaks_v2() {
+            let request = v2::LoginAuthRequest::new(method);
+            return self.connection().request(&request).await.map(drop);
+        }
+        let request = AuthenticateRequest::new(method);
+        self.connection().request(&request).await.map(drop)
     }
 
     /// Ends the authentication.
@@ -148,10 +174,12 @@ impl AgentConnection {
         if self.capabilities().auth.logout.is_none() {
             return Err(not_offered("auth.logout"));
         }
-        self.connection()
-            .request(&LogoutRequest::new())
-            .await
-            .map(drop)
+        if self.speaks_v2() {
+            let request = v2::LogoutAuthRequest::new();
+            return self.connection().request(&request).await.map(drop);
+        }
+        let request = LogoutRequest::new();
+        self.connection().request(&request).await.map(drop)
     }
 
     /// Opens a new session.
@@ -160,18 +188,37 @@ impl AgentConnection {
     /// The agent's error ([`Error::is_auth_required`] when one must authenticate first), an MCP
     /// server it does not take, or the end of the connection.
     pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<Session> {
-        let setup = setup.into();
-        self.check(&setup)?;
+        let setup = self.check(setup.into())?;
+        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
+        if self.speaks_v2() {
+            let servers = servers_of_v2(setup.mcp_servers);
+            let mut request = v2::NewSessionRequest::new(setup.cwd)
+                .mcp_servers(servers)
+                .additional_directories(setup.additional_directories);
+            request.meta = setup.meta;
+            let on_answer = move |answer: Result<&v2::NewSessionResponse, &Error>| {
+                if let Ok(answer) = answer {
+                    let (options, commands) = (&answer.config_options, &answer.available_commands);
+                    opened_v2(&sessions, &answer.session_id, options, commands);
+                }
+            };
+            let answer = conn
+                .request_with(&request, Ask::default(), on_answer)
+                .await?;
+            return Ok(self.session(answer.session_id));
+        }
         let mut request = NewSessionRequest::new(setup.cwd, setup.mcp_servers)
             .additional_directories(setup.additional_directories);
         request.meta = setup.meta;
-        let sessions = Arc::clone(&self.0.sessions);
-        let answer = self
-            .connection()
+        let answer = conn
             .request_with(&request, Ask::default(), move |answer| {
                 if let Ok(answer) = answer {
-                    let options = answer.config_options.as_deref();
-                    sessions.opened(&answer.session_id, answer.modes.as_ref(), options);
+                    let opened = Opened {
+                        modes: answer.modes.as_ref(),
+                        models: answer.models.as_ref(),
+                        options: answer.config_options.as_deref(),
+                    };
+                    sessions.opened(&answer.session_id, &opened);
                 }
             })
             .await?;
@@ -187,29 +234,45 @@ impl AgentConnection {
         id: impl Into<SessionId>,
         setup: impl Into<SessionSetup>,
     ) -> Result<Session> {
-        let (id, setup) = (id.into(), setup.into());
+        let id = id.into();
         if !self.capabilities().load_session {
             return Err(not_offered("loadSession"));
         }
-        self.check(&setup)?;
-        let mut request = LoadSessionRequest::new(&id, setup.cwd, setup.mcp_servers)
-            .additional_directories(setup.additional_directories);
-        request.meta = setup.meta;
+        let setup = self.check(setup.into())?;
         let before = self.0.sessions.claim_for_replay(&id);
-        let (sessions, opened) = (Arc::clone(&self.0.sessions), id.clone());
+        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
+        let opened = id.clone();
         let ask = Ask {
             ordered: true,
             ..Ask::default()
         };
-        self.connection()
-            .request_with(&request, ask, move |answer| match answer {
+        if self.speaks_v2() {
+            let request = resume_v2(&id, setup).replay_from(v2::ReplayFrom::start());
+            conn.request_with(&request, ask, move |answer| match answer {
                 Ok(answer) => {
-                    let options = answer.config_options.as_deref();
-                    sessions.opened(&opened, answer.modes.as_ref(), options);
+                    let (options, commands) = (&answer.config_options, &answer.available_commands);
+                    opened_v2(&sessions, &opened, options, commands);
                 }
                 Err(_) => sessions.restore(&opened, before),
             })
             .await?;
+            return Ok(self.session(id));
+        }
+        let mut request = LoadSessionRequest::new(&id, setup.cwd, setup.mcp_servers)
+            .additional_directories(setup.additional_directories);
+        request.meta = setup.meta;
+        conn.request_with(&request, ask, move |answer| match answer {
+            Ok(answer) => {
+                let about = Opened {
+                    modes: answer.modes.as_ref(),
+                    models: answer.models.as_ref(),
+                    options: answer.config_options.as_deref(),
+                };
+                sessions.opened(&opened, &about);
+            }
+            Err(_) => sessions.restore(&opened, before),
+        })
+        .await?;
         Ok(self.session(id))
     }
 
@@ -222,25 +285,92 @@ impl AgentConnection {
         id: impl Into<SessionId>,
         setup: impl Into<SessionSetup>,
     ) -> Result<Session> {
-        let (id, setup) = (id.into(), setup.into());
+        let id = id.into();
         if self.capabilities().session_capabilities.resume.is_none() {
             return Err(not_offered("sessionCapabilities.resume"));
         }
-        self.check(&setup)?;
+        let setup = self.check(setup.into())?;
+        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
+        let opened = id.clone();
+        if self.speaks_v2() {
+            let request = resume_v2(&id, setup);
+            let on_answer = move |answer: Result<&v2::ResumeSessionResponse, &Error>| {
+                if let Ok(answer) = answer {
+                    let (options, commands) = (&answer.config_options, &answer.available_commands);
+                    opened_v2(&sessions, &opened, options, commands);
+                }
+            };
+            conn.request_with(&request, Ask::default(), on_answer)
+                .await?;
+            return Ok(self.session(id));
+        }
         let mut request = ResumeSessionRequest::new(&id, setup.cwd)
             .mcp_servers(setup.mcp_servers)
             .additional_directories(setup.additional_directories);
         request.meta = setup.meta;
-        let (sessions, opened) = (Arc::clone(&self.0.sessions), id.clone());
-        self.connection()
+        conn.request_with(&request, Ask::default(), move |answer| {
+            if let Ok(answer) = answer {
+                let about = Opened {
+                    modes: answer.modes.as_ref(),
+                    models: answer.models.as_ref(),
+                    options: answer.config_options.as_deref(),
+                };
+                sessions.opened(&opened, &about);
+            }
+        })
+        .await?;
+        Ok(self.session(id))
+    }
+
+    /// Opens a new session that begins as a copy of another (`session/fork`, unstable).
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn fork_session(
+        &self,
+        id: impl Into<SessionId>,
+        setup: impl Into<SessionSetup>,
+    ) -> Result<Session> {
+        let id = id.into();
+        if self.capabilities().session_capabilities.fork.is_none() {
+            return Err(not_offered("sessionCapabilities.fork"));
+        }
+        let setup = self.check(setup.into())?;
+        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
+        if self.speaks_v2() {
+            let servers = servers_of_v2(setup.mcp_servers);
+            let mut request = v2::ForkSessionRequest::new(&id, setup.cwd)
+                .mcp_servers(servers)
+                .additional_directories(setup.additional_directories);
+            request.meta = setup.meta;
+            let on_answer = move |answer: Result<&v2::ForkSessionResponse, &Error>| {
+                if let Ok(answer) = answer {
+                    let (options, commands) = (&answer.config_options, &answer.available_commands);
+                    opened_v2(&sessions, &answer.session_id, options, commands);
+                }
+            };
+            let answer = conn
+                .request_with(&request, Ask::default(), on_answer)
+                .await?;
+            return Ok(self.session(answer.session_id));
+        }
+        let mut request = ForkSessionRequest::new(&id, setup.cwd)
+            .mcp_servers(setup.mcp_servers)
+            .additional_directories(setup.additional_directories);
+        request.meta = setup.meta;
+        let answer = conn
             .request_with(&request, Ask::default(), move |answer| {
                 if let Ok(answer) = answer {
-                    let options = answer.config_options.as_deref();
-                    sessions.opened(&opened, answer.modes.as_ref(), options);
+                    let opened = Opened {
+                        modes: answer.modes.as_ref(),
+                        models: answer.models.as_ref(),
+                        options: answer.config_options.as_deref(),
+                    };
+                    sessions.opened(&answer.session_id, &opened);
                 }
             })
             .await?;
-        Ok(self.session(id))
+        Ok(self.session(answer.session_id))
     }
 
     /// A page of the sessions there are.
@@ -287,7 +417,12 @@ impl AgentConnection {
         Session::new(self.clone(), id, thread)
     }
 
-    fn check(&self, setup: &SessionSetup) -> Result<()> {
+    /// What the agent did not say it can do is not asked of it.
+    fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
+        let agreed = &self.0.agreed;
+        if !agreed.sessions {
+            return Err(not_offered("session"));
+        }
         let offered = &self.capabilities().mcp_capabilities;
         for server in &setup.mcp_servers {
             match server {
@@ -297,17 +432,49 @@ impl AgentConnection {
                 McpServer::Sse(_) if !offered.sse => {
                     return Err(not_offered("mcpCapabilities.sse"));
                 }
+                McpServer::Stdio(_) if !agreed.mcp_stdio => {
+                    return Err(not_offered("session.mcp.stdio"));
+                }
                 _ => {}
             }
         }
-        let roots = self
-            .capabilities()
-            .session_capabilities
-            .additional_directories
-            .is_some();
+        let sessions = &self.capabilities().session_capabilities;
+        let roots = sessions.additional_directories.is_some();
         if !setup.additional_directories.is_empty() && !roots {
             return Err(not_offered("sessionCapabilities.additionalDirectories"));
         }
-        Ok(())
+        Ok(setup)
     }
+}
+
+/// A session of an agent that speaks version 2 is open.
+fn opened_v2(
+    sessions: &Sessions,
+    id: &SessionId,
+    options: &[v2::SessionConfigOption],
+    commands: &[v2::AvailableCommand],
+) {
+    let options = convert::options_from_v2(options.to_vec());
+    let opened = Opened {
+        options: Some(&options),
+        ..Opened::default()
+    };
+    sessions.opened(id, &opened);
+    if !commands.is_empty() {
+        let announce = |thread: &mut crate::Thread| thread.set_commands(commands);
+        sessions.with(id, |state| state.thread.change(announce));
+    }
+}
+
+fn servers_of_v2(servers: Vec<McpServer>) -> Vec<v2::McpServer> {
+    let servers = servers.into_iter();
+    servers.filter_map(convert::mcp_server_to_v2).collect()
+}
+
+fn resume_v2(id: &SessionId, setup: SessionSetup) -> v2::ResumeSessionRequest {
+    let mut request = v2::ResumeSessionRequest::new(id, setup.cwd)
+        .mcp_servers(servers_of_v2(setup.mcp_servers))
+        .additional_directories(setup.additional_directories);
+    request.meta = setup.meta;
+    request
 }

@@ -4,15 +4,18 @@
 //! [`Session`], prompt, and render its [`Thread`](crate::Thread).
 
 mod agent;
+mod initialize;
 mod request;
 mod session;
 mod sessions;
 mod side;
+mod turn;
 
 pub use crate::session_setup::SessionSetup;
+pub use crate::update::Update;
 pub use agent::{AgentConnection, connect, connect_with};
 pub use request::{
-    Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
+    Elicitation, PermissionRequest, ReadTextFile, Terminals, UpdateContext, WriteTextFile,
 };
 pub use session::{Prompt, Session};
 
@@ -59,6 +62,12 @@ pub trait Client: Send + Sync + 'static {
         request: PermissionRequest,
     ) -> impl Future<Output = Result<RequestPermissionOutcome>> + Send {
         async move { Ok(request.reject()) }
+    }
+
+    /// Whether the client can run the agent's program in a terminal, where the person logs in
+    /// (`auth.terminal`): [`AgentConnection::auth_methods`] may have such methods then.
+    fn terminal_login(&self) -> bool {
+        false
     }
 
     /// Reading text files (`fs.readTextFile`).

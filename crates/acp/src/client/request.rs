@@ -1,54 +1,17 @@
 //! What an agent asks of a client, and tells it.
 
 use acp_wire::v1::{
-    ContentBlock, CreateElicitationRequest, CreateElicitationResponse, CreateTerminalRequest,
+    self, CreateElicitationRequest, CreateElicitationResponse, CreateTerminalRequest,
     CreateTerminalResponse, ElicitationCapabilities, KillTerminalRequest, KillTerminalResponse,
     PermissionOption, ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest,
-    ReleaseTerminalResponse, RequestPermissionOutcome, RequestPermissionRequest, SessionId,
-    SessionUpdate, TerminalOutputRequest, TerminalOutputResponse, ToolCallUpdate, ToolKind,
-    WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
-    WriteTextFileResponse,
+    ReleaseTerminalResponse, RequestPermissionOutcome, SessionId, TerminalOutputRequest,
+    TerminalOutputResponse, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest,
+    WaitForTerminalExitResponse, WriteTextFileRequest, WriteTextFileResponse,
 };
+use acp_wire::v2::{self, CommandPermissionSubject, RequestPermissionSubject};
 
 use crate::error::{Error, Result};
-use crate::thread::ThreadHandle;
-
-/// Something that happened in a session, in the words of the version the agent speaks.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Update {
-    /// Of an agent that speaks version 1.
-    V1(SessionUpdate),
-}
-
-impl Update {
-    /// The text of a piece of the agent's message.
-    #[must_use]
-    pub fn message_text(&self) -> Option<&str> {
-        match self {
-            Self::V1(SessionUpdate::AgentMessageChunk(chunk)) => chunk.content.as_text(),
-            Self::V1(_) => None,
-        }
-    }
-
-    /// The text of a piece of the agent's thoughts.
-    #[must_use]
-    pub fn thought_text(&self) -> Option<&str> {
-        match self {
-            Self::V1(SessionUpdate::AgentThoughtChunk(chunk)) => chunk.content.as_text(),
-            Self::V1(_) => None,
-        }
-    }
-
-    /// The content of a piece of the agent's message.
-    #[must_use]
-    pub fn message_content(&self) -> Option<&ContentBlock> {
-        match self {
-            Self::V1(SessionUpdate::AgentMessageChunk(chunk)) => Some(&chunk.content),
-            Self::V1(_) => None,
-        }
-    }
-}
+use crate::thread::{ThreadHandle, ThreadToolCall};
 
 /// Where an update belongs.
 #[derive(Debug, Clone)]
@@ -62,15 +25,21 @@ pub struct UpdateContext {
     pub replay: bool,
 }
 
-/// A permission request.
+/// A permission request: tool calls, "Requesting Permission".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PermissionRequest {
     /// The session.
     pub session_id: SessionId,
-    /// The tool call it is about, as the request describes it. What was said of it before is in the
-    /// session's thread.
-    pub tool_call: ToolCallUpdate,
+    /// What is asked, for the person; empty if the agent does not say.
+    pub title: String,
+    /// Why it is needed, if the agent says.
+    pub description: Option<String>,
+    /// The tool call it is about, with all that has been said of it. Where an agent of version 2 asks for
+    /// something else, this is made of what it asks for.
+    pub tool_call: ThreadToolCall,
+    /// The command it is about, if that is what an agent of version 2 asks for.
+    pub command: Option<CommandPermissionSubject>,
     /// What can be answered.
     pub options: Vec<PermissionOption>,
     /// The session's thread.
@@ -81,34 +50,76 @@ impl PermissionRequest {
     /// A request that a client puts to its person by itself.
     pub fn new(
         session_id: impl Into<SessionId>,
-        tool_call: ToolCallUpdate,
+        tool_call: &ToolCallUpdate,
         options: Vec<PermissionOption>,
         thread: ThreadHandle,
     ) -> Self {
+        let mut call = ThreadToolCall::new(&tool_call.tool_call_id);
+        call.apply_v1(tool_call);
         Self {
             session_id: session_id.into(),
-            tool_call,
+            title: call.title.clone(),
+            description: None,
+            tool_call: call,
+            command: None,
             options,
             thread,
         }
     }
 
-    pub(crate) fn received(request: RequestPermissionRequest, thread: ThreadHandle) -> Self {
-        Self::new(
-            request.session_id,
-            request.tool_call,
-            request.options,
+    /// A request of an agent that speaks version 1; the thread has been told of it.
+    pub(crate) fn received(
+        request: v1::RequestPermissionRequest,
+        tool_call: ThreadToolCall,
+        thread: ThreadHandle,
+    ) -> Self {
+        Self {
+            session_id: request.session_id,
+            title: tool_call.title.clone(),
+            description: None,
+            tool_call,
+            command: None,
+            options: request.options,
             thread,
-        )
+        }
     }
 
-    /// What sort of thing the tool call does: as the request says, or as was said of it before.
+    /// A request of an agent that speaks version 2. `tool_call` is what the thread knows of the call it
+    /// names.
+    pub(crate) fn received_v2(
+        request: v2::RequestPermissionRequest,
+        tool_call: Option<ThreadToolCall>,
+        thread: ThreadHandle,
+    ) -> Self {
+        let command = match request.subject {
+            Some(RequestPermissionSubject::Command(command)) => Some(command),
+            _ => None,
+        };
+        let tool_call = tool_call.unwrap_or_else(|| {
+            // Nobody's id: it is not in the thread.
+            let id = command.as_ref().and_then(|c| c.tool_call_id.clone());
+            let mut call = ThreadToolCall::new(id.unwrap_or_else(|| "".into()));
+            call.title.clone_from(&request.title);
+            if command.is_some() {
+                call.kind = ToolKind::Execute;
+            }
+            call
+        });
+        Self {
+            session_id: request.session_id,
+            title: request.title,
+            description: request.description,
+            tool_call,
+            command,
+            options: request.options,
+            thread,
+        }
+    }
+
+    /// What sort of thing the tool call does.
     #[must_use]
-    pub fn kind(&self) -> Option<ToolKind> {
-        self.tool_call.kind.clone().or_else(|| {
-            self.thread
-                .read(|thread| Some(thread.tool_call(&self.tool_call.tool_call_id)?.kind.clone()))
-        })
+    pub fn kind(&self) -> &ToolKind {
+        &self.tool_call.kind
     }
 
     /// Yes, this time if that can be said; cancelled if the agent offers no yes at all.

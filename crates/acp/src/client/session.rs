@@ -3,16 +3,22 @@
 use std::sync::Arc;
 
 use acp_wire::v1::{
-    CancelNotification, CloseSessionRequest, ContentBlock, PromptRequest, SessionConfigId,
-    SessionConfigKind, SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
-    SetSessionConfigOptionRequest, SetSessionModeRequest, StopReason,
+    CancelNotification, CloseSessionRequest, ContentBlock, PromptRequest, PromptResponse,
+    ProtocolVersion, SessionConfigId, SessionConfigKind, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
+    SetSessionConfigOptionRequest, SetSessionModeRequest, SetSessionModeResponse,
+    SetSessionModelRequest, SetSessionModelResponse, StopReason,
 };
+use acp_wire::{jsonrpc, v2};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AgentConnection;
 use super::request::not_offered;
 use super::sessions::Sessions;
+use super::turn::Prompting;
 use crate::connection::Ask;
+use crate::convert;
 use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
 
@@ -82,33 +88,83 @@ impl Session {
             session: self,
             answered: false,
         };
+        let end = match self.agent.version() {
+            ProtocolVersion::V2 => self.prompt_v2(content).await,
+            _ => self.prompt_v1(content).await,
+        };
+        turn.answered = true;
+        end
+    }
+
+    /// The answer ends the turn.
+    async fn prompt_v1(&self, content: Vec<ContentBlock>) -> Result<StopReason> {
         let request = PromptRequest::new(&self.id, content);
-        let (sessions, id, thread) = (
-            Arc::clone(self.sessions()),
-            self.id.clone(),
-            self.thread.clone(),
-        );
-        // The answer ends the turn on the reader: what comes after it is not part of the turn.
+        let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
+        // On the reader: what comes after the answer is not part of the turn.
         let ask = Ask {
             ordered: true,
             cancel_when_dropped: false,
         };
-        let answer = self
-            .agent
-            .connection()
-            .request_with(&request, ask, move |answer| {
-                sessions.with(&id, |state| state.running = false);
-                let stop_reason = match answer {
-                    Ok(answer) => Some(&answer.stop_reason),
-                    // It was dropped before it was sent.
-                    Err(Error::Cancelled) => Some(&StopReason::Cancelled),
-                    Err(_) => None,
-                };
-                thread.change(|thread| thread.end_turn(stop_reason));
-            })
-            .await;
-        turn.answered = true;
-        answer.map(|answer| answer.stop_reason)
+        let on_answer = move |answer: Result<&PromptResponse, &Error>| {
+            let stop_reason = match answer {
+                Ok(answer) => Some(&answer.stop_reason),
+                // It was dropped before it was sent.
+                Err(Error::Cancelled) => Some(&StopReason::Cancelled),
+                Err(_) => None,
+            };
+            sessions.with(&id, |state| state.end_turn(stop_reason));
+        };
+        let conn = self.agent.connection();
+        let answer = conn.request_with(&request, ask, on_answer).await?;
+        Ok(answer.stop_reason)
+    }
+
+    /// The answer only says that the prompt has been taken: see [`super::turn`].
+    async fn prompt_v2(&self, content: Vec<ContentBlock>) -> Result<StopReason> {
+        let request = v2::PromptRequest::new(&self.id, content);
+        let (sender, end) = oneshot::channel();
+        self.sessions()
+            .with(&self.id, |state| state.prompting(Prompting::new(sender)));
+        let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
+        let ask = Ask {
+            ordered: true,
+            cancel_when_dropped: false,
+        };
+        let on_answer = move |answer: Result<&v2::PromptResponse, &Error>| {
+            // Told when the lock is free again.
+            let _over = sessions.with(&id, |state| match answer {
+                Ok(answer) => {
+                    let message = &answer.message_id;
+                    state
+                        .thread
+                        .change(|thread| thread.prompt_inserted(message));
+                    state.prompt_taken()
+                }
+                Err(Error::Cancelled) => {
+                    state.end_turn(Some(&StopReason::Cancelled));
+                    None
+                }
+                Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
+                    state.end_turn(Some(&StopReason::Cancelled));
+                    None
+                }
+                Err(_) => {
+                    state.end_turn(None);
+                    None
+                }
+            });
+        };
+        let conn = self.agent.connection();
+        match conn.request_with(&request, ask, on_answer).await {
+            Ok(_) => {}
+            // It was held, and cancelled before it was taken.
+            Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
+                return Ok(StopReason::Cancelled);
+            }
+            Err(error) => return Err(error),
+        }
+        // Nobody tells the end of a session that has been closed.
+        end.await.unwrap_or(Ok(StopReason::Cancelled))
     }
 
     /// Cancels the turn that runs: prompt turn, "Cancellation". Open permission requests are answered
@@ -168,16 +224,48 @@ impl Session {
     ) -> Result<()> {
         let (option, value) = (option.into(), value.into());
         let value = self.check_option(&option, value)?;
-        let modes_only = self.thread.read(crate::thread::Thread::has_modes_only);
-        let is_mode = option.as_str() == crate::thread::MODE;
         let thread = self.thread.clone();
         let conn = self.agent.connection();
-        if let (true, true, SessionConfigOptionValue::Id(mode)) = (modes_only, is_mode, &value) {
-            let request = SetSessionModeRequest::new(&self.id, mode.as_str());
-            let mode = request.mode_id.clone();
+        if let SessionConfigOptionValue::Id(value) = &value {
+            let (modes_only, models_only) = self
+                .thread
+                .read(|thread| (thread.has_modes_only(), thread.has_models_only()));
+            if modes_only && option.as_str() == crate::thread::MODE {
+                let request = SetSessionModeRequest::new(&self.id, value.as_str());
+                let mode = request.mode_id.clone();
+                let on_answer = move |answer: Result<&SetSessionModeResponse, &Error>| {
+                    if answer.is_ok() {
+                        thread.change(|thread| thread.set_mode(&mode));
+                    }
+                };
+                conn.request_with(&request, Ask::default(), on_answer)
+                    .await?;
+                return Ok(());
+            }
+            if models_only && option.as_str() == crate::thread::MODEL {
+                let request = SetSessionModelRequest::new(&self.id, value.as_str());
+                let model = request.model_id.clone();
+                let on_answer = move |answer: Result<&SetSessionModelResponse, &Error>| {
+                    if answer.is_ok() {
+                        thread.change(|thread| thread.set_model(&model));
+                    }
+                };
+                conn.request_with(&request, Ask::default(), on_answer)
+                    .await?;
+                return Ok(());
+            }
+        }
+        // An agent that forgets the list has at least not cleared it.
+        let replace = move |options: &[SessionConfigOption]| {
+            if !options.is_empty() {
+                thread.change(|thread| thread.set_config_options(options));
+            }
+        };
+        if self.agent.version() == ProtocolVersion::V2 {
+            let request = v2::SetSessionConfigOptionRequest::new(&self.id, option, value);
             conn.request_with(&request, Ask::default(), move |answer| {
-                if answer.is_ok() {
-                    thread.change(|thread| thread.set_mode(&mode));
+                if let Ok(answer) = answer {
+                    replace(&convert::options_from_v2(answer.config_options.clone()));
                 }
             })
             .await?;
@@ -185,11 +273,8 @@ impl Session {
         }
         let request = SetSessionConfigOptionRequest::new(&self.id, option, value);
         conn.request_with(&request, Ask::default(), move |answer| {
-            // An agent that forgets the list has at least not cleared it.
-            if let Ok(answer) = answer
-                && !answer.config_options.is_empty()
-            {
-                thread.change(|thread| thread.set_config_options(&answer.config_options));
+            if let Ok(answer) = answer {
+                replace(&answer.config_options);
             }
         })
         .await?;

@@ -3,9 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use acp_wire::v1::{SessionConfigOption, SessionId, SessionModeState};
+use acp_wire::v1::{SessionConfigOption, SessionId, SessionModeState, SessionModelState};
+use acp_wire::v2::StateUpdate;
 use tokio_util::sync::CancellationToken;
 
+use super::turn::{Over, Prompting};
+use crate::error::{CloseReason, Error};
 use crate::thread::ThreadHandle;
 
 /// How many sessions that nobody has opened yet may have threads. Agents send updates for a session
@@ -29,6 +32,48 @@ pub(crate) struct State {
     /// Of the turn that runs, or ran last: cancelled when the turn is.
     pub(crate) turn: CancellationToken,
     pub(crate) running: bool,
+    /// What a turn of an agent that speaks version 2 waits for.
+    prompting: Option<Prompting>,
+}
+
+/// What the agent says of a session that is open.
+#[derive(Default)]
+pub(crate) struct Opened<'a> {
+    pub(crate) modes: Option<&'a SessionModeState>,
+    pub(crate) models: Option<&'a SessionModelState>,
+    pub(crate) options: Option<&'a [SessionConfigOption]>,
+}
+
+impl State {
+    /// A turn begins, of an agent that speaks version 2.
+    pub(crate) fn prompting(&mut self, prompting: Prompting) {
+        self.prompting = Some(prompting);
+    }
+
+    /// The prompt has been answered; gives the turn if that was its end.
+    pub(crate) fn prompt_taken(&mut self) -> Option<Over> {
+        let over = self.prompting.as_mut()?.taken();
+        self.ended(over)
+    }
+
+    /// The agent says what it does; gives the turn if that was its end.
+    pub(crate) fn agent_state(&mut self, state: &StateUpdate) -> Option<Over> {
+        let over = self.prompting.as_mut()?.state(state);
+        self.ended(over)
+    }
+
+    fn ended(&mut self, over: Option<Over>) -> Option<Over> {
+        let over = over?;
+        self.end_turn(over.stop_reason());
+        Some(over)
+    }
+
+    /// The turn has ended.
+    pub(crate) fn end_turn(&mut self, stop_reason: Option<&acp_wire::v1::StopReason>) {
+        self.running = false;
+        self.prompting = None;
+        self.thread.change(|thread| thread.end_turn(stop_reason));
+    }
 }
 
 impl Sessions {
@@ -107,7 +152,7 @@ impl Sessions {
     pub(crate) fn restore(&self, id: &SessionId, before: Option<State>) {
         if let Some(mut state) = before {
             // A turn may have ended meanwhile.
-            state.running = state.thread.read(crate::thread::Thread::is_running);
+            state.running = state.thread.read(crate::thread::Thread::in_turn);
             self.add(id, state);
         } else {
             self.lock().remove(id);
@@ -115,17 +160,19 @@ impl Sessions {
     }
 
     /// The session is open, with what the agent says of it.
-    pub(crate) fn opened(
-        &self,
-        id: &SessionId,
-        modes: Option<&SessionModeState>,
-        options: Option<&[SessionConfigOption]>,
-    ) {
+    pub(crate) fn opened(&self, id: &SessionId, opened: &Opened<'_>) {
         self.claim(id);
         self.with(id, |state| {
             state.replaying = false;
-            if modes.is_some() || options.is_some() {
-                state.thread.change(|thread| thread.set_up(modes, options));
+            let Opened {
+                modes,
+                models,
+                options,
+            } = *opened;
+            if modes.is_some() || models.is_some() || options.is_some() {
+                state
+                    .thread
+                    .change(|thread| thread.set_up(modes, models, options));
             }
         });
     }
@@ -137,12 +184,17 @@ impl Sessions {
     }
 
     /// The connection is over: turns have failed.
-    pub(crate) fn closed(&self) {
+    pub(crate) fn closed(&self, reason: &CloseReason) {
+        // Told when the lock is free again.
+        let mut over: Vec<Over> = Vec::new();
         for state in self.lock().values_mut() {
             state.turn.cancel();
-            if std::mem::take(&mut state.running) {
-                state.thread.change(|thread| thread.end_turn(None));
+            let prompting = state.prompting.as_mut();
+            over.extend(prompting.map(|p| p.failed(Error::Closed(reason.clone()))));
+            if state.running {
+                state.end_turn(None);
             }
+            state.thread.change(crate::thread::Thread::disconnected);
         }
     }
 }

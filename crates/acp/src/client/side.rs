@@ -2,82 +2,42 @@
 
 use std::sync::Arc;
 
-use acp_wire::jsonrpc;
 use acp_wire::v1::{
-    AgentNotification, AgentRequest, ClientCapabilities, ElicitationId, Extension,
-    FileSystemCapabilities, RequestPermissionOutcome, RequestPermissionResponse,
-    SessionNotification,
+    self, AgentNotification, AgentRequest, AuthCapabilities, BooleanConfigOptionCapabilities,
+    ClientCapabilities, ClientSessionCapabilities, CompactionCapabilities, ElicitationId,
+    Extension, FileSystemCapabilities, NoticeCapabilities, PlanCapabilities, ProtocolVersion,
+    RequestPermissionOutcome, RequestPermissionResponse, SessionConfigOptionsCapabilities,
+    SessionId, SessionNotification,
 };
+use acp_wire::{ReadError, jsonrpc, v2};
 use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
 
-use super::sessions::Sessions;
+use super::initialize::Spoken;
+use super::sessions::{Sessions, State};
+use super::turn::Over;
 use super::{
     Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext,
     WriteTextFile,
 };
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
-use crate::error::Error;
+use crate::error::{CloseReason, Error};
 
 pub(crate) struct ClientSide<C> {
     pub(crate) client: Arc<C>,
     pub(crate) sessions: Arc<Sessions>,
+    /// Set as soon as it is known.
+    pub(crate) spoken: Spoken,
 }
 
 /// What is to be delivered to the client. Nearly all of them are updates, so that boxing them to even
 /// out the sizes would cost an allocation for each.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Event {
-    Update(UpdateContext, Update),
+    /// An update, and the turn that is over with it.
+    Update(UpdateContext, Update, Option<Over>),
     ElicitationCompleted(ElicitationId),
     Extension(Extension),
-}
-
-impl<C: Client> ClientSide<C> {
-    /// What the client can do is what it gives.
-    pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        let fs = FileSystemCapabilities::new()
-            .read_text_file(self.client.read_text_file().is_some())
-            .write_text_file(self.client.write_text_file().is_some());
-        let mut capabilities = ClientCapabilities::new()
-            .fs(fs)
-            .terminal(self.client.terminals().is_some());
-        // The thread and this library understand every kind of config option there is.
-        let boolean = acp_wire::v1::BooleanConfigOptionCapabilities::new();
-        let options = acp_wire::v1::SessionConfigOptionsCapabilities::new().boolean(boolean);
-        capabilities = capabilities
-            .session(acp_wire::v1::ClientSessionCapabilities::new().config_options(options));
-        if let Some(elicitation) = self.client.elicitation() {
-            capabilities = capabilities.elicitation(elicitation.capabilities());
-        }
-        capabilities
-    }
-
-    fn permission(
-        self: &Arc<Self>,
-        request: acp_wire::v1::RequestPermissionRequest,
-        responder: Responder,
-    ) {
-        let found = self.sessions.receive(&request.session_id, |state| {
-            state
-                .thread
-                .change(|thread| thread.permission_requested(&request.tool_call));
-            (state.thread.clone(), state.turn.clone())
-        });
-        let (thread, turn) = found.unwrap_or_default();
-        let side = Arc::clone(self);
-        responder.spawn(async move {
-            let request = PermissionRequest::received(request, thread);
-            let outcome = tokio::select! {
-                biased;
-                () = turn.cancelled() => RequestPermissionOutcome::cancelled(),
-                outcome = side.client.request_permission(request) => match outcome {
-                    Err(Error::Cancelled) => RequestPermissionOutcome::cancelled(),
-                    other => other?,
-                },
-            };
-            Ok(RequestPermissionResponse::new(outcome))
-        });
-    }
 }
 
 /// Starts an optional request of a session, or refuses it.
@@ -101,13 +61,139 @@ macro_rules! start {
     }};
 }
 
-impl<C: Client> Handler for ClientSide<C> {
-    type Event = Event;
+impl<C: Client> ClientSide<C> {
+    /// What the client can do is what it gives; what the thread understands, every client does.
+    pub(crate) fn capabilities(&self) -> ClientCapabilities {
+        let fs = FileSystemCapabilities::new()
+            .read_text_file(self.client.read_text_file().is_some())
+            .write_text_file(self.client.write_text_file().is_some());
+        let options =
+            SessionConfigOptionsCapabilities::new().boolean(BooleanConfigOptionCapabilities::new());
+        let session = ClientSessionCapabilities::new()
+            .config_options(options)
+            .compaction(CompactionCapabilities::new())
+            .notices(NoticeCapabilities::new());
+        let mut capabilities = ClientCapabilities::new()
+            .fs(fs)
+            .terminal(self.client.terminals().is_some())
+            .session(session)
+            .plan(PlanCapabilities::new())
+            .auth(AuthCapabilities::new().terminal(self.client.terminal_login()));
+        if let Some(elicitation) = self.client.elicitation() {
+            capabilities = capabilities.elicitation(elicitation.capabilities());
+        }
+        // Agents that show terminals of their own through `_meta` ask for this: see
+        // `thread/terminal_meta.rs`.
+        let mut meta = acp_wire::Meta::new();
+        meta.insert("terminal_output".to_owned(), true.into());
+        capabilities.meta(meta)
+    }
 
-    const NOISE: NoisePolicy = NoisePolicy::Skip;
+    fn version(&self) -> ProtocolVersion {
+        // What comes ahead of the answer to `initialize` can only be a mistake, or a log line.
+        self.spoken.get().copied().unwrap_or(ProtocolVersion::V1)
+    }
 
-    fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
-        match AgentRequest::read(method, params) {
+    fn permission(self: &Arc<Self>, request: v1::RequestPermissionRequest, responder: Responder) {
+        let found = self.sessions.receive(&request.session_id, |state| {
+            let tool_call = state
+                .thread
+                .change(|thread| thread.permission_requested(&request.tool_call));
+            (tool_call, state.thread.clone(), state.turn.clone())
+        });
+        let Some((tool_call, thread, turn)) = found else {
+            return unknown_session(&request.session_id, responder);
+        };
+        let request = PermissionRequest::received(request, tool_call, thread);
+        self.ask(request, turn, responder);
+    }
+
+    fn permission_v2(
+        self: &Arc<Self>,
+        request: v2::RequestPermissionRequest,
+        responder: Responder,
+    ) {
+        use v2::RequestPermissionSubject::{Command, ToolCall};
+        let found = self.sessions.receive(&request.session_id, |state| {
+            let tool_call = match &request.subject {
+                Some(ToolCall(subject)) => Some(
+                    state
+                        .thread
+                        .change(|thread| thread.permission_requested_v2(&subject.tool_call)),
+                ),
+                Some(Command(subject)) => subject
+                    .tool_call_id
+                    .as_ref()
+                    .and_then(|id| state.thread.read(|thread| thread.tool_call(id).cloned())),
+                _ => None,
+            };
+            (tool_call, state.thread.clone(), state.turn.clone())
+        });
+        let Some((tool_call, thread, turn)) = found else {
+            return unknown_session(&request.session_id, responder);
+        };
+        let request = PermissionRequest::received_v2(request, tool_call, thread);
+        self.ask(request, turn, responder);
+    }
+
+    /// Has the client answer, unless the turn is cancelled first.
+    fn ask(
+        self: &Arc<Self>,
+        request: PermissionRequest,
+        turn: CancellationToken,
+        responder: Responder,
+    ) {
+        let side = Arc::clone(self);
+        responder.spawn(async move {
+            let outcome = tokio::select! {
+                biased;
+                () = turn.cancelled() => RequestPermissionOutcome::cancelled(),
+                outcome = side.client.request_permission(request) => match outcome {
+                    Err(Error::Cancelled) => RequestPermissionOutcome::cancelled(),
+                    other => other?,
+                },
+            };
+            Ok(RequestPermissionResponse::new(outcome))
+        });
+    }
+
+    fn extension(self: &Arc<Self>, Extension { method, params }: Extension, responder: Responder) {
+        let side = Arc::clone(self);
+        responder.spawn(async move { side.client.extension_request(&method, params).await });
+    }
+
+    /// Folds an update, and makes of it what is to be delivered.
+    fn updated(
+        &self,
+        conn: &Connection,
+        session_id: SessionId,
+        update: Update,
+        ends: impl FnOnce(&mut State) -> Option<Over>,
+    ) -> Option<Event> {
+        let found = self.sessions.receive(&session_id, |state| {
+            state.thread.change(|thread| thread.apply(&update));
+            let cx = UpdateContext {
+                session_id: session_id.clone(),
+                thread: state.thread.clone(),
+                replay: state.replaying,
+            };
+            (cx, ends(state))
+        });
+        if found.is_none() {
+            conn.0.counters.unread();
+            tracing::warn!(%session_id, "an update for a session that nobody opened");
+        }
+        let (cx, over) = found?;
+        Some(Event::Update(cx, update, over))
+    }
+
+    fn request_v1(
+        self: &Arc<Self>,
+        method: &str,
+        request: Result<AgentRequest, ReadError>,
+        responder: Responder,
+    ) {
+        match request {
             Ok(AgentRequest::RequestPermission(r)) => self.permission(r, responder),
             Ok(AgentRequest::ReadTextFile(r)) => {
                 offer!(self, responder, method, r, read_text_file, read_text_file);
@@ -133,16 +219,55 @@ impl<C: Client> Handler for ClientSide<C> {
             Ok(AgentRequest::CreateElicitation(r)) => {
                 start!(self, responder, method, r, elicitation, create)
             }
-            Ok(AgentRequest::Extension(Extension { method, params })) => {
-                let side = Arc::clone(self);
-                responder
-                    .spawn(async move { side.client.extension_request(&method, params).await });
-            }
-            Ok(other) => {
-                let error = jsonrpc::Error::method_not_found(other.method());
-                responder.spawn(async move { Err::<(), _>(Error::Rpc(error)) });
-            }
+            Ok(AgentRequest::Extension(extension)) => self.extension(extension, responder),
+            Ok(other) => refuse(other.method(), responder),
             Err(error) => responder.spawn(async move { Err::<(), _>(error.into()) }),
+        }
+    }
+
+    fn request_v2(
+        self: &Arc<Self>,
+        method: &str,
+        request: Result<v2::AgentRequest, ReadError>,
+        responder: Responder,
+    ) {
+        match request {
+            Ok(v2::AgentRequest::RequestPermission(r)) => self.permission_v2(r, responder),
+            Ok(v2::AgentRequest::CreateElicitation(r)) => {
+                start!(self, responder, method, r, elicitation, create)
+            }
+            Ok(v2::AgentRequest::Extension(extension)) => self.extension(extension, responder),
+            Ok(other) => refuse(other.method(), responder),
+            Err(error) => responder.spawn(async move { Err::<(), _>(error.into()) }),
+        }
+    }
+
+    fn unread(conn: &Connection, error: &ReadError) {
+        conn.0.counters.unread();
+        tracing::warn!(%error, "a notification is passed over");
+    }
+}
+
+fn refuse(method: &str, responder: Responder) {
+    let error = jsonrpc::Error::method_not_found(method);
+    responder.spawn(async move { Err::<(), _>(Error::Rpc(error)) });
+}
+
+fn unknown_session(session: &SessionId, responder: Responder) {
+    let error = jsonrpc::Error::resource_not_found(format!("session {session}"));
+    responder.spawn(async move { Err::<(), _>(Error::Rpc(error)) });
+}
+
+impl<C: Client> Handler for ClientSide<C> {
+    type Event = Event;
+
+    const NOISE: NoisePolicy = NoisePolicy::Skip;
+
+    fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
+        if self.version() == ProtocolVersion::V2 {
+            self.request_v2(method, v2::AgentRequest::read(method, params), responder);
+        } else {
+            self.request_v1(method, AgentRequest::read(method, params), responder);
         }
     }
 
@@ -152,34 +277,46 @@ impl<C: Client> Handler for ClientSide<C> {
         method: &str,
         params: Option<&RawValue>,
     ) -> Option<Event> {
+        if self.version() == ProtocolVersion::V2 {
+            return match v2::AgentNotification::read(method, params) {
+                Ok(v2::AgentNotification::SessionUpdate(v2::UpdateSessionNotification {
+                    session_id,
+                    update,
+                    ..
+                })) => {
+                    let state = match &update {
+                        v2::SessionUpdate::StateUpdate(state) => Some(state.clone()),
+                        _ => None,
+                    };
+                    let ends = |session: &mut State| session.agent_state(&state?);
+                    self.updated(conn, session_id, Update::V2(update), ends)
+                }
+                Ok(v2::AgentNotification::CompleteElicitation(complete)) => {
+                    Some(Event::ElicitationCompleted(complete.elicitation_id))
+                }
+                Ok(v2::AgentNotification::Extension(extension)) => {
+                    Some(Event::Extension(extension))
+                }
+                Ok(_) => None,
+                Err(error) => {
+                    Self::unread(conn, &error);
+                    None
+                }
+            };
+        }
         match AgentNotification::read(method, params) {
             Ok(AgentNotification::SessionUpdate(SessionNotification {
                 session_id,
                 update,
                 ..
-            })) => {
-                let cx = self.sessions.receive(&session_id, |state| {
-                    state.thread.change(|thread| thread.apply(&update));
-                    UpdateContext {
-                        session_id: session_id.clone(),
-                        thread: state.thread.clone(),
-                        replay: state.replaying,
-                    }
-                });
-                if cx.is_none() {
-                    conn.0.counters.unread();
-                    tracing::warn!(%session_id, "an update for a session that nobody opened");
-                }
-                Some(Event::Update(cx?, Update::V1(update)))
-            }
+            })) => self.updated(conn, session_id, Update::V1(update), |_| None),
             Ok(AgentNotification::CompleteElicitation(complete)) => {
                 Some(Event::ElicitationCompleted(complete.elicitation_id))
             }
             Ok(AgentNotification::Extension(extension)) => Some(Event::Extension(extension)),
             Ok(_) => None,
             Err(error) => {
-                conn.0.counters.unread();
-                tracing::warn!(%error, "a notification is passed over");
+                Self::unread(conn, &error);
                 None
             }
         }
@@ -187,7 +324,10 @@ impl<C: Client> Handler for ClientSide<C> {
 
     async fn deliver(&self, event: Event) {
         match event {
-            Event::Update(cx, update) => self.client.update(&cx, &update).await,
+            Event::Update(cx, update, over) => {
+                self.client.update(&cx, &update).await;
+                drop(over);
+            }
             Event::ElicitationCompleted(id) => self.client.elicitation_completed(&id).await,
             Event::Extension(Extension { method, params }) => {
                 self.client.extension_notification(&method, params).await;
@@ -195,7 +335,7 @@ impl<C: Client> Handler for ClientSide<C> {
         }
     }
 
-    fn closed(&self) {
-        self.sessions.closed();
+    fn closed(&self, reason: &CloseReason) {
+        self.sessions.closed(reason);
     }
 }

@@ -67,6 +67,11 @@ impl Responder {
         }
     }
 
+    /// The request's id, for what belongs to the request.
+    pub(crate) fn id(&self) -> Option<RequestId> {
+        self.id.clone()
+    }
+
     /// Is cancelled when the peer cancels this request.
     pub(crate) fn cancelled(&self) -> &CancellationToken {
         &self.cancel

@@ -122,7 +122,9 @@ pub(crate) trait Handler: Send + Sync + 'static {
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 
     /// The connection is over.
-    fn closed(&self) {}
+    fn closed(&self, reason: &CloseReason) {
+        let _ = reason;
+    }
 }
 
 /// What to do with lines that are not JSON.
@@ -220,7 +222,7 @@ impl Connection {
             }
         }
         inner.aborted.cancel();
-        handler.closed();
+        handler.closed(&reason);
         inner.outbox.close(reason.clone());
         inner.tasks.close();
         // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
@@ -319,7 +321,8 @@ impl Connection {
         .await
     }
 
-    async fn call<P: Serialize + ?Sized, T: Send + 'static>(
+    /// Sends a request of any method; `read` makes of its answer, on the reader, what this gives.
+    pub(crate) async fn call<P: Serialize + ?Sized, T: Send + 'static>(
         &self,
         method: &str,
         params: &P,

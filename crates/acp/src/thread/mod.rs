@@ -4,45 +4,78 @@
 //! both versions of the protocol go through the same code. A thread's memory is what a person can
 //! see, however fast it came.
 
+mod config;
+mod content;
 mod fold;
+mod fold_v2;
 mod handle;
+mod message;
+mod plan;
 mod terminal;
 mod terminal_meta;
+mod tool_call;
 
 use std::collections::HashMap;
 
 use acp_wire::RawObject;
 use acp_wire::v1::{
-    AvailableCommand, ContentBlock, MessageId, PlanEntry, SessionConfigOption, StopReason,
-    TerminalId, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolKind,
+    AvailableCommand, MessageId, Notice, SessionConfigOption, StopReason, TerminalId, ToolCallId,
     UsageUpdate,
 };
-use serde_json::Value;
+use acp_wire::v2::BackgroundWork;
 
-pub(crate) use fold::MODE;
+pub(crate) use config::{MODE, MODEL};
+pub use content::{Diff, FileChange, FileOperation, FileTexts, ToolCallContent};
+pub use fold_v2::Compaction;
 pub use handle::ThreadHandle;
+pub use message::Message;
+pub use plan::{PLAN, PlanContent, ThreadPlan};
 pub use terminal::ThreadTerminal;
+pub use tool_call::ThreadToolCall;
 
-/// The id of the plan of an agent that speaks version 1, where there is only one.
-pub const PLAN: &str = "plan";
+/// The statuses of tool calls and of steps of plans, of both versions.
+pub use acp_wire::v2::{PlanEntry, PlanEntryStatus, ToolCallStatus};
 
 /// What a person sees of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Thread {
     items: Vec<Item>,
     tool_calls: HashMap<ToolCallId, usize>,
+    messages: HashMap<MessageId, usize>,
+    /// What the person said last, until something else has come.
+    echo: Option<message::Echo>,
     plans: Vec<ThreadPlan>,
     terminals: HashMap<TerminalId, ThreadTerminal>,
     config_options: Vec<SessionConfigOption>,
     /// The agent has modes and no config option for them; one of them stands for its modes.
     modes_only: bool,
+    /// The same of models.
+    models_only: bool,
     commands: Vec<AvailableCommand>,
     title: Option<String>,
     updated_at: Option<String>,
     usage: Option<UsageUpdate>,
-    running: bool,
+    /// A turn of this client's runs.
+    turn: bool,
+    activity: Activity,
+    background: Option<Vec<BackgroundWork>>,
     stop_reason: Option<StopReason>,
     revision: u64,
+}
+
+/// What an agent says that it does. Agents of version 1 do not say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Activity {
+    /// It waits for the next prompt.
+    #[default]
+    Idle,
+    /// It works.
+    Running,
+    /// It waits for the person.
+    RequiresAction,
+    /// Something this library does not know: it may be busy.
+    Unknown,
 }
 
 /// One thing after another in a thread.
@@ -66,76 +99,12 @@ pub enum ItemKind {
     Thought(Message),
     /// What the agent did. Boxed: it is much larger than the others.
     ToolCall(Box<ThreadToolCall>),
+    /// Something that is not part of the conversation, but that the agent wants to be known.
+    Notice(Notice),
+    /// The agent shortens the conversation for the model.
+    Compaction(Compaction),
     /// An update this library does not know, as it came.
     Unknown(RawObject),
-}
-
-/// A message, put together from its chunks.
-#[derive(Debug, Clone, Default)]
-pub struct Message {
-    /// Its id, if the agent gave it one.
-    pub id: Option<MessageId>,
-    /// Its content; text that came in pieces is one block.
-    pub content: Vec<ContentBlock>,
-}
-
-impl Message {
-    /// All of its text.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.content
-            .iter()
-            .filter_map(ContentBlock::as_text)
-            .collect()
-    }
-}
-
-/// A tool call, put together from its updates.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ThreadToolCall {
-    /// Its id.
-    pub id: ToolCallId,
-    /// What it does, for people; empty if the agent has not said.
-    pub title: String,
-    /// What sort of thing it does.
-    pub kind: ToolKind,
-    /// How far it is.
-    pub status: ToolCallStatus,
-    /// It was not finished when its turn was cancelled.
-    pub cancelled: bool,
-    /// What it has produced.
-    pub content: Vec<ToolCallContent>,
-    /// The files it works on.
-    pub locations: Vec<ToolCallLocation>,
-    /// What the tool was given.
-    pub raw_input: Option<Value>,
-    /// What the tool gave back.
-    pub raw_output: Option<Value>,
-}
-
-impl ThreadToolCall {
-    /// Whether nothing more is to come of it.
-    #[must_use]
-    pub fn is_finished(&self) -> bool {
-        self.cancelled
-            || matches!(
-                self.status,
-                ToolCallStatus::Completed | ToolCallStatus::Failed
-            )
-    }
-}
-
-/// A plan.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ThreadPlan {
-    /// Its id; [`PLAN`] for an agent that speaks version 1.
-    pub id: String,
-    /// Its steps.
-    pub entries: Vec<PlanEntry>,
-    /// The thread's revision when it last changed.
-    pub revision: u64,
 }
 
 impl Thread {
@@ -178,8 +147,8 @@ impl Thread {
         self.terminals.get(id)
     }
 
-    /// The config options in the agent's order. The modes of an agent that has no config options are
-    /// shown as one of category `mode`.
+    /// The config options in the agent's order. The modes and models of an agent that has no config
+    /// options for them are shown as such.
     #[must_use]
     pub fn config_options(&self) -> &[SessionConfigOption] {
         &self.config_options
@@ -209,10 +178,22 @@ impl Thread {
         self.usage.as_ref()
     }
 
-    /// Whether a turn is running.
+    /// Whether a turn is running, or the agent says that it works.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.running
+        self.turn || self.activity != Activity::Idle
+    }
+
+    /// What the agent says that it does.
+    #[must_use]
+    pub fn activity(&self) -> Activity {
+        self.activity
+    }
+
+    /// What goes on beside the conversation; `None` if the agent does not say.
+    #[must_use]
+    pub fn background(&self) -> Option<&[BackgroundWork]> {
+        self.background.as_deref()
     }
 
     /// How the last turn ended.

@@ -3,6 +3,11 @@
 use std::collections::VecDeque;
 
 use acp_wire::v1::TerminalExitStatus;
+use acp_wire::v2::TerminalSize;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::utf8::Utf8Pieces;
 
 /// How much output of a terminal a thread keeps, in bytes.
 pub(super) const KEPT: usize = 1024 * 1024;
@@ -18,6 +23,9 @@ pub struct ThreadTerminal {
     pub exit_status: Option<TerminalExitStatus>,
     /// Whether the agent has released it; what it showed stays.
     pub released: bool,
+    /// How large it is, if the agent says.
+    pub size: Option<TerminalSize>,
+    pieces: Utf8Pieces,
     chunks: VecDeque<String>,
     kept: usize,
     total: u64,
@@ -56,7 +64,28 @@ impl ThreadTerminal {
         out
     }
 
+    /// Forgets what was printed: something else is shown instead.
+    pub(super) fn clear(&mut self) {
+        self.pieces.clear();
+        self.chunks.clear();
+        self.kept = 0;
+        // What is shown from here on is new to everyone.
+    }
+
+    /// Prints bytes, which may end within a character.
+    pub(super) fn print_base64(&mut self, data: &str) {
+        let Ok(bytes) = STANDARD.decode(data.trim()) else {
+            tracing::warn!("a terminal's output is not base64");
+            return;
+        };
+        let text = self.pieces.push(&bytes);
+        self.print(&text);
+    }
+
     pub(super) fn print(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         self.total += text.len() as u64;
         self.kept += text.len();
         match self.chunks.back_mut() {
@@ -87,6 +116,23 @@ impl ThreadTerminal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn characters_are_put_together_wherever_they_were_cut() {
+        let text = "aé€😀\u{85}z";
+        for piece in 1..text.len() {
+            let mut terminal = ThreadTerminal::default();
+            for bytes in text.as_bytes().chunks(piece) {
+                terminal.print_base64(&STANDARD.encode(bytes));
+            }
+            assert_eq!(terminal.output(), text, "in pieces of {piece}");
+        }
+        let mut terminal = ThreadTerminal::default();
+        terminal.print_base64(&STANDARD.encode(b"a\xff\xe2b"));
+        assert_eq!(terminal.output(), "a\u{fffd}\u{fffd}b");
+        terminal.print_base64("not base64!");
+        assert_eq!(terminal.output(), "a\u{fffd}\u{fffd}b");
+    }
 
     #[test]
     fn output_is_bounded_and_read_on_where_one_stopped() {

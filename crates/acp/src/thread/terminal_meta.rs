@@ -45,7 +45,7 @@ mod tests {
     use serde_json::json;
 
     fn apply(thread: &mut Thread, update: Value) {
-        thread.apply(&serde_json::from_value::<SessionUpdate>(update).unwrap());
+        thread.apply_v1(&serde_json::from_value::<SessionUpdate>(update).unwrap());
     }
 
     #[test]

@@ -1,0 +1,133 @@
+//! Terminals of the agent's own, shown by the client.
+//!
+//! A part of version 2. Clients of version 1 are known to show them through `_meta` of the tool call
+//! that has the terminal, if they say so in their capabilities' `_meta`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use acp_wire::Meta;
+use acp_wire::v1::{
+    SessionUpdate, TerminalExitStatus, TerminalId, ToolCallContent, ToolCallId, ToolCallUpdate,
+};
+use acp_wire::v2;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::session::Session;
+use crate::error::Result;
+use crate::utf8::Utf8Pieces;
+
+/// A terminal of the agent's own, which the client shows. What runs in it is the agent's business.
+#[derive(Debug)]
+pub struct DisplayTerminal {
+    session: Session,
+    id: TerminalId,
+    tool_call: ToolCallId,
+    /// Version 1 takes text only.
+    text: Utf8Pieces,
+}
+
+impl Session {
+    /// Shows a terminal of the agent's own: what runs in it, and where (an absolute path). It appears in
+    /// a tool call when [`as_content`](DisplayTerminal::as_content) is made part of its content.
+    ///
+    /// # Errors
+    /// The client shows none ([`ClientInfo::shows_terminals`](super::ClientInfo::shows_terminals)), or
+    /// the connection has ended.
+    pub async fn display_terminal(
+        &self,
+        tool_call: impl Into<ToolCallId>,
+        command: &str,
+        cwd: Option<&str>,
+    ) -> Result<DisplayTerminal> {
+        if !self.client().shows_terminals() {
+            return Err(Self::not_offered("_meta.terminal_output"));
+        }
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let terminal = DisplayTerminal {
+            session: self.clone(),
+            id: format!("term_{}_{number}", self.mark()).into(),
+            tool_call: tool_call.into(),
+            text: Utf8Pieces::default(),
+        };
+        if self.client().speaks_v2() {
+            let mut update = v2::TerminalUpdate::new(&terminal.id).command(command);
+            update.cwd = cwd.map(|cwd| Some(cwd.to_owned()));
+            self.update_v2(v2::SessionUpdate::TerminalUpdate(update))
+                .await?;
+        } else {
+            let info = json!({"terminal_id": terminal.id.as_str(), "cwd": cwd});
+            terminal.tell("terminal_info", info).await?;
+        }
+        Ok(terminal)
+    }
+}
+
+impl DisplayTerminal {
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &TerminalId {
+        &self.id
+    }
+
+    /// It, as content of its tool call.
+    #[must_use]
+    pub fn as_content(&self) -> ToolCallContent {
+        self.id.clone().into()
+    }
+
+    /// Shows what was printed. The bytes may end within a character.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn output(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.session.client().speaks_v2() {
+            let chunk = v2::TerminalOutputChunk::new(&self.id, STANDARD.encode(bytes));
+            return self
+                .session
+                .update_v2(v2::SessionUpdate::TerminalOutputChunk(chunk))
+                .await;
+        }
+        let text = self.text.push(bytes);
+        if text.is_empty() {
+            return Ok(());
+        }
+        let output = json!({"terminal_id": self.id.as_str(), "data": text});
+        self.tell("terminal_output", output).await
+    }
+
+    /// Shows how the command ended.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn exited(self, status: TerminalExitStatus) -> Result<()> {
+        if self.session.client().speaks_v2() {
+            let update = v2::TerminalUpdate::new(&self.id).exit_status(status);
+            return self
+                .session
+                .update_v2(v2::SessionUpdate::TerminalUpdate(update))
+                .await;
+        }
+        let exit = json!({
+            "terminal_id": self.id.as_str(),
+            "exit_code": status.exit_code,
+            "signal": status.signal,
+        });
+        self.tell("terminal_exit", exit).await
+    }
+
+    async fn tell(&self, what: &str, value: Value) -> Result<()> {
+        let mut meta = Meta::new();
+        meta.insert(what.to_owned(), value);
+        let update = ToolCallUpdate::new(&self.tool_call).meta(meta);
+        self.session
+            .update(SessionUpdate::ToolCallUpdate(update))
+            .await
+    }
+}
+
+/// What makes the ids of one opening of a session differ from those of any other.
+pub(crate) type Mark = Arc<str>;

@@ -1,0 +1,64 @@
+//! Elicitation: asking the person for input, by a form or on a web page.
+
+use acp_wire::v1::{
+    CompleteElicitationNotification, CreateElicitationRequest, ElicitationAction, ElicitationId,
+    ElicitationMode, ElicitationNoContent, ElicitationScope, ToolCallId,
+};
+
+use super::initialize::ClientInfo;
+use super::session::Session;
+use super::turn::Turn;
+use crate::error::Result;
+
+/// Whether the client shows elicitations of this mode.
+pub(crate) fn check(client: &ClientInfo, mode: &ElicitationMode) -> Result<()> {
+    let offered = client.capabilities().elicitation.as_ref();
+    match mode {
+        ElicitationMode::Form { .. } if offered.is_none_or(|e| e.form.is_none()) => {
+            Err(Session::not_offered("elicitation.form"))
+        }
+        ElicitationMode::Url { .. } if offered.is_none_or(|e| e.url.is_none()) => {
+            Err(Session::not_offered("elicitation.url"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Turn {
+    /// Asks the person for input (`elicitation/create`), maybe for a tool call. A turn that is cancelled
+    /// meanwhile gives [`ElicitationAction::Cancel`] at once.
+    ///
+    /// # Errors
+    /// The client does not offer this mode ([`Error::NotOffered`](crate::Error::NotOffered)), its
+    /// error, or the end of the connection.
+    pub async fn elicit(
+        &self,
+        message: impl Into<String>,
+        mode: ElicitationMode,
+        tool_call: Option<ToolCallId>,
+    ) -> Result<ElicitationAction> {
+        check(self.session().client(), &mode)?;
+        let scope = ElicitationScope::Session {
+            session_id: self.id().clone(),
+            tool_call_id: tool_call,
+        };
+        let request = CreateElicitationRequest::new(message, mode, scope);
+        let answer = self.ask(self.connection().request(&request));
+        match answer.await? {
+            Some(answer) => Ok(answer.action),
+            None => Ok(ElicitationAction::Cancel(ElicitationNoContent::default())),
+        }
+    }
+}
+
+impl Session {
+    /// Tells that what was asked on a web page has been done there (`elicitation/complete`).
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn elicitation_completed(&self, id: impl Into<ElicitationId>) -> Result<()> {
+        self.connection()
+            .notify(&CompleteElicitationNotification::new(id))
+            .await
+    }
+}

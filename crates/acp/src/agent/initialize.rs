@@ -1,0 +1,156 @@
+//! Which version is spoken, and what each side can do: the specification's page Initialization.
+
+use std::sync::Arc;
+
+use acp_wire::v1::{
+    AgentAuthCapabilities, AgentCapabilities, AuthMethod, ClientCapabilities, Implementation,
+    InitializeRequest, InitializeResponse, LogoutCapabilities, ProtocolVersion,
+    SessionCapabilities,
+};
+use acp_wire::{ReadError, Request, read_params, v2};
+use serde_json::value::RawValue;
+
+use super::Agent;
+use super::optional::Authentication;
+use super::request::{Answer, v1_answer, v2_answer};
+use crate::convert;
+
+/// What is known of a client.
+#[derive(Debug, Clone)]
+pub struct ClientInfo {
+    version: ProtocolVersion,
+    capabilities: ClientCapabilities,
+    info: Option<Implementation>,
+}
+
+impl Default for ClientInfo {
+    /// One of which nothing is known.
+    fn default() -> Self {
+        Self {
+            version: ProtocolVersion::V1,
+            capabilities: ClientCapabilities::new(),
+            info: None,
+        }
+    }
+}
+
+impl ClientInfo {
+    /// The version of the protocol that is spoken.
+    #[must_use]
+    pub fn version(&self) -> ProtocolVersion {
+        self.version
+    }
+
+    pub(crate) fn speaks_v2(&self) -> bool {
+        self.version == ProtocolVersion::V2
+    }
+
+    /// What it can do, in the words of version 1 whichever it speaks.
+    #[must_use]
+    pub fn capabilities(&self) -> &ClientCapabilities {
+        &self.capabilities
+    }
+
+    /// Who it is, if it said.
+    #[must_use]
+    pub fn info(&self) -> Option<&Implementation> {
+        self.info.as_ref()
+    }
+
+    /// Whether it shows terminals that the agent runs by itself: a part of version 2, and in version 1
+    /// something that clients tell in `_meta`.
+    #[must_use]
+    pub fn shows_terminals(&self) -> bool {
+        let meta = self.capabilities.meta.as_ref();
+        let told = meta.and_then(|meta| meta.get("terminal_output"));
+        self.speaks_v2() || told == Some(&serde_json::Value::Bool(true))
+    }
+
+    pub(crate) fn takes_plans(&self) -> bool {
+        self.capabilities.plan.is_some()
+    }
+
+    pub(crate) fn takes_boolean_options(&self) -> bool {
+        let options = self
+            .capabilities
+            .session
+            .as_ref()
+            .and_then(|s| s.config_options.as_ref());
+        options.is_some_and(|options| options.boolean.is_some())
+    }
+}
+
+/// Reads `initialize`, and answers it: with the version that was asked for if it is spoken here, else
+/// with the latest that is.
+pub(crate) fn initialize<A: Agent>(
+    agent: &A,
+    latest: ProtocolVersion,
+    params: Option<&RawValue>,
+) -> Result<(Arc<ClientInfo>, Answer), ReadError> {
+    let request: InitializeRequest = read_params(InitializeRequest::METHOD, params)?;
+    let version = request
+        .protocol_version
+        .min(latest)
+        .max(ProtocolVersion::V1);
+    let capabilities = capabilities(agent);
+    if version == ProtocolVersion::V2 {
+        let request: v2::InitializeRequest = read_params(InitializeRequest::METHOD, params)?;
+        let client = ClientInfo {
+            version,
+            capabilities: convert::client_from_v2(request.capabilities),
+            info: Some(request.info).filter(|info| !info.name.is_empty()),
+        };
+        let ours = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+        let methods: Vec<v2::AuthMethod> = auth_methods(agent, &client)
+            .into_iter()
+            .filter_map(convert::auth_method_to_v2)
+            .collect();
+        let answer = v2::InitializeResponse::new(version, agent.info().unwrap_or(ours))
+            .capabilities(convert::agent_to_v2(&capabilities, agent.mcp_stdio()))
+            .auth_methods(methods);
+        return Ok((Arc::new(client), v2_answer!(Initialize(answer))));
+    }
+    let client = ClientInfo {
+        version,
+        capabilities: request.client_capabilities,
+        info: request.client_info,
+    };
+    let mut answer = InitializeResponse::new(version)
+        .agent_capabilities(capabilities)
+        .auth_methods(auth_methods(agent, &client));
+    answer.agent_info = agent.info();
+    Ok((Arc::new(client), v1_answer!(Initialize(answer))))
+}
+
+/// What the agent can do is what it gives.
+fn capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
+    let mut sessions = SessionCapabilities::new();
+    sessions.list = agent.list_sessions().map(|_| Default::default());
+    sessions.delete = agent.delete_session().map(|_| Default::default());
+    sessions.resume = agent.resume_session().map(|_| Default::default());
+    sessions.close = agent.close_session().map(|_| Default::default());
+    sessions.fork = agent.fork_session().map(|_| Default::default());
+    sessions.additional_directories = agent.additional_directories().then(Default::default);
+    let mut auth = AgentAuthCapabilities::new();
+    auth.logout = agent
+        .authentication()
+        .filter(|a| a.can_logout())
+        .map(|_| LogoutCapabilities::new());
+    AgentCapabilities::new()
+        .load_session(agent.load_session().is_some())
+        .prompt_capabilities(agent.prompt_capabilities())
+        .mcp_capabilities(agent.mcp_capabilities())
+        .session_capabilities(sessions)
+        .auth(auth)
+}
+
+/// The ways to authenticate that this client can take part in.
+fn auth_methods<A: Agent>(agent: &A, client: &ClientInfo) -> Vec<AuthMethod> {
+    let methods = agent.authentication().map(Authentication::methods);
+    let terminal = client.capabilities.auth.terminal;
+    methods
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|method| terminal || !matches!(method, AuthMethod::Terminal(_)))
+        .collect()
+}

@@ -1,0 +1,308 @@
+//! Sessions that are being opened: new, old or copied ones.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use acp_wire::v1::{
+    ForkSessionResponse, LoadSessionResponse, McpServer, NewSessionResponse, ResumeSessionResponse,
+    SessionConfigOption, SessionId,
+};
+use acp_wire::{jsonrpc, v2};
+
+use super::optional::{ForkSession, LoadSession, ResumeSession};
+use super::request::{Answer, Reopen, v1_answer, v2_answer};
+use super::session::{Session, SessionOpened};
+use super::side::AgentSide;
+use super::{Agent, config};
+use crate::connection::{Connection, Responder};
+use crate::convert;
+use crate::error::{Error, Result};
+use crate::session_setup::SessionSetup;
+
+/// A session that is being opened. Unless that succeeds, things are as they were before.
+pub(crate) struct Opening<A: Agent> {
+    side: Arc<AgentSide<A>>,
+    pub(crate) session: Session,
+    /// The session of this id that was open already.
+    before: Option<Session>,
+    succeeded: bool,
+}
+
+impl<A: Agent> Opening<A> {
+    fn succeeded(mut self) -> Session {
+        self.succeeded = true;
+        self.session.clone()
+    }
+}
+
+impl<A: Agent> Drop for Opening<A> {
+    fn drop(&mut self) {
+        match (self.succeeded, self.before.take()) {
+            (true, None) => {}
+            // Its client can no longer cancel what runs in it.
+            (true, Some(before)) => before.cancel(),
+            (false, None) => drop(self.side.sessions().remove(self.session.id())),
+            (false, Some(before)) => {
+                self.side.sessions().insert(before.id().clone(), before);
+            }
+        }
+    }
+}
+
+/// How a session was opened, for the answer.
+#[derive(Clone, Copy)]
+enum How {
+    New,
+    Fork,
+    Old(Reopen),
+}
+
+impl<A: Agent> AgentSide<A> {
+    /// `session/new`.
+    pub(crate) async fn new_session(self: Arc<Self>, setup: SessionSetup, responder: Responder) {
+        let id = self.agent.new_session_id();
+        match self.open(id, &setup, responder.connection()) {
+            Ok(opening) => {
+                let opened = self.agent.new_session(&opening.session, setup).await;
+                self.opened(opening, opened, responder, How::New).await;
+            }
+            Err(error) => responder.answer(Err::<(), _>(error)).await,
+        }
+    }
+
+    /// `session/load`, `session/resume`.
+    pub(crate) async fn reopen(
+        self: Arc<Self>,
+        id: SessionId,
+        setup: SessionSetup,
+        way: Reopen,
+        method: &str,
+        responder: Responder,
+    ) {
+        let opened = match self.way(&id, way, method) {
+            Ok(with) => self
+                .open(id, &setup, responder.connection())
+                .map(|opening| (opening, with)),
+            Err(error) => Err(error),
+        };
+        let (opening, with) = match opened {
+            Ok(opened) => opened,
+            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+        };
+        let session = &opening.session;
+        let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
+            (With::Load { muted }, Some(load), _) => {
+                session.mute(muted);
+                let opened = load.load_session(session, setup).await;
+                session.mute(false);
+                opened
+            }
+            (With::Resume, _, Some(resume)) => resume.resume_session(session, setup).await,
+            // It is open already, and stays as it is.
+            _ => {
+                let options = opening.before.as_ref().map(Session::config_options);
+                Ok(SessionOpened::new().config_options(options.unwrap_or_default()))
+            }
+        };
+        self.opened(opening, opened, responder, How::Old(way)).await;
+    }
+
+    /// `session/fork`.
+    pub(crate) async fn fork(
+        self: Arc<Self>,
+        id: SessionId,
+        setup: SessionSetup,
+        method: &str,
+        responder: Responder,
+    ) {
+        let Some(fork) = self.agent.fork_session() else {
+            let error = Error::Rpc(jsonrpc::Error::method_not_found(method));
+            return responder.answer(Err::<(), _>(error)).await;
+        };
+        let new = self.agent.new_session_id();
+        match self.open(new, &setup, responder.connection()) {
+            Ok(opening) => {
+                let opened = fork.fork_session(&id, &opening.session, setup).await;
+                self.opened(opening, opened, responder, How::Fork).await;
+            }
+            Err(error) => responder.answer(Err::<(), _>(error)).await,
+        }
+    }
+
+    /// By which of the agent's ways an old session is opened. In version 1 the client asks for one that
+    /// was offered; in version 2 every agent resumes, as well as it can.
+    fn way(&self, id: &SessionId, way: Reopen, method: &str) -> Result<With> {
+        let v2 = self.client()?.speaks_v2();
+        let (load, resume) = (
+            self.agent.load_session().is_some(),
+            self.agent.resume_session().is_some(),
+        );
+        Ok(match way {
+            Reopen::Load if load => With::Load { muted: false },
+            Reopen::Load if v2 => {
+                return Err(Error::invalid_params("this agent does not replay sessions"));
+            }
+            Reopen::Resume if resume => With::Resume,
+            // Replayed to nobody.
+            Reopen::Resume if v2 && load => With::Load { muted: true },
+            Reopen::Resume if v2 => {
+                self.session(id)?;
+                With::Nothing
+            }
+            _ => return Err(Error::Rpc(jsonrpc::Error::method_not_found(method))),
+        })
+    }
+
+    /// Makes a session known, so that whatever arrives next finds it.
+    fn open(
+        self: &Arc<Self>,
+        id: SessionId,
+        setup: &SessionSetup,
+        conn: &Connection,
+    ) -> Result<Opening<A>> {
+        for path in std::iter::once(&setup.cwd).chain(&setup.additional_directories) {
+            if !is_absolute(path) {
+                return Err(Error::invalid_params(format!(
+                    "{path:?} is not an absolute path"
+                )));
+            }
+        }
+        self.check_servers(&setup.mcp_servers)?;
+        let session = Session::new(id.clone(), setup, conn.clone(), self.client()?);
+        let before = self.sessions().insert(id, session.clone());
+        let side = Arc::clone(self);
+        Ok(Opening {
+            side,
+            session,
+            before,
+            succeeded: false,
+        })
+    }
+
+    /// A client that asks for what was not offered is told so, instead of left to wonder.
+    fn check_servers(&self, servers: &[McpServer]) -> Result<()> {
+        let offered = self.agent.mcp_capabilities();
+        for server in servers {
+            let refused = match server {
+                McpServer::Http(_) if !offered.http => "http",
+                McpServer::Sse(_) if !offered.sse => "sse",
+                // Taken for granted in version 1.
+                McpServer::Stdio(_) if !self.agent.mcp_stdio() && self.client()?.speaks_v2() => {
+                    "stdio"
+                }
+                _ => continue,
+            };
+            let name = server.name().unwrap_or_default();
+            return Err(Error::invalid_params(format!(
+                "the MCP server {name:?} needs the MCP capability {refused}, which is not offered"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Answers what opened a session, then tells the agent that the client knows it.
+    async fn opened(
+        &self,
+        opening: Opening<A>,
+        opened: Result<SessionOpened>,
+        responder: Responder,
+        how: How,
+    ) {
+        let answer = match opened {
+            Ok(opened) => self.opened_answer(&opening.session, opened, how).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(answer) => {
+                responder.answer(Ok(answer)).await;
+                self.agent.session_opened(opening.succeeded()).await;
+            }
+            Err(error) => {
+                // First, so that whoever has seen the answer finds things as they are.
+                drop(opening);
+                responder.answer(Err::<(), _>(error)).await;
+            }
+        }
+    }
+
+    async fn opened_answer(
+        &self,
+        session: &Session,
+        opened: SessionOpened,
+        how: How,
+    ) -> Result<Answer> {
+        let SessionOpened {
+            config_options,
+            meta,
+        } = opened;
+        session.replace_config_options(config_options.clone());
+        if session.client().speaks_v2() {
+            if let How::Old(_) = how {
+                // Whoever resumes must be told what the agent does.
+                session
+                    .state_update(v2::StateUpdate::Idle(v2::IdleStateUpdate::new()))
+                    .await?;
+            }
+            return Ok(answer_v2(session, config_options, meta, how));
+        }
+        let modes = config::modes(&config_options);
+        let shown = config::understood(config_options, session.client().takes_boolean_options());
+        let config_options = (!shown.is_empty()).then_some(shown);
+        macro_rules! answer {
+            ($var:ident, $answer:expr) => {{
+                let mut answer = $answer;
+                answer.modes = modes;
+                answer.config_options = config_options;
+                answer.meta = meta;
+                v1_answer!($var(answer))
+            }};
+        }
+        Ok(match how {
+            How::New => answer!(NewSession, NewSessionResponse::new(session.id())),
+            How::Fork => answer!(ForkSession, ForkSessionResponse::new(session.id())),
+            How::Old(Reopen::Load) => answer!(LoadSession, LoadSessionResponse::new()),
+            How::Old(Reopen::Resume) => answer!(ResumeSession, ResumeSessionResponse::new()),
+        })
+    }
+}
+
+/// How the agent is told to open an old session.
+enum With {
+    Load { muted: bool },
+    Resume,
+    Nothing,
+}
+
+fn answer_v2(
+    session: &Session,
+    config_options: Vec<SessionConfigOption>,
+    meta: Option<acp_wire::Meta>,
+    how: How,
+) -> Answer {
+    let options = convert::options_to_v2(config_options);
+    macro_rules! answer {
+        ($var:ident, $answer:expr) => {{
+            let mut answer = $answer.config_options(options);
+            answer.meta = meta;
+            v2_answer!($var(answer))
+        }};
+    }
+    match how {
+        How::New => answer!(NewSession, v2::NewSessionResponse::new(session.id())),
+        How::Fork => answer!(ForkSession, v2::ForkSessionResponse::new(session.id())),
+        How::Old(_) => answer!(ResumeSession, v2::ResumeSessionResponse::new()),
+    }
+}
+
+fn is_absolute(path: &str) -> bool {
+    // A client may run on another system than the agent, in a container for example.
+    path.starts_with('/') || Path::new(path).is_absolute()
+}
+
+impl Session {
+    /// What is sent from here on is sent to nobody, or again to the client.
+    fn mute(&self, muted: bool) {
+        self.muted().store(muted, Ordering::Release);
+    }
+}

@@ -1,0 +1,192 @@
+//! Turns: what is done with a prompt.
+
+use std::sync::Arc;
+
+use acp_wire::jsonrpc;
+use acp_wire::v1::{ContentBlock, PromptResponse, StopReason};
+use acp_wire::v2;
+use tokio_util::sync::CancellationToken;
+
+use super::Agent;
+use super::request::PromptCall;
+use super::session::Session;
+use super::side::AgentSide;
+use super::turn::{Prompt, Turn};
+use crate::connection::{Connection, Responder};
+use crate::error::{Error, Result};
+
+/// A turn that its session knows of, until this is dropped.
+struct Running {
+    session: Session,
+    token: CancellationToken,
+}
+
+impl Running {
+    fn new(turn: &Turn) -> Self {
+        let (session, token) = (turn.session().clone(), turn.token().clone());
+        session.turn_begins(token.clone());
+        Self { session, token }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.token.cancel();
+        self.session.turn_ends();
+    }
+}
+
+impl<A: Agent> AgentSide<A> {
+    /// Begins a turn. Runs on the reader: a cancel that follows finds the turn.
+    pub(crate) fn prompt(
+        self: &Arc<Self>,
+        call: PromptCall,
+        conn: &Connection,
+        responder: Responder,
+    ) {
+        let session = match self.session(&call.session) {
+            Ok(session) => session,
+            Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
+        };
+        let v2 = session.client().speaks_v2();
+        let turn = Turn::new(session, CancellationToken::new());
+        let running = Running::new(&turn);
+        let side = Arc::clone(self);
+        let aborted = conn.0.aborted.clone();
+        conn.0.tasks.spawn(async move {
+            let work = async {
+                if v2 {
+                    side.prompt_v2(turn, call, &running, responder).await;
+                } else {
+                    side.prompt_v1(turn, call, running, responder).await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = aborted.cancelled() => {}
+                () = work => {}
+            }
+        });
+    }
+
+    /// The answer ends the turn.
+    async fn prompt_v1(
+        &self,
+        turn: Turn,
+        call: PromptCall,
+        running: Running,
+        responder: Responder,
+    ) {
+        let request_cancelled = responder.cancelled().clone();
+        let session = turn.session().clone();
+        let worked = async {
+            let _mine = session.my_turn().await;
+            if turn.is_cancelled() {
+                return Ok(StopReason::Cancelled);
+            }
+            self.check(&call.content)?;
+            self.work(turn, call).await
+        };
+        let result = tokio::select! {
+            biased;
+            () = request_cancelled.cancelled() => Err(Error::Cancelled),
+            result = worked => result,
+        };
+        drop(running);
+        let result = if request_cancelled.is_cancelled() {
+            Err(Error::Cancelled)
+        } else {
+            result.map(PromptResponse::new)
+        };
+        responder.answer(result).await;
+    }
+
+    /// The answer says that the prompt has become part of the conversation: not before the work on the
+    /// one before has ended. What comes of it, and that it has ended, is told by updates.
+    async fn prompt_v2(
+        &self,
+        turn: Turn,
+        call: PromptCall,
+        running: &Running,
+        responder: Responder,
+    ) {
+        let request_cancelled = responder.cancelled().clone();
+        let session = turn.session().clone();
+        let refused = if call.content.is_empty() {
+            Err(Error::invalid_params("the prompt is empty"))
+        } else {
+            self.check(&call.content)
+        };
+        if let Err(error) = refused {
+            return responder.answer(Err::<(), _>(error)).await;
+        }
+        let mine = tokio::select! {
+            biased;
+            () = request_cancelled.cancelled() => None,
+            () = running.token.cancelled() => None,
+            mine = session.my_turn() => Some(mine),
+        };
+        let Some(_mine) = mine else {
+            return responder.answer(Err::<(), _>(Error::Cancelled)).await;
+        };
+        let id = session.new_message_id();
+        let message = v2::Message::new(&id).content(call.content.clone());
+        responder.answer(Ok(v2::PromptResponse::new(id))).await;
+        // The connection has ended if one of these fails; the work is dropped with it.
+        let _ = session
+            .update_v2(v2::SessionUpdate::UserMessage(message))
+            .await;
+        let _ = session
+            .state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))
+            .await;
+        let mut idle = v2::IdleStateUpdate::new();
+        match self.work(turn, call).await {
+            Ok(reason) => idle.stop_reason = Some(reason.as_str().into()),
+            Err(error) => {
+                idle.stop_reason = Some(v2::StopReason::Error);
+                idle.error = Some(error.into_rpc());
+            }
+        }
+        session.speaks_no_more();
+        let _ = session.state_update(v2::StateUpdate::Idle(idle)).await;
+    }
+
+    /// Has the agent work on a prompt.
+    async fn work(&self, turn: Turn, call: PromptCall) -> Result<StopReason> {
+        turn.session().speaks_no_more();
+        let prompt = Prompt {
+            content: call.content,
+            meta: call.meta,
+        };
+        let watch = turn.clone();
+        tokio::select! {
+            biased;
+            result = self.agent.prompt(turn, prompt) => match result {
+                _ if watch.is_cancelled() => Ok(StopReason::Cancelled),
+                Err(Error::Cancelled) => Ok(StopReason::Cancelled),
+                // What the agent could ask for and got no answer to, because the client cancelled it.
+                Err(Error::Rpc(e)) if e.code == jsonrpc::Error::REQUEST_CANCELLED => {
+                    Ok(StopReason::Cancelled)
+                }
+                result => result,
+            },
+            () = watch.must_be_dropped() => Ok(StopReason::Cancelled),
+        }
+    }
+
+    fn check(&self, prompt: &[ContentBlock]) -> Result<()> {
+        let takes = self.agent.prompt_capabilities();
+        for block in prompt {
+            let refused = match block {
+                ContentBlock::Image(_) if !takes.image => "image",
+                ContentBlock::Audio(_) if !takes.audio => "audio",
+                ContentBlock::Resource(_) if !takes.embedded_context => "embeddedContext",
+                _ => continue,
+            };
+            return Err(Error::invalid_params(format!(
+                "the prompt has content that needs the prompt capability {refused}, which is not offered"
+            )));
+        }
+        Ok(())
+    }
+}

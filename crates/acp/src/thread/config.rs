@@ -1,0 +1,115 @@
+//! Config options, and the modes and models of agents that have none for them.
+
+use acp_wire::v1::{
+    ModelId, SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigSelect, SessionConfigSelectOption, SessionModeId, SessionModeState,
+    SessionModelState,
+};
+
+use super::Thread;
+
+/// The id of the config option that stands for the modes of an agent without config options.
+pub(crate) const MODE: &str = "mode";
+
+/// The id of the config option that stands for the models of an agent that has no option for them.
+pub(crate) const MODEL: &str = "model";
+
+fn has_category(option: &SessionConfigOption, category: &SessionConfigOptionCategory) -> bool {
+    option.category.as_ref() == Some(category)
+}
+
+impl Thread {
+    /// What session setup says of modes, models and config options. Agents send all of them while
+    /// modes and models are being superseded; the config options count then.
+    pub fn set_up(
+        &mut self,
+        modes: Option<&SessionModeState>,
+        models: Option<&SessionModelState>,
+        options: Option<&[SessionConfigOption]>,
+    ) {
+        use SessionConfigOptionCategory::{Mode, Model};
+        self.revision += 1;
+        let options = options.unwrap_or_default();
+        let has = |category| options.iter().any(|o| has_category(o, category));
+        let modes = modes.filter(|_| !has(&Mode)).map(mode_option);
+        let models = models.filter(|_| !has(&Model)).map(model_option);
+        self.modes_only = modes.is_some();
+        self.models_only = models.is_some();
+        self.config_options = modes.into_iter().chain(models).collect();
+        self.config_options.extend(options.iter().cloned());
+    }
+
+    /// All config options anew, as the answer to setting one gives them.
+    pub fn set_config_options(&mut self, options: &[SessionConfigOption]) {
+        self.revision += 1;
+        self.replace_config_options(options);
+    }
+
+    /// The agent's options anew. Its modes and models, if they are shown as options, are not among
+    /// them.
+    pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
+        use SessionConfigOptionCategory::{Mode, Model};
+        let has = |category| options.iter().any(|o| has_category(o, category));
+        self.modes_only &= !has(&Mode);
+        self.models_only &= !has(&Model);
+        let (modes, models) = (self.modes_only, self.models_only);
+        self.config_options.retain(|o| {
+            modes && o.id.as_str() == MODE && has_category(o, &Mode)
+                || models && o.id.as_str() == MODEL && has_category(o, &Model)
+        });
+        self.config_options.extend(options.iter().cloned());
+    }
+
+    /// Whether the mode is set by `session/set_mode`, for there is no option for it.
+    pub(crate) fn has_modes_only(&self) -> bool {
+        self.modes_only
+    }
+
+    /// Whether the model is set by `session/set_model`, for there is no option for it.
+    pub(crate) fn has_models_only(&self) -> bool {
+        self.models_only
+    }
+
+    /// The mode has changed.
+    pub fn set_mode(&mut self, mode: &SessionModeId) {
+        self.choose(&SessionConfigOptionCategory::Mode, mode.as_str());
+    }
+
+    /// The model has changed.
+    pub fn set_model(&mut self, model: &ModelId) {
+        self.choose(&SessionConfigOptionCategory::Model, model.as_str());
+    }
+
+    fn choose(&mut self, category: &SessionConfigOptionCategory, value: &str) {
+        self.revision += 1;
+        let mut options = self.config_options.iter_mut();
+        let option = options.find(|o| has_category(o, category));
+        if let Some(SessionConfigKind::Select(select)) = option.map(|o| &mut o.kind) {
+            select.current_value = value.into();
+        }
+    }
+}
+
+fn value(id: &str, name: &str, description: Option<&String>) -> SessionConfigSelectOption {
+    let mut value = SessionConfigSelectOption::new(id, name);
+    value.description = description.cloned();
+    value
+}
+
+/// Modes as the config option that supersedes them.
+fn mode_option(modes: &SessionModeState) -> SessionConfigOption {
+    let values = modes.available_modes.iter();
+    let values = values.map(|m| value(m.id.as_str(), &m.name, m.description.as_ref()));
+    let select = SessionConfigSelect::new(modes.current_mode_id.as_str(), values.collect());
+    SessionConfigOption::new(SessionConfigId::from(MODE), "Mode", select)
+        .category(SessionConfigOptionCategory::Mode)
+}
+
+/// Models as the config option that supersedes them.
+fn model_option(models: &SessionModelState) -> SessionConfigOption {
+    let values = models.available_models.iter();
+    let values = values.map(|m| value(m.model_id.as_str(), &m.name, m.description.as_ref()));
+    let select = SessionConfigSelect::new(models.current_model_id.as_str(), values.collect());
+    SessionConfigOption::new(SessionConfigId::from(MODEL), "Model", select)
+        .category(SessionConfigOptionCategory::Model)
+}

@@ -1,0 +1,180 @@
+//! What a tool call has produced, in words that hold for both versions.
+
+use acp_wire::RawObject;
+use acp_wire::v1::{self, ContentBlock, TerminalId};
+use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
+
+/// A piece of what a tool call has produced.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ToolCallContent {
+    /// A content block.
+    Content(ContentBlock),
+    /// Changes of files.
+    Diff(Diff),
+    /// A terminal: [`Thread::terminal`](super::Thread::terminal) has what it shows.
+    Terminal(TerminalId),
+    /// A kind this library does not know, as it came.
+    Unknown(RawObject),
+}
+
+/// Changes of files. An agent of version 1 gives one file's texts before and after; one of version 2
+/// says what happened to which files, and may give a patch to look at.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Diff {
+    /// Which files changed, and how.
+    pub changes: Vec<FileChange>,
+    /// The changes as text, if the agent gives any.
+    pub patch: Option<DiffPatch>,
+}
+
+/// A change of a file.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct FileChange {
+    /// What happened to it.
+    pub operation: FileOperation,
+    /// The file, an absolute path; empty where an unknown operation names none.
+    pub path: String,
+    /// Where it was before, if it was moved or copied.
+    pub old_path: Option<String>,
+    /// Its text before and after, from agents of version 1.
+    pub texts: Option<FileTexts>,
+    /// What sort of file it is, if the agent says.
+    pub file_type: Option<DiffFileType>,
+}
+
+/// What happened to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FileOperation {
+    /// It is new.
+    Add,
+    /// It is gone.
+    Delete,
+    /// It has another content.
+    Modify,
+    /// It is somewhere else, maybe with another content.
+    Move,
+    /// It is a copy.
+    Copy,
+    /// Something this library does not know.
+    Unknown(String),
+}
+
+impl FileOperation {
+    /// Its name in version 2.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Add => "add",
+            Self::Delete => "delete",
+            Self::Modify => "modify",
+            Self::Move => "move",
+            Self::Copy => "copy",
+            Self::Unknown(name) => name,
+        }
+    }
+}
+
+/// A file's text before and after a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileTexts {
+    /// Before; `None` for a new file.
+    pub old: Option<String>,
+    /// After.
+    pub new: String,
+}
+
+impl From<v1::ToolCallContent> for ToolCallContent {
+    fn from(content: v1::ToolCallContent) -> Self {
+        match content {
+            v1::ToolCallContent::Content(content) => Self::Content(content.content),
+            v1::ToolCallContent::Diff(diff) => Self::Diff(diff.into()),
+            v1::ToolCallContent::Terminal(terminal) => Self::Terminal(terminal.terminal_id),
+            v1::ToolCallContent::Unknown(object) => Self::Unknown(object),
+            // Every kind that is known is above.
+            _ => Self::Unknown(RawObject::default()),
+        }
+    }
+}
+
+impl From<v1::Diff> for Diff {
+    fn from(diff: v1::Diff) -> Self {
+        let operation = if diff.old_text.is_some() {
+            FileOperation::Modify
+        } else {
+            FileOperation::Add
+        };
+        Self {
+            changes: vec![FileChange {
+                operation,
+                path: diff.path,
+                old_path: None,
+                texts: Some(FileTexts {
+                    old: diff.old_text,
+                    new: diff.new_text,
+                }),
+                file_type: None,
+            }],
+            patch: None,
+        }
+    }
+}
+
+impl From<v2::ToolCallContent> for ToolCallContent {
+    fn from(content: v2::ToolCallContent) -> Self {
+        match content {
+            v2::ToolCallContent::Content(content) => Self::Content(content.content),
+            v2::ToolCallContent::Diff(diff) => Self::Diff(Diff {
+                changes: diff.changes.into_iter().map(FileChange::from).collect(),
+                patch: diff.patch,
+            }),
+            v2::ToolCallContent::Terminal(terminal) => Self::Terminal(terminal.terminal_id),
+            v2::ToolCallContent::Unknown(object) => Self::Unknown(object),
+            // Every kind that is known is above.
+            _ => Self::Unknown(RawObject::default()),
+        }
+    }
+}
+
+impl From<DiffChange> for FileChange {
+    fn from(change: DiffChange) -> Self {
+        let one = |operation, change: v2::DiffPathChange| Self {
+            operation,
+            path: change.path,
+            old_path: None,
+            texts: None,
+            file_type: change.file_type,
+        };
+        let pair = |operation, change: v2::DiffPathPairChange| Self {
+            operation,
+            path: change.path,
+            old_path: Some(change.old_path),
+            texts: None,
+            file_type: change.file_type,
+        };
+        match change {
+            DiffChange::Add(change) => one(FileOperation::Add, change),
+            DiffChange::Delete(change) => one(FileOperation::Delete, change),
+            DiffChange::Modify(change) => one(FileOperation::Modify, change),
+            DiffChange::Move(change) => pair(FileOperation::Move, change),
+            DiffChange::Copy(change) => pair(FileOperation::Copy, change),
+            DiffChange::Unknown(object) => Self::unknown(&object),
+            _ => Self::unknown(&RawObject::default()),
+        }
+    }
+}
+
+impl FileChange {
+    fn unknown(object: &RawObject) -> Self {
+        Self {
+            operation: FileOperation::Unknown(object.field("operation").unwrap_or_default()),
+            path: object.field("path").unwrap_or_default(),
+            old_path: object.field("oldPath"),
+            texts: None,
+            file_type: object.field("fileType"),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Messages: whole, or put together from their chunks.
+
+use acp_wire::v1::{self, ContentBlock, MessageId};
+use acp_wire::v2;
+
+use super::{Item, ItemKind, Thread};
+
+/// A message, put together from its chunks.
+#[derive(Debug, Clone, Default)]
+pub struct Message {
+    /// Its id, if the agent gave it one.
+    pub id: Option<MessageId>,
+    /// Its content; text that came in pieces is one block.
+    pub content: Vec<ContentBlock>,
+}
+
+impl Message {
+    /// All of its text.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    Agent,
+    Thought,
+}
+
+impl Speaker {
+    fn item(self, message: Message) -> ItemKind {
+        match self {
+            Self::User => ItemKind::User(message),
+            Self::Agent => ItemKind::Agent(message),
+            Self::Thought => ItemKind::Thought(message),
+        }
+    }
+}
+
+/// What the person said, shown before the agent has told it again. Agents of version 2 do, some of
+/// version 1 do as well.
+#[derive(Debug, Clone)]
+pub(super) struct Echo {
+    /// Which item it is.
+    item: usize,
+    /// The agent has begun to tell it.
+    begun: bool,
+    /// The message's id, once the agent has said it.
+    id: Option<MessageId>,
+}
+
+impl ItemKind {
+    /// The message of this speaker's.
+    fn message_of(&mut self, speaker: Speaker) -> Option<&mut Message> {
+        match (self, speaker) {
+            (Self::User(m), Speaker::User)
+            | (Self::Agent(m), Speaker::Agent)
+            | (Self::Thought(m), Speaker::Thought) => Some(m),
+            _ => None,
+        }
+    }
+}
+
+impl Thread {
+    /// What the person says, as the client shows it at once.
+    pub(super) fn said(&mut self, content: &[ContentBlock]) {
+        self.push(ItemKind::User(Message {
+            id: None,
+            content: content.to_vec(),
+        }));
+        self.echo = Some(Echo {
+            item: self.items.len() - 1,
+            begun: false,
+            id: None,
+        });
+    }
+
+    /// The agent has taken what the person said, as this message.
+    pub fn prompt_inserted(&mut self, id: &MessageId) {
+        if id.as_str().is_empty() || self.messages.contains_key(id) {
+            return;
+        }
+        if let Some(echo) = &mut self.echo
+            && echo.id.is_none()
+        {
+            echo.id = Some(id.clone());
+            let item = echo.item;
+            self.revision += 1;
+            self.messages.insert(id.clone(), item);
+            if let Some(message) = self.message_at(item, Speaker::User) {
+                message.id = Some(id.clone());
+            }
+        }
+    }
+
+    fn message_at(&mut self, item: usize, speaker: Speaker) -> Option<&mut Message> {
+        let revision = self.revision;
+        let item = self.items.get_mut(item)?;
+        let message = item.kind.message_of(speaker)?;
+        item.revision = revision;
+        Some(message)
+    }
+
+    /// A chunk of version 1: it belongs to the message at the end, unless that is another speaker's or
+    /// has another id.
+    pub(super) fn chunk_v1(&mut self, chunk: &v1::ContentChunk, speaker: Speaker) {
+        if speaker == Speaker::User && self.echoed(chunk) {
+            return;
+        }
+        let revision = self.revision;
+        if let Some(item) = self.items.last_mut()
+            && let Some(message) = item.kind.message_of(speaker)
+            && (message.id == chunk.message_id
+                || message.id.is_none()
+                || chunk.message_id.is_none())
+        {
+            if message.id.is_none() {
+                message.id.clone_from(&chunk.message_id);
+            }
+            append(&mut message.content, &chunk.content);
+            item.revision = revision;
+            return;
+        }
+        self.push(speaker.item(Message {
+            id: chunk.message_id.clone(),
+            content: vec![chunk.content.clone()],
+        }));
+    }
+
+    /// Whether a chunk of version 1 tells again what the person has just said: it comes before anything
+    /// else of the turn.
+    fn echoed(&mut self, chunk: &v1::ContentChunk) -> bool {
+        let last = self.items.len().checked_sub(1);
+        let Some(echo) = self
+            .echo
+            .as_mut()
+            .filter(|echo| Some(echo.item) == last && self.turn)
+        else {
+            return false;
+        };
+        let (item, first) = (echo.item, !std::mem::replace(&mut echo.begun, true));
+        if let Some(message) = self.message_at(item, Speaker::User) {
+            if first {
+                message.content.clear();
+                message.id.clone_from(&chunk.message_id);
+            }
+            append(&mut message.content, &chunk.content);
+        }
+        true
+    }
+
+    /// A chunk of version 2: it belongs to the message with its id, wherever that is.
+    pub(super) fn chunk_v2(&mut self, chunk: &v2::ContentChunk, speaker: Speaker) {
+        let (message, begins) = self.message(&chunk.message_id, speaker);
+        if begins {
+            message.content.clear();
+        }
+        append(&mut message.content, &chunk.content);
+    }
+
+    /// A whole message of version 2.
+    pub(super) fn whole_message(&mut self, whole: &v2::Message, speaker: Speaker) {
+        let (message, _) = self.message(&whole.message_id, speaker);
+        match &whole.content {
+            Some(Some(content)) => message.content.clone_from(content),
+            Some(None) => message.content.clear(),
+            None => {}
+        }
+    }
+
+    /// The message with this id, new or known; and whether what it shows is what the client showed
+    /// before the agent told it.
+    fn message(&mut self, id: &MessageId, speaker: Speaker) -> (&mut Message, bool) {
+        let mut at = self.messages.get(id).copied();
+        let mut begins = false;
+        if speaker == Speaker::User
+            && let Some(echo) = &mut self.echo
+        {
+            // Told before the answer to the prompt, which names it.
+            if at.is_none() && echo.id.is_none() && self.turn {
+                echo.id = Some(id.clone());
+                self.messages.insert(id.clone(), echo.item);
+                at = Some(echo.item);
+            }
+            if at == Some(echo.item) {
+                begins = !std::mem::replace(&mut echo.begun, true);
+            }
+        }
+        // An id that another speaker's message has: agents are known to use one for a thought and the
+        // message after it.
+        let there = at.filter(|at| {
+            let item = self.items.get_mut(*at);
+            item.is_some_and(|item| item.kind.message_of(speaker).is_some())
+        });
+        let at = there.unwrap_or_else(|| {
+            self.push(speaker.item(Message::default()));
+            let at = self.items.len() - 1;
+            self.messages.insert(id.clone(), at);
+            at
+        });
+        let revision = self.revision;
+        let message = self
+            .items
+            .get_mut(at)
+            .and_then(|item: &mut Item| {
+                item.revision = revision;
+                item.kind.message_of(speaker)
+            })
+            // Items are never removed, and the index is made where the item is.
+            .unwrap_or_else(|| unreachable!("the index of messages points at a message"));
+        message.id = Some(id.clone());
+        (message, begins)
+    }
+}
+
+/// Appends a chunk; text goes to the end of text.
+fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) {
+    if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
+        && last.annotations == next.annotations
+    {
+        last.text.push_str(&next.text);
+        return;
+    }
+    content.push(chunk.clone());
+}

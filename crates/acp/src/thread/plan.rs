@@ -1,0 +1,122 @@
+//! Plans, told apart by their ids.
+
+use acp_wire::RawObject;
+use acp_wire::v1::{self, PlanId};
+use acp_wire::v2::{PlanEntry, PlanEntryStatus, PlanUpdateContent};
+
+use super::Thread;
+
+/// The id of the plan of an agent that has only one, as agents of version 1 do.
+pub const PLAN: &str = "plan";
+
+/// A plan.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ThreadPlan {
+    /// Its id; [`PLAN`] for an agent that has only one.
+    pub id: PlanId,
+    /// What it is made of.
+    pub content: PlanContent,
+    /// The thread's revision when it last changed.
+    pub revision: u64,
+}
+
+/// What a plan is made of.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum PlanContent {
+    /// Steps.
+    Entries(Vec<PlanEntry>),
+    /// A file, by its URI.
+    File(String),
+    /// Markdown text.
+    Markdown(String),
+    /// A kind this library does not know, as it came.
+    Unknown(RawObject),
+}
+
+impl ThreadPlan {
+    /// Its steps; none if it is made of something else.
+    #[must_use]
+    pub fn entries(&self) -> &[PlanEntry] {
+        match &self.content {
+            PlanContent::Entries(entries) => entries,
+            _ => &[],
+        }
+    }
+}
+
+/// A step of version 1 in the words of version 2, which has all of them.
+fn entry(entry: &v1::PlanEntry) -> PlanEntry {
+    let status = PlanEntryStatus::from(entry.status.as_str());
+    let mut new = PlanEntry::new(entry.content.clone(), entry.priority.clone(), status);
+    new.meta.clone_from(&entry.meta);
+    new
+}
+
+impl Thread {
+    pub(super) fn set_plan_entries(&mut self, id: impl Into<PlanId>, entries: &[v1::PlanEntry]) {
+        let entries = entries.iter().map(entry).collect();
+        self.set_plan(id.into(), PlanContent::Entries(entries));
+    }
+
+    pub(super) fn set_plan_v1(&mut self, plan: &v1::PlanUpdateContent) {
+        match plan {
+            v1::PlanUpdateContent::Items(items) => {
+                self.set_plan_entries(&items.plan_id, &items.entries);
+            }
+            v1::PlanUpdateContent::File(plan) => {
+                self.set_plan(plan.plan_id.clone(), PlanContent::File(plan.uri.clone()));
+            }
+            v1::PlanUpdateContent::Markdown(plan) => {
+                let text = PlanContent::Markdown(plan.content.clone());
+                self.set_plan(plan.plan_id.clone(), text);
+            }
+            v1::PlanUpdateContent::Unknown(object) => self.set_unknown_plan(object),
+            _ => {}
+        }
+    }
+
+    pub(super) fn set_plan_v2(&mut self, plan: &PlanUpdateContent) {
+        match plan {
+            PlanUpdateContent::Items(items) => {
+                let entries = PlanContent::Entries(items.entries.clone());
+                self.set_plan(items.plan_id.clone(), entries);
+            }
+            PlanUpdateContent::File(plan) => {
+                self.set_plan(plan.plan_id.clone(), PlanContent::File(plan.uri.clone()));
+            }
+            PlanUpdateContent::Markdown(plan) => {
+                let text = PlanContent::Markdown(plan.content.clone());
+                self.set_plan(plan.plan_id.clone(), text);
+            }
+            PlanUpdateContent::Unknown(object) => self.set_unknown_plan(object),
+            _ => {}
+        }
+    }
+
+    /// Every plan carries an id, whatever its kind; one that does not is the only one.
+    fn set_unknown_plan(&mut self, object: &RawObject) {
+        let id = object.field("planId").or_else(|| object.field("id"));
+        let content = PlanContent::Unknown(object.clone());
+        self.set_plan(id.unwrap_or_else(|| PLAN.into()), content);
+    }
+
+    fn set_plan(&mut self, id: PlanId, content: PlanContent) {
+        let revision = self.revision;
+        if let Some(plan) = self.plans.iter_mut().find(|plan| plan.id == id) {
+            plan.content = content;
+            plan.revision = revision;
+        } else {
+            self.plans.push(ThreadPlan {
+                id,
+                content,
+                revision,
+            });
+        }
+    }
+
+    pub(super) fn remove_plan(&mut self, id: &PlanId) {
+        self.plans.retain(|plan| plan.id != *id);
+    }
+}

@@ -1,0 +1,199 @@
+//! Tool calls, put together from their updates.
+
+use acp_wire::v1::{self, ToolCallId, ToolCallLocation, ToolKind};
+use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
+use serde_json::Value;
+
+use super::content::ToolCallContent;
+use super::{Item, ItemKind, Thread};
+
+/// A tool call, put together from its updates.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ThreadToolCall {
+    /// Its id.
+    pub id: ToolCallId,
+    /// The tool's name for programs, if the agent says.
+    pub name: Option<String>,
+    /// What it does, for people; empty if the agent has not said.
+    pub title: String,
+    /// What sort of thing it does.
+    pub kind: ToolKind,
+    /// How far it is.
+    pub status: ToolCallStatus,
+    /// It was not finished when its turn was cancelled.
+    pub cancelled: bool,
+    /// What it has produced.
+    pub content: Vec<ToolCallContent>,
+    /// The files it works on.
+    pub locations: Vec<ToolCallLocation>,
+    /// What the tool was given.
+    pub raw_input: Option<Value>,
+    /// What the tool gave back.
+    pub raw_output: Option<Value>,
+    /// What a client may do with it.
+    pub capabilities: Option<ToolCallCapabilities>,
+}
+
+impl ThreadToolCall {
+    /// A call of which nothing is known yet.
+    pub fn new(id: impl Into<ToolCallId>) -> Self {
+        Self {
+            id: id.into(),
+            name: None,
+            title: String::new(),
+            kind: ToolKind::default(),
+            status: ToolCallStatus::default(),
+            cancelled: false,
+            content: Vec::new(),
+            locations: Vec::new(),
+            raw_input: None,
+            raw_output: None,
+            capabilities: None,
+        }
+    }
+
+    /// Whether nothing more is to come of it.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.cancelled || self.has_ended()
+    }
+
+    /// Whether the agent says so.
+    fn has_ended(&self) -> bool {
+        use ToolCallStatus::{Cancelled, Completed, Failed};
+        matches!(self.status, Completed | Failed | Cancelled)
+    }
+
+    /// A change in the words of version 1: what is absent stays as it is.
+    pub fn apply_v1(&mut self, update: &v1::ToolCallUpdate) {
+        if let Some(name) = &update.name {
+            self.name = Some(name.clone());
+        }
+        if let Some(title) = &update.title {
+            self.title.clone_from(title);
+        }
+        if let Some(kind) = &update.kind {
+            self.kind = kind.clone();
+        }
+        if let Some(status) = &update.status {
+            let status = ToolCallStatus::from(status.as_str());
+            // Real agents send late news of a call that has ended.
+            if !self.has_ended()
+                || !matches!(status, ToolCallStatus::Pending | ToolCallStatus::InProgress)
+            {
+                self.status = status;
+            }
+        }
+        if let Some(content) = &update.content {
+            self.content = content.iter().cloned().map(Into::into).collect();
+        }
+        if let Some(locations) = &update.locations {
+            self.locations.clone_from(locations);
+        }
+        if let Some(raw_input) = &update.raw_input {
+            self.raw_input = Some(raw_input.clone());
+        }
+        if let Some(raw_output) = &update.raw_output {
+            self.raw_output = Some(raw_output.clone());
+        }
+    }
+
+    /// A change in the words of version 2: `null` clears, too.
+    pub fn apply_v2(&mut self, update: &v2::ToolCallUpdate) {
+        if let Some(name) = &update.name {
+            self.name.clone_from(name);
+        }
+        if let Some(title) = &update.title {
+            self.title = title.clone().unwrap_or_default();
+        }
+        if let Some(kind) = &update.kind {
+            self.kind = kind.clone().unwrap_or_default();
+        }
+        if let Some(status) = &update.status {
+            self.status = status.clone().unwrap_or_default();
+            self.cancelled = self.status == ToolCallStatus::Cancelled;
+        }
+        if let Some(content) = &update.content {
+            let content = content.iter().flatten().cloned();
+            self.content = content.map(Into::into).collect();
+        }
+        if let Some(locations) = &update.locations {
+            self.locations = locations.clone().unwrap_or_default();
+        }
+        if let Some(raw_input) = &update.raw_input {
+            self.raw_input = Some(raw_input.clone()).filter(|value| !value.is_null());
+        }
+        if let Some(raw_output) = &update.raw_output {
+            self.raw_output = Some(raw_output.clone()).filter(|value| !value.is_null());
+        }
+        if let Some(capabilities) = &update.capabilities {
+            self.capabilities.clone_from(capabilities);
+        }
+    }
+}
+
+impl Thread {
+    /// A tool call that was announced. If its id is known already, from a permission request or an
+    /// update that came first, or because the agent uses ids twice while the first is unfinished, it
+    /// is that one; an id used again after its call has finished is a new call.
+    pub(super) fn new_tool_call(&mut self, call: &v1::ToolCall) {
+        let known = self
+            .tool_call(&call.tool_call_id)
+            .is_some_and(|known| !known.is_finished());
+        if !known {
+            self.tool_calls.remove(&call.tool_call_id);
+        }
+        let target = self.tool_call_mut(&call.tool_call_id);
+        target.name.clone_from(&call.name);
+        target.title.clone_from(&call.title);
+        target.kind = call.kind.clone();
+        target.status = ToolCallStatus::from(call.status.as_str());
+        target.content = call.content.iter().cloned().map(Into::into).collect();
+        target.locations.clone_from(&call.locations);
+        target.raw_input.clone_from(&call.raw_input);
+        target.raw_output.clone_from(&call.raw_output);
+    }
+
+    /// The tool call with this id, of which something has changed. One that was never announced is
+    /// made: real agents send only updates, or a permission request first.
+    pub(crate) fn tool_call_mut(&mut self, id: &ToolCallId) -> &mut ThreadToolCall {
+        let at = self.tool_calls.get(id).copied().unwrap_or_else(|| {
+            let call = ThreadToolCall::new(id);
+            self.push(ItemKind::ToolCall(Box::new(call)));
+            self.tool_calls.insert(id.clone(), self.items.len() - 1);
+            self.items.len() - 1
+        });
+        let revision = self.revision;
+        match self.items.get_mut(at) {
+            Some(Item {
+                revision: at,
+                kind: ItemKind::ToolCall(call),
+            }) => {
+                *at = revision;
+                call
+            }
+            // Items are never removed, and the index is made where the item is.
+            _ => unreachable!("the index of tool calls points at a tool call"),
+        }
+    }
+
+    /// What a permission request of version 1 says of its tool call; gives the call as it is then.
+    pub fn permission_requested(&mut self, update: &v1::ToolCallUpdate) -> ThreadToolCall {
+        self.revision += 1;
+        let call = self.tool_call_mut(&update.tool_call_id);
+        call.apply_v1(update);
+        call.clone()
+    }
+
+    /// What a permission request of version 2 says of its tool call; gives the call as it is then.
+    pub(crate) fn permission_requested_v2(
+        &mut self,
+        update: &v2::ToolCallUpdate,
+    ) -> ThreadToolCall {
+        self.revision += 1;
+        let call = self.tool_call_mut(&update.tool_call_id);
+        call.apply_v2(update);
+        call.clone()
+    }
+}
