@@ -10,6 +10,7 @@ use acp_wire::v1::{
 };
 
 use super::Client;
+use super::mcp_servers::OwnServers;
 use super::request::not_offered;
 use super::session::Session;
 use super::sessions::Sessions;
@@ -50,6 +51,7 @@ pub async fn connect_with<C: Client>(
     if let Some(info) = side.client.info() {
         request = request.client_info(info);
     }
+    let own_servers = OwnServers::of(&side.client);
     // Until the connection is given away, an early return ends it.
     let conn = OpenConnection(Some(Connection::start(transport, limits, side)));
     let answer = conn.get().request(&request).await?;
@@ -62,6 +64,7 @@ pub async fn connect_with<C: Client>(
     let inner = Inner {
         conn,
         sessions,
+        own_servers,
         answer,
     };
     Ok(AgentConnection(Arc::new(inner)))
@@ -75,6 +78,7 @@ pub struct AgentConnection(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) conn: OpenConnection,
     pub(crate) sessions: Arc<Sessions>,
+    own_servers: OwnServers,
     answer: InitializeResponse,
 }
 
@@ -160,7 +164,7 @@ impl AgentConnection {
     /// The agent's error ([`Error::is_auth_required`] when one must authenticate first), an MCP
     /// server it does not take, or the end of the connection.
     pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<Session> {
-        let setup = setup.into();
+        let setup = self.0.own_servers.join(setup.into());
         self.check(&setup)?;
         let mut request = NewSessionRequest::new(setup.cwd, setup.mcp_servers)
             .additional_directories(setup.additional_directories);
@@ -187,7 +191,7 @@ impl AgentConnection {
         id: impl Into<SessionId>,
         setup: impl Into<SessionSetup>,
     ) -> Result<Session> {
-        let (id, setup) = (id.into(), setup.into());
+        let (id, setup) = (id.into(), self.0.own_servers.join(setup.into()));
         if !self.capabilities().load_session {
             return Err(not_offered("loadSession"));
         }
@@ -222,7 +226,7 @@ impl AgentConnection {
         id: impl Into<SessionId>,
         setup: impl Into<SessionSetup>,
     ) -> Result<Session> {
-        let (id, setup) = (id.into(), setup.into());
+        let (id, setup) = (id.into(), self.0.own_servers.join(setup.into()));
         if self.capabilities().session_capabilities.resume.is_none() {
             return Err(not_offered("sessionCapabilities.resume"));
         }
