@@ -143,3 +143,182 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Bounded<T> {
         self.inner.close().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
+    use rmcp::service::{NotificationContext, RequestContext};
+    use rmcp::transport::async_rw::AsyncRwTransport;
+    use rmcp::{ServerHandler, ServiceExt};
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf};
+    use tokio::sync::watch;
+
+    use super::*;
+
+    /// Its tool `wait`, and what it does with `notifications/initialized`, wait for `go`; it counts
+    /// those that have begun.
+    struct Waits {
+        go: watch::Receiver<bool>,
+        begun: watch::Sender<usize>,
+    }
+
+    impl Waits {
+        async fn wait(&self) {
+            self.begun.send_modify(|begun| *begun += 1);
+            let mut go = self.go.clone();
+            go.wait_for(|go| *go).await.unwrap();
+        }
+    }
+
+    impl ServerHandler for Waits {
+        async fn call_tool(
+            &self,
+            _: CallToolRequestParams,
+            _: RequestContext<RoleServer>,
+        ) -> Result<CallToolResponse, ErrorData> {
+            self.wait().await;
+            Ok(CallToolResult::success(Vec::new()).into())
+        }
+
+        async fn on_initialized(&self, _: NotificationContext<RoleServer>) {
+            self.wait().await;
+        }
+    }
+
+    struct Peer {
+        lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+        writer: tokio::io::WriteHalf<DuplexStream>,
+        go: watch::Sender<bool>,
+        begun: watch::Receiver<usize>,
+        _serving: tokio::task::JoinHandle<()>,
+    }
+
+    impl Peer {
+        /// The peer of a server that works on so many requests at once.
+        async fn of_server(requests: usize) -> Self {
+            let (ours, theirs) = tokio::io::duplex(64 * 1024);
+            let (go, going) = watch::channel(false);
+            let (begun, beginning) = watch::channel(0);
+            let serving = tokio::spawn(async move {
+                let (reader, writer) = tokio::io::split(ours);
+                let transport = Bounded::new(AsyncRwTransport::new(reader, writer), requests);
+                let waits = Waits { go: going, begun };
+                waits
+                    .serve(transport)
+                    .await
+                    .unwrap()
+                    .waiting()
+                    .await
+                    .unwrap();
+            });
+            let (reader, writer) = tokio::io::split(theirs);
+            let mut peer = Self {
+                lines: BufReader::new(reader).lines(),
+                writer,
+                go,
+                begun: beginning,
+                _serving: serving,
+            };
+            let client = json!({"name": "test", "version": "1"});
+            let params =
+                json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+            peer.ask(0, "initialize", params).await;
+            assert!(peer.next().await["result"]["serverInfo"].is_object());
+            peer
+        }
+
+        async fn send(&mut self, message: Value) {
+            let line = format!("{message}\n");
+            self.writer.write_all(line.as_bytes()).await.unwrap();
+        }
+
+        async fn ask(&mut self, id: i64, method: &str, params: Value) {
+            self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+                .await;
+        }
+
+        async fn call(&mut self, id: i64) {
+            self.ask(id, "tools/call", json!({"name": "wait"})).await;
+        }
+
+        async fn next(&mut self) -> Value {
+            let line = self.lines.next_line().await.unwrap().unwrap();
+            serde_json::from_str(&line).unwrap()
+        }
+
+        /// So many calls have begun.
+        async fn begun(&mut self, count: usize) {
+            self.begun.wait_for(|begun| *begun == count).await.unwrap();
+        }
+
+        /// The next answers, by their ids; true for results.
+        async fn answers(&mut self, count: usize) -> Vec<(i64, bool)> {
+            let mut answers = Vec::new();
+            for _ in 0..count {
+                let answer = self.next().await;
+                answers.push((
+                    answer["id"].as_i64().unwrap(),
+                    answer.get("result").is_some(),
+                ));
+            }
+            answers.sort_unstable();
+            answers
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_too_much_is_refused_and_the_rest_is_answered() {
+        let mut peer = Peer::of_server(2).await;
+        for id in 1..=4 {
+            peer.call(id).await;
+        }
+        let refused = peer.next().await;
+        assert_eq!(refused["id"], 3);
+        assert_eq!(refused["error"]["message"], "too many requests at once");
+        assert_eq!(peer.next().await["id"], 4);
+        peer.go.send(true).unwrap();
+        assert_eq!(peer.answers(2).await, [(1, true), (2, true)]);
+        // Their places are free again.
+        for id in 5..=6 {
+            peer.call(id).await;
+            assert_eq!(peer.answers(1).await, [(id, true)]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_not_wanted_keeps_its_place_as_long_as_it_is_worked_on() {
+        let mut peer = Peer::of_server(1).await;
+        peer.call(1).await;
+        peer.begun(1).await;
+        // This tool does not look at its token.
+        let params = json!({"requestId": 1});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        peer.send(cancel).await;
+        peer.call(2).await;
+        assert_eq!(peer.answers(1).await, [(2, false)]);
+        peer.go.send(true).unwrap();
+        // The first one ends now, and nobody is told; sooner or later there is room.
+        for id in 3.. {
+            peer.call(id).await;
+            if peer.answers(1).await == [(id, true)] {
+                return;
+            }
+        }
+    }
+
+    /// On paused time, which moves only when every task waits.
+    #[tokio::test(start_paused = true)]
+    async fn notifications_that_are_worked_on_hold_up_those_behind_them_and_lose_none() {
+        let mut peer = Peer::of_server(1).await;
+        for _ in 0..=NOTIFICATIONS {
+            let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            peer.send(initialized).await;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        assert_eq!(*peer.begun.borrow(), NOTIFICATIONS);
+        peer.go.send(true).unwrap();
+        peer.begun(NOTIFICATIONS + 1).await;
+    }
+}

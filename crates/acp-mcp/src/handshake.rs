@@ -34,7 +34,18 @@ pub(crate) enum Stranger {
     Wrong,
     /// Reading or writing failed.
     #[error("{0}")]
-    Io(#[from] io::Error),
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stranger {
+    /// Who closes a connection without reading what was said breaks it.
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset => Self::Closed,
+            _ => Self::Io(error),
+        }
+    }
 }
 
 /// A connection whose first lines have been read.
