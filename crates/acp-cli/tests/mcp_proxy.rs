@@ -276,7 +276,10 @@ impl Client for Editor {
 
 /// An agent that starts the MCP servers it is told of, and shows what it is prompted.
 #[derive(Default)]
-struct Shows(tokio::sync::Mutex<Vec<(String, RunningService<RoleClient, ()>, Child)>>);
+struct Shows(tokio::sync::Mutex<Vec<Started>>);
+
+/// A server that the agent has started: its name, the connection, the process.
+type Started = (String, RunningService<RoleClient, ()>, Child);
 
 impl Agent for Shows {
     async fn new_session(&self, _: &Session, setup: SessionSetup) -> acp::Result<SessionOpened> {

@@ -30,7 +30,7 @@ impl Listener {
     /// The directory or the socket cannot be made.
     pub(crate) fn bind() -> io::Result<(Self, Place)> {
         #[cfg(unix)]
-        return unix();
+        return unix(&std::env::temp_dir());
         #[cfg(not(unix))]
         return tcp();
     }
@@ -49,8 +49,9 @@ impl Listener {
     }
 }
 
+/// On a socket in a directory in `parent`, if its path is one that can be said.
 #[cfg(unix)]
-fn unix() -> io::Result<(Listener, Place)> {
+fn unix(parent: &std::path::Path) -> io::Result<(Listener, Place)> {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::SocketAddr;
 
@@ -62,7 +63,7 @@ fn unix() -> io::Result<(Listener, Place)> {
             .tempdir_in(parent)
     };
     const NAME: &str = "mcp";
-    let mut directory = directory_in(&std::env::temp_dir())?;
+    let mut directory = directory_in(parent)?;
     // The address of a socket has room for about a hundred bytes, and JSON for Unicode only.
     let path = directory.path().join(NAME);
     if SocketAddr::from_pathname(&path).is_err() || path.to_str().is_none() {
@@ -126,18 +127,13 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn only_its_user_gets_to_the_socket_and_it_goes_with_the_place() {
-        use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-
-        let (listener, place) = unix().unwrap();
-        let endpoint = place.endpoint.to_string();
-        let socket = std::path::PathBuf::from(endpoint.strip_prefix("unix:").unwrap());
-        let directory = socket.parent().unwrap();
-        let mode = std::fs::metadata(directory).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o700);
-        assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
-        drop(place);
-        assert!(!directory.exists());
-        drop(listener);
+    async fn a_path_that_is_too_long_for_a_socket_is_not_taken() {
+        let parent = tempfile::Builder::new()
+            .prefix(&"long".repeat(30))
+            .tempdir()
+            .unwrap();
+        carries(unix(parent.path()).unwrap()).await;
+        // Nothing is left of the attempt.
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 }

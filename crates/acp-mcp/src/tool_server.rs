@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 ///
 /// It listens on a socket that only this user gets at, and talks only to who knows its token. At
 /// most 64 connections are served at once, and 1,024 requests of each; a message of more than 16 MiB
-/// is passed over by `rmcp`.
+/// is passed over by `rmcp`. Session setup, "MCP Servers"; Architecture, "MCP".
 ///
 /// Dropping it ends it: the socket is gone at once, calls that run are told so by their cancellation
 /// token and have two seconds to answer, and then the agents' connections end.
@@ -46,7 +46,7 @@ impl ToolServer {
     /// Starts a server that agents know as `name`. Each connection, which is a session of an agent's
     /// as a rule, is served by a handler of its own, which `handlers` makes.
     ///
-    /// Must be called within a Tokio runtime.
+    /// Must be called within a Tokio runtime that has I/O and time enabled.
     ///
     /// # Errors
     /// The socket cannot be made, or there is no runtime.

@@ -249,6 +249,22 @@ async fn dropping_the_server_ends_its_connections_and_tells_calls() {
     );
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn only_its_user_gets_to_the_socket_and_it_goes_with_the_server() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+
+    let server = start(&State::default());
+    let endpoint = way_to(&server).0.to_string();
+    let socket = std::path::PathBuf::from(endpoint.strip_prefix("unix:").unwrap());
+    let directory = socket.parent().unwrap();
+    let mode = std::fs::metadata(directory).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
+    drop(server);
+    assert!(!directory.exists());
+}
+
 #[tokio::test]
 async fn so_many_connections_and_no_more() {
     const CONNECTIONS: usize = 64;
