@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use acp_host::Policy;
+use acp_mcp::Endpoint;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
@@ -34,6 +35,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Run(RunArgs),
     Agent(AgentArgs),
+    #[command(hide = true)]
+    McpProxy(McpProxyArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -68,6 +71,19 @@ pub(crate) struct AgentArgs {
     /// Play the turns of this file instead of answering; for tests.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+}
+
+/// Be an MCP server that passes everything on to a client with tools of its own.
+///
+/// Agents start this, as their client tells them to; there is no use for it by hand. It speaks MCP on
+/// stdin and stdout, and needs the client's token in the environment variable ACP_MCP_TOKEN. It ends
+/// when either side does: with 0 when the agent closes stdin, with 2 without a token, with 3 when the
+/// client cannot be reached, does not take the token or is gone.
+#[derive(Debug, clap::Args)]
+pub(crate) struct McpProxyArgs {
+    /// Where the client listens: unix:PATH or tcp:127.0.0.1:PORT.
+    #[arg(long, value_name = "ENDPOINT")]
+    pub(crate) connect: Endpoint,
 }
 
 /// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.

@@ -3,6 +3,7 @@
 mod agent;
 mod args;
 mod exit;
+mod mcp_proxy;
 mod run;
 
 use std::io::IsTerminal;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Ok(runtime) => {
             let exit = match args.command {
                 Command::Agent(args) => runtime.block_on(agent::agent(args)),
+                Command::McpProxy(args) => runtime.block_on(mcp_proxy::mcp_proxy(args)),
                 Command::Run(args) => runtime.block_on(run::run(args)),
             };
             // A thread that waits for someone to type must not keep the process.

@@ -12,6 +12,7 @@ use acp_wire::v2;
 
 use super::Client;
 use super::initialize::{Agreed, initialize};
+use super::mcp_servers::OwnServers;
 use super::request::not_offered;
 use super::session::Session;
 use super::sessions::{Opened, Sessions};
@@ -54,6 +55,7 @@ pub async fn connect_with<C: Client>(
         spoken: Arc::clone(&spoken),
     });
     let (capabilities, info) = (side.capabilities(), side.client.info());
+    let own_servers = OwnServers::of(&side.client);
     let latest = options.latest();
     // Until the connection is given away, an early return ends it.
     let conn = OpenConnection(Some(Connection::start(transport, options.limits, side)));
@@ -61,6 +63,7 @@ pub async fn connect_with<C: Client>(
     let inner = Inner {
         conn,
         sessions,
+        own_servers,
         agreed,
     };
     Ok(AgentConnection(Arc::new(inner)))
@@ -74,6 +77,7 @@ pub struct AgentConnection(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) conn: OpenConnection,
     pub(crate) sessions: Arc<Sessions>,
+    own_servers: OwnServers,
     agreed: Agreed,
 }
 
@@ -417,33 +421,33 @@ impl AgentConnection {
         Session::new(self.clone(), id, thread)
     }
 
-    /// What the agent did not say it can do is not asked of it.
+    /// What the agent did not say it can do is not asked of it. Of the client's own MCP servers, those
+    /// that the agent does not connect to are left out.
     fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
-        let agreed = &self.0.agreed;
-        if !agreed.sessions {
+        if !self.0.agreed.sessions {
             return Err(not_offered("session"));
         }
-        let offered = &self.capabilities().mcp_capabilities;
-        for server in &setup.mcp_servers {
-            match server {
-                McpServer::Http(_) if !offered.http => {
-                    return Err(not_offered("mcpCapabilities.http"));
-                }
-                McpServer::Sse(_) if !offered.sse => {
-                    return Err(not_offered("mcpCapabilities.sse"));
-                }
-                McpServer::Stdio(_) if !agreed.mcp_stdio => {
-                    return Err(not_offered("session.mcp.stdio"));
-                }
-                _ => {}
-            }
+        if let Some(missing) = setup.mcp_servers.iter().find_map(|s| self.missing_for(s)) {
+            return Err(not_offered(missing));
         }
         let sessions = &self.capabilities().session_capabilities;
         let roots = sessions.additional_directories.is_some();
         if !setup.additional_directories.is_empty() && !roots {
             return Err(not_offered("sessionCapabilities.additionalDirectories"));
         }
-        Ok(setup)
+        let takes = |server: &McpServer| self.missing_for(server).is_none();
+        Ok(self.0.own_servers.join(setup, takes))
+    }
+
+    /// The capability that an MCP server needs and the agent has not.
+    fn missing_for(&self, server: &McpServer) -> Option<&'static str> {
+        let offered = &self.capabilities().mcp_capabilities;
+        match server {
+            McpServer::Http(_) if !offered.http => Some("mcpCapabilities.http"),
+            McpServer::Sse(_) if !offered.sse => Some("mcpCapabilities.sse"),
+            McpServer::Stdio(_) if !self.0.agreed.mcp_stdio => Some("session.mcp.stdio"),
+            _ => None,
+        }
     }
 }
 

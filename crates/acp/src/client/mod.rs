@@ -5,6 +5,7 @@
 
 mod agent;
 mod initialize;
+mod mcp_servers;
 mod request;
 mod session;
 mod sessions;
@@ -20,7 +21,7 @@ pub use request::{
 pub use session::{Prompt, Session};
 
 use acp_wire::jsonrpc;
-use acp_wire::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId};
+use acp_wire::v1::{ElicitationId, Implementation, McpServer, RequestPermissionOutcome, SessionId};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
@@ -35,6 +36,15 @@ pub trait Client: Send + Sync + 'static {
     /// Who the client is (`clientInfo`).
     fn info(&self) -> Option<Implementation> {
         None
+    }
+
+    /// MCP servers of the client's own: Session setup, "MCP Servers". They are given to the agent with
+    /// every session that is opened, loaded or resumed, behind those of its [`SessionSetup`]; one whose
+    /// name is taken already is left out. Asked for each time. Must not block.
+    ///
+    /// The crate `acp-mcp` makes one of tools that run in the client's process.
+    fn mcp_servers(&self) -> Vec<McpServer> {
+        Vec::new()
     }
 
     /// A session is seen for the first time: it is being opened, or something has arrived for it.

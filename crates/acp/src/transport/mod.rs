@@ -38,6 +38,17 @@ impl Transport {
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::new(child.stdout.take()?, child.stdin.take()?))
     }
+
+    /// The pair again, for a program that passes bytes on and does not speak the protocol.
+    #[must_use]
+    pub fn into_split(
+        self,
+    ) -> (
+        impl AsyncRead + Send + Unpin + 'static,
+        impl AsyncWrite + Send + Unpin + 'static,
+    ) {
+        (self.reader, self.writer)
+    }
 }
 
 impl Transport {

@@ -1,0 +1,324 @@
+//! A bound for what a peer can make an MCP server do at once.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{ClientNotification, ErrorData, GetExtensions, JsonRpcMessage, RequestId};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How many requests of a connection are worked on at once; as many as a connection of the protocol
+/// itself takes by default. Further ones are refused.
+pub(crate) const REQUESTS: usize = 1024;
+
+/// How many notifications of a connection are worked on at once. Further ones are not read.
+const NOTIFICATIONS: usize = 64;
+
+/// A transport that passes on so many messages at once and no more.
+///
+/// `rmcp` starts a task for each message that it reads, and one more for each answer that it writes:
+/// a peer that keeps asking and reads no answers would fill the memory. Here a request takes a place,
+/// and gives it back when it has been worked on and its answer is written, or not wanted any more.
+pub(crate) struct Bounded<T> {
+    inner: T,
+    requests: Arc<Semaphore>,
+    notifications: Arc<Semaphore>,
+    /// The requests whose answers have not been written.
+    unanswered: HashMap<RequestId, Place>,
+    /// What has been read, and may wait for a place.
+    next: Option<RxJsonRpcMessage<RoleServer>>,
+    /// The refusal that is being written.
+    refusal: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+/// A place among those that are worked on, until the last clone is dropped. One clone is with the
+/// handler, the other waits for the answer.
+#[derive(Clone)]
+struct Place(#[allow(dead_code, reason = "held, not looked at")] Arc<OwnedSemaphorePermit>);
+
+impl<T: Transport<RoleServer>> Bounded<T> {
+    pub(crate) fn new(inner: T, requests: usize) -> Self {
+        Self {
+            inner,
+            requests: Arc::new(Semaphore::new(requests)),
+            notifications: Arc::new(Semaphore::new(NOTIFICATIONS)),
+            unanswered: HashMap::new(),
+            next: None,
+            refusal: None,
+        }
+    }
+
+    /// Writes that there is no place for this request.
+    fn refuse(&mut self, id: RequestId) {
+        let error = ErrorData::internal_error("too many requests at once", None);
+        let sending = self.inner.send(JsonRpcMessage::error(error, Some(id)));
+        self.refusal = Some(Box::pin(async move {
+            if let Err(error) = sending.await {
+                tracing::debug!(%error, "a refusal could not be written");
+            }
+        }));
+    }
+}
+
+/// That a request is not wanted any more needs no place: it is what makes room.
+fn cancelled(notification: &ClientNotification) -> Option<&RequestId> {
+    match notification {
+        ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
+        _ => None,
+    }
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Bounded<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        let place = match &message {
+            JsonRpcMessage::Response(answer) => self.unanswered.remove(&answer.id),
+            JsonRpcMessage::Error(answer) => {
+                let id = answer.id.as_ref();
+                id.and_then(|id| self.unanswered.remove(id))
+            }
+            _ => None,
+        };
+        let sending = self.inner.send(message);
+        async move {
+            let sent = sending.await;
+            drop(place);
+            sent
+        }
+    }
+
+    /// It is dropped and called again whenever there is something else to do, so that what is begun
+    /// is kept in `self`.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Some(refusal) = &mut self.refusal {
+                refusal.as_mut().await;
+                self.refusal = None;
+            }
+            if self.next.is_none() {
+                self.next = Some(self.inner.receive().await?);
+            }
+            let place = match &self.next {
+                Some(JsonRpcMessage::Request(_)) => {
+                    Arc::clone(&self.requests).try_acquire_owned().ok()
+                }
+                Some(JsonRpcMessage::Notification(it)) if cancelled(&it.notification).is_none() => {
+                    Arc::clone(&self.notifications).acquire_owned().await.ok()
+                }
+                _ => None,
+            };
+            let place = place.map(|permit| Place(Arc::new(permit)));
+            let mut message = self.next.take()?;
+            match (&mut message, place) {
+                (JsonRpcMessage::Request(request), Some(place)) => {
+                    request.request.extensions_mut().insert(place.clone());
+                    self.unanswered.insert(request.id.clone(), place);
+                }
+                (JsonRpcMessage::Request(request), None) => {
+                    self.refuse(request.id.clone());
+                    continue;
+                }
+                (JsonRpcMessage::Notification(it), Some(place)) => {
+                    it.notification.extensions_mut().insert(place);
+                }
+                (JsonRpcMessage::Notification(it), None) => {
+                    if let Some(id) = cancelled(&it.notification) {
+                        self.unanswered.remove(id);
+                    }
+                }
+                _ => {}
+            }
+            return Some(message);
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), T::Error> {
+        self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
+    use rmcp::service::{NotificationContext, RequestContext};
+    use rmcp::transport::async_rw::AsyncRwTransport;
+    use rmcp::{ServerHandler, ServiceExt};
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf};
+    use tokio::sync::watch;
+
+    use super::*;
+
+    /// Its tool `wait`, and what it does with `notifications/initialized`, wait for `go`; it counts
+    /// those that have begun.
+    struct Waits {
+        go: watch::Receiver<bool>,
+        begun: watch::Sender<usize>,
+    }
+
+    impl Waits {
+        async fn wait(&self) {
+            self.begun.send_modify(|begun| *begun += 1);
+            let mut go = self.go.clone();
+            go.wait_for(|go| *go).await.unwrap();
+        }
+    }
+
+    impl ServerHandler for Waits {
+        async fn call_tool(
+            &self,
+            _: CallToolRequestParams,
+            _: RequestContext<RoleServer>,
+        ) -> Result<CallToolResponse, ErrorData> {
+            self.wait().await;
+            Ok(CallToolResult::success(Vec::new()).into())
+        }
+
+        async fn on_initialized(&self, _: NotificationContext<RoleServer>) {
+            self.wait().await;
+        }
+    }
+
+    struct Peer {
+        lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+        writer: tokio::io::WriteHalf<DuplexStream>,
+        go: watch::Sender<bool>,
+        begun: watch::Receiver<usize>,
+        _serving: tokio::task::JoinHandle<()>,
+    }
+
+    impl Peer {
+        /// The peer of a server that works on so many requests at once.
+        async fn of_server(requests: usize) -> Self {
+            let (ours, theirs) = tokio::io::duplex(64 * 1024);
+            let (go, going) = watch::channel(false);
+            let (begun, beginning) = watch::channel(0);
+            let serving = tokio::spawn(async move {
+                let (reader, writer) = tokio::io::split(ours);
+                let transport = Bounded::new(AsyncRwTransport::new(reader, writer), requests);
+                let waits = Waits { go: going, begun };
+                waits
+                    .serve(transport)
+                    .await
+                    .unwrap()
+                    .waiting()
+                    .await
+                    .unwrap();
+            });
+            let (reader, writer) = tokio::io::split(theirs);
+            let mut peer = Self {
+                lines: BufReader::new(reader).lines(),
+                writer,
+                go,
+                begun: beginning,
+                _serving: serving,
+            };
+            let client = json!({"name": "test", "version": "1"});
+            let params =
+                json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+            peer.ask(0, "initialize", params).await;
+            assert!(peer.next().await["result"]["serverInfo"].is_object());
+            peer
+        }
+
+        async fn send(&mut self, message: Value) {
+            let line = format!("{message}\n");
+            self.writer.write_all(line.as_bytes()).await.unwrap();
+        }
+
+        async fn ask(&mut self, id: i64, method: &str, params: Value) {
+            self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+                .await;
+        }
+
+        async fn call(&mut self, id: i64) {
+            self.ask(id, "tools/call", json!({"name": "wait"})).await;
+        }
+
+        async fn next(&mut self) -> Value {
+            let line = self.lines.next_line().await.unwrap().unwrap();
+            serde_json::from_str(&line).unwrap()
+        }
+
+        /// So many calls have begun.
+        async fn begun(&mut self, count: usize) {
+            self.begun.wait_for(|begun| *begun == count).await.unwrap();
+        }
+
+        /// The next answers, by their ids; true for results.
+        async fn answers(&mut self, count: usize) -> Vec<(i64, bool)> {
+            let mut answers = Vec::new();
+            for _ in 0..count {
+                let answer = self.next().await;
+                answers.push((
+                    answer["id"].as_i64().unwrap(),
+                    answer.get("result").is_some(),
+                ));
+            }
+            answers.sort_unstable();
+            answers
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_too_much_is_refused_and_the_rest_is_answered() {
+        let mut peer = Peer::of_server(2).await;
+        for id in 1..=4 {
+            peer.call(id).await;
+        }
+        let refused = peer.next().await;
+        assert_eq!(refused["id"], 3);
+        assert_eq!(refused["error"]["message"], "too many requests at once");
+        assert_eq!(peer.next().await["id"], 4);
+        peer.go.send(true).unwrap();
+        assert_eq!(peer.answers(2).await, [(1, true), (2, true)]);
+        // Their places are free again.
+        for id in 5..=6 {
+            peer.call(id).await;
+            assert_eq!(peer.answers(1).await, [(id, true)]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_not_wanted_keeps_its_place_as_long_as_it_is_worked_on() {
+        let mut peer = Peer::of_server(1).await;
+        peer.call(1).await;
+        peer.begun(1).await;
+        // This tool does not look at its token.
+        let params = json!({"requestId": 1});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        peer.send(cancel).await;
+        peer.call(2).await;
+        assert_eq!(peer.answers(1).await, [(2, false)]);
+        peer.go.send(true).unwrap();
+        // The first one ends now, and nobody is told; sooner or later there is room.
+        for id in 3.. {
+            peer.call(id).await;
+            if peer.answers(1).await == [(id, true)] {
+                return;
+            }
+        }
+    }
+
+    /// On paused time, which moves only when every task waits.
+    #[tokio::test(start_paused = true)]
+    async fn notifications_that_are_worked_on_hold_up_those_behind_them_and_lose_none() {
+        let mut peer = Peer::of_server(1).await;
+        for _ in 0..=NOTIFICATIONS {
+            let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            peer.send(initialized).await;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        assert_eq!(*peer.begun.borrow(), NOTIFICATIONS);
+        peer.go.send(true).unwrap();
+        peer.begun(NOTIFICATIONS + 1).await;
+    }
+}

@@ -1,0 +1,145 @@
+//! Where a tool server listens, and how one connects to it.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+
+pub(crate) type Reader = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// The two directions of a connection. The peer reads the end when the writer is dropped.
+pub(crate) struct Stream {
+    pub(crate) reader: Reader,
+    pub(crate) writer: Writer,
+}
+
+/// Where a tool server listens: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:PORT` where there are no
+/// Unix-domain sockets. Other machines are not connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Unix(PathBuf),
+    Tcp(SocketAddr),
+}
+
+impl Endpoint {
+    #[cfg(unix)]
+    pub(crate) fn unix(path: PathBuf) -> Self {
+        Self(Kind::Unix(path))
+    }
+
+    #[cfg(any(not(unix), test))]
+    pub(crate) fn tcp(address: SocketAddr) -> Self {
+        Self(Kind::Tcp(address))
+    }
+
+    /// Connects.
+    ///
+    /// # Errors
+    /// Nobody listens there, or it is a kind of socket that this system does not have.
+    pub(crate) async fn connect(&self) -> io::Result<Stream> {
+        match &self.0 {
+            #[cfg(unix)]
+            Kind::Unix(path) => Ok(tokio::net::UnixStream::connect(path).await?.into()),
+            #[cfg(not(unix))]
+            Kind::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
+            Kind::Tcp(address) => TcpStream::connect(address).await?.try_into(),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::Unix(path) => write!(f, "unix:{}", path.display()),
+            Kind::Tcp(address) => write!(f, "tcp:{address}"),
+        }
+    }
+}
+
+impl FromStr for Endpoint {
+    type Err = NotAnEndpoint;
+
+    fn from_str(text: &str) -> Result<Self, NotAnEndpoint> {
+        let kind = match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Kind::Unix(path.into()),
+            Some(("tcp", address)) => match address.parse::<SocketAddr>() {
+                // The token is not for the network.
+                Ok(address) if address.ip().is_loopback() => Kind::Tcp(address),
+                _ => return Err(NotAnEndpoint),
+            },
+            _ => return Err(NotAnEndpoint),
+        };
+        Ok(Self(kind))
+    }
+}
+
+/// The text is not an [`Endpoint`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected unix:PATH or tcp:127.0.0.1:PORT")]
+pub struct NotAnEndpoint;
+
+#[cfg(unix)]
+impl From<tokio::net::UnixStream> for Stream {
+    fn from(stream: tokio::net::UnixStream) -> Self {
+        let (reader, writer) = stream.into_split();
+        Self {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+        }
+    }
+}
+
+impl TryFrom<TcpStream> for Stream {
+    type Error = io::Error;
+
+    fn try_from(stream: TcpStream) -> io::Result<Self> {
+        // Messages are short and waited for.
+        stream.set_nodelay(true)?;
+        let (reader, writer) = stream.into_split();
+        Ok(Self {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_read_as_it_is_written() {
+        for text in [
+            "unix:/tmp/acp-x/mcp",
+            "tcp:127.0.0.1:4000",
+            "tcp:[::1]:4000",
+        ] {
+            assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn other_machines_and_nonsense_are_refused() {
+        for text in [
+            "",
+            "unix",
+            "unix:",
+            "/tmp/acp-x/mcp",
+            "tcp:4000",
+            "tcp:localhost:4000",
+            "tcp:192.0.2.1:4000",
+            "tcp:0.0.0.0:4000",
+            "http://127.0.0.1:4000",
+        ] {
+            assert_eq!(text.parse::<Endpoint>(), Err(NotAnEndpoint), "{text}");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The first two lines of a connection: each side proves that it knows the token.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
+use tokio::time::timeout;
+
+use crate::endpoint::{Reader, Stream, Writer};
+use crate::token::{Token, same};
+
+/// How long a first line may be, in bytes, its end included.
+const LONGEST: u64 = 256;
+
+/// How long the first line may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Why the other side is not talked to.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Stranger {
+    /// It closed the connection instead of saying a line.
+    #[error("it closed the connection")]
+    Closed,
+    /// It said nothing, or not enough, in time.
+    #[error("no token within {} s", PATIENCE.as_secs())]
+    Late,
+    /// What it said is too long for a token.
+    #[error("a line of more than {LONGEST} bytes instead of a token")]
+    TooLong,
+    /// It does not know the token. What it said instead is told to nobody.
+    #[error("a wrong token")]
+    Wrong,
+    /// Reading or writing failed.
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+impl From<io::Error> for Stranger {
+    /// Who closes a connection without reading what was said breaks it.
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+        match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset => Self::Closed,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+/// A connection whose first lines have been read.
+pub(crate) struct Known {
+    pub(crate) reader: BufReader<Reader>,
+    pub(crate) writer: Writer,
+}
+
+/// The server's side: nothing is said to who does not know the token.
+pub(crate) async fn admit(stream: Stream, token: &Token) -> Result<Known, Stranger> {
+    let mut known = Known::from(stream);
+    let within = async {
+        expect(&mut known.reader, &token.said()).await?;
+        say(&mut known.writer, &token.answered()).await
+    };
+    timeout(PATIENCE, within)
+        .await
+        .map_err(|_| Stranger::Late)??;
+    Ok(known)
+}
+
+/// The proxy's side.
+pub(crate) async fn introduce(stream: Stream, token: &Token) -> Result<Known, Stranger> {
+    let mut known = Known::from(stream);
+    let within = async {
+        say(&mut known.writer, &token.said()).await?;
+        expect(&mut known.reader, &token.answered()).await
+    };
+    timeout(PATIENCE, within)
+        .await
+        .map_err(|_| Stranger::Late)??;
+    Ok(known)
+}
+
+impl From<Stream> for Known {
+    fn from(stream: Stream) -> Self {
+        Self {
+            reader: BufReader::new(stream.reader),
+            writer: stream.writer,
+        }
+    }
+}
+
+async fn say(writer: &mut (impl AsyncWrite + Unpin), line: &str) -> Result<(), Stranger> {
+    writer.write_all(line.as_bytes()).await?;
+    Ok(writer.flush().await?)
+}
+
+/// Reads this line, and nothing behind it.
+async fn expect(reader: &mut (impl AsyncBufRead + Unpin), line: &str) -> Result<(), Stranger> {
+    let mut read = Vec::new();
+    let length = reader.take(LONGEST).read_until(b'\n', &mut read).await?;
+    match read.last() {
+        Some(b'\n') if same(&read, line.as_bytes()) => Ok(()),
+        Some(b'\n') => Err(Stranger::Wrong),
+        _ if length as u64 == LONGEST => Err(Stranger::TooLong),
+        _ => Err(Stranger::Closed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::DuplexStream;
+
+    use super::*;
+
+    fn pair() -> (DuplexStream, Stream) {
+        let (theirs, ours) = tokio::io::duplex(1024);
+        let (reader, writer) = tokio::io::split(ours);
+        let stream = Stream {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+        };
+        (theirs, stream)
+    }
+
+    #[tokio::test]
+    async fn two_that_know_the_token_find_each_other_and_lose_no_byte() {
+        let token = Token::random();
+        let (theirs, ours) = pair();
+        let (reader, writer) = tokio::io::split(theirs);
+        let theirs = Stream {
+            reader: Box::new(reader),
+            writer: Box::new(writer),
+        };
+        let (proxy, server) = tokio::join!(introduce(theirs, &token), admit(ours, &token));
+        let (mut proxy, mut server) = (proxy.unwrap(), server.unwrap());
+        proxy.writer.write_all(b"{}\n").await.unwrap();
+        let mut line = String::new();
+        server.reader.read_line(&mut line).await.unwrap();
+        assert_eq!(line, "{}\n");
+        // What comes in one piece with the token is kept, too.
+        let (mut theirs, ours) = pair();
+        let bytes = format!("{}first\n", token.said());
+        theirs.write_all(bytes.as_bytes()).await.unwrap();
+        let mut server = admit(ours, &token).await.unwrap();
+        line.clear();
+        server.reader.read_line(&mut line).await.unwrap();
+        assert_eq!(line, "first\n");
+    }
+
+    #[tokio::test]
+    async fn who_does_not_know_the_token_is_told_nothing() {
+        let token = Token::random();
+        let other = Token::random().said();
+        let long = "x".repeat(1000);
+        let begun = &token.said()[..20];
+        for said in [&*other, "\n", &*long, begun, "", &*token.answered()] {
+            let (mut theirs, ours) = pair();
+            theirs.write_all(said.as_bytes()).await.unwrap();
+            theirs.shutdown().await.unwrap();
+            assert!(admit(ours, &token).await.is_err(), "{said:?}");
+            let mut told = Vec::new();
+            theirs.read_to_end(&mut told).await.unwrap();
+            assert_eq!(told, b"", "{said:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_line_is_not_read_to_its_end() {
+        let (mut theirs, ours) = pair();
+        theirs.write_all(&[b'x'; 1000]).await.unwrap();
+        // It is still open, and more could come.
+        let refused = admit(ours, &Token::random()).await;
+        assert!(matches!(refused, Err(Stranger::TooLong)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_is_not_waited_for() {
+        let token = Token::random();
+        let (mut theirs, ours) = pair();
+        theirs
+            .write_all(&token.said().as_bytes()[..10])
+            .await
+            .unwrap();
+        let began = tokio::time::Instant::now();
+        assert!(matches!(admit(ours, &token).await, Err(Stranger::Late)));
+        assert_eq!(began.elapsed(), PATIENCE);
+    }
+
+    #[tokio::test]
+    async fn a_proxy_does_not_talk_to_another_server() {
+        let token = Token::random();
+        // One that took the place of the server that has ended, and does not know what to answer.
+        let (mut theirs, ours) = pair();
+        theirs
+            .write_all(Token::random().answered().as_bytes())
+            .await
+            .unwrap();
+        assert!(matches!(
+            introduce(ours, &token).await,
+            Err(Stranger::Wrong)
+        ));
+    }
+}

@@ -1,0 +1,139 @@
+//! The private place where a tool server listens.
+
+use std::io;
+
+use crate::endpoint::{Endpoint, Stream};
+
+/// Listens.
+pub(crate) struct Listener(Kind);
+
+enum Kind {
+    #[cfg(unix)]
+    Unix(tokio::net::UnixListener),
+    #[cfg(any(not(unix), test))]
+    Tcp(tokio::net::TcpListener),
+}
+
+/// Where a listener is, and what of it is in the file system: gone when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) endpoint: Endpoint,
+    #[cfg(unix)]
+    _directory: Option<tempfile::TempDir>,
+}
+
+impl Listener {
+    /// Listens where no other user gets at: on a Unix-domain socket in a directory of its own, or,
+    /// where there are none, on a port of this machine's own address.
+    ///
+    /// # Errors
+    /// The directory or the socket cannot be made.
+    pub(crate) fn bind() -> io::Result<(Self, Place)> {
+        #[cfg(unix)]
+        return unix(&std::env::temp_dir());
+        #[cfg(not(unix))]
+        return tcp();
+    }
+
+    /// The next connection.
+    ///
+    /// # Errors
+    /// This one failed, or the process has no room for another.
+    pub(crate) async fn accept(&self) -> io::Result<Stream> {
+        match &self.0 {
+            #[cfg(unix)]
+            Kind::Unix(listener) => Ok(listener.accept().await?.0.into()),
+            #[cfg(any(not(unix), test))]
+            Kind::Tcp(listener) => listener.accept().await?.0.try_into(),
+        }
+    }
+}
+
+/// On a socket in a directory in `parent`, if its path is one that can be said.
+#[cfg(unix)]
+fn unix(parent: &std::path::Path) -> io::Result<(Listener, Place)> {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::SocketAddr;
+
+    let directory_in = |parent: &std::path::Path| {
+        tempfile::Builder::new()
+            .prefix("acp-")
+            // The socket's own mode is not heeded everywhere; that of the way to it is.
+            .permissions(std::fs::Permissions::from_mode(0o700))
+            .tempdir_in(parent)
+    };
+    const NAME: &str = "mcp";
+    let mut directory = directory_in(parent)?;
+    // The address of a socket has room for about a hundred bytes, and JSON for Unicode only.
+    let path = directory.path().join(NAME);
+    if SocketAddr::from_pathname(&path).is_err() || path.to_str().is_none() {
+        directory = directory_in("/tmp".as_ref())?;
+    }
+    let path = directory.path().join(NAME);
+    let listener = Listener(Kind::Unix(tokio::net::UnixListener::bind(&path)?));
+    let place = Place {
+        endpoint: Endpoint::unix(path),
+        _directory: Some(directory),
+    };
+    Ok((listener, place))
+}
+
+#[cfg(any(not(unix), test))]
+fn tcp() -> io::Result<(Listener, Place)> {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    let place = Place {
+        endpoint: Endpoint::tcp(listener.local_addr()?),
+        #[cfg(unix)]
+        _directory: None,
+    };
+    let listener = tokio::net::TcpListener::from_std(listener)?;
+    Ok((Listener(Kind::Tcp(listener)), place))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    /// Bytes and ends go both ways.
+    async fn carries((listener, place): (Listener, Place)) {
+        // As the proxy reads it from its arguments.
+        let endpoint: Endpoint = place.endpoint.to_string().parse().unwrap();
+        let (mut theirs, mut ours) =
+            tokio::try_join!(endpoint.connect(), listener.accept()).unwrap();
+        theirs.writer.write_all(b"ping").await.unwrap();
+        theirs.writer.shutdown().await.unwrap();
+        let mut read = Vec::new();
+        ours.reader.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read, b"ping");
+        ours.writer.write_all(b"pong").await.unwrap();
+        drop(ours);
+        read.clear();
+        theirs.reader.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read, b"pong");
+    }
+
+    #[tokio::test]
+    async fn the_place_of_this_system_carries_bytes() {
+        carries(Listener::bind().unwrap()).await;
+    }
+
+    #[tokio::test]
+    async fn the_place_of_systems_without_unix_sockets_carries_bytes() {
+        carries(tcp().unwrap()).await;
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_path_that_is_too_long_for_a_socket_is_not_taken() {
+        let parent = tempfile::Builder::new()
+            .prefix(&"long".repeat(30))
+            .tempdir()
+            .unwrap();
+        carries(unix(parent.path()).unwrap()).await;
+        // Nothing is left of the attempt.
+        assert_eq!(std::fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,256 @@
+//! The proxy: what an agent starts as an MCP server, and which passes the bytes on to the client.
+//!
+//! It is `acp mcp-proxy`. A program of your own that [`ProxyCommand`](crate::ProxyCommand) names
+//! calls [`run`].
+
+use std::io;
+use std::time::Duration;
+
+use acp::Transport;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+
+use crate::endpoint::Endpoint;
+use crate::handshake::{Known, Stranger, introduce};
+use crate::token::{TOKEN_VAR, Token};
+
+/// How long the client may take to answer what was asked before the agent stopped asking. A proxy
+/// must not stay behind because of a client that hangs.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+/// How many bytes are passed on at once: as many as a pipe holds.
+const PIECE: usize = 64 * 1024;
+
+/// How a proxy fails.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// The environment has no token.
+    #[error("{TOKEN_VAR} is not set to a token; this is for agents to start, as their client says")]
+    NoToken,
+    /// stdin and stdout cannot be used.
+    #[error("cannot use stdin and stdout: {0}")]
+    Stdio(io::Error),
+    /// Nobody listens at the endpoint.
+    #[error("cannot connect to the client at {endpoint}: {source}")]
+    Connect {
+        /// Where it was to be.
+        endpoint: Endpoint,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The two do not know each other: the token is wrong, or one of too many connections.
+    #[error("the client at {endpoint} does not take the connection: {reason}")]
+    Refused {
+        /// Where it is.
+        endpoint: Endpoint,
+        /// What happened instead of an answer.
+        reason: String,
+    },
+    /// The client closed the connection while the agent still used it.
+    #[error("the client has closed the connection")]
+    Gone,
+    /// The client took too long to end after the agent had.
+    #[error("the client did not end within {} s", LAST_WORDS.as_secs())]
+    Hangs,
+    /// Reading from the agent or writing to it failed.
+    #[error("the connection to the agent failed: {0}")]
+    Agent(io::Error),
+}
+
+/// Connects stdin and stdout with the tool server at this endpoint, until either ends. The token is
+/// taken from the environment ([`TOKEN_VAR`]).
+///
+/// Takes this process's stdin and stdout as [`acp::transport::stdio`] does.
+///
+/// # Errors
+/// See [`ProxyError`]. That the agent closes stdin is no error.
+pub async fn run(endpoint: &Endpoint) -> Result<(), ProxyError> {
+    let token = std::env::var(TOKEN_VAR).map_err(|_| ProxyError::NoToken)?;
+    let token = token.parse().map_err(|_| ProxyError::NoToken)?;
+    let stdio = acp::transport::stdio().map_err(ProxyError::Stdio)?;
+    run_with(endpoint, &token, stdio).await
+}
+
+/// As [`run`], with a transport and a token of your own.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_with(
+    endpoint: &Endpoint,
+    token: &Token,
+    agent: Transport,
+) -> Result<(), ProxyError> {
+    let connected = endpoint.connect().await;
+    let stream = connected.map_err(|source| ProxyError::Connect {
+        endpoint: endpoint.clone(),
+        source,
+    })?;
+    let known = introduce(stream, token).await;
+    let client = known.map_err(|stranger| ProxyError::Refused {
+        endpoint: endpoint.clone(),
+        reason: match stranger {
+            // All that a server lets one know.
+            Stranger::Closed => "the token is wrong, or there are too many connections".to_owned(),
+            other => other.to_string(),
+        },
+    })?;
+    tunnel(agent, client).await
+}
+
+/// Passes the bytes on, both ways.
+async fn tunnel(agent: Transport, client: Known) -> Result<(), ProxyError> {
+    let (mut input, mut output) = agent.into_split();
+    let Known {
+        mut reader,
+        mut writer,
+    } = client;
+    let mut asking = Box::pin(async {
+        let asked = pass(&mut input, &mut writer).await;
+        // The client is told of the end, and answers what it was asked before.
+        writer.shutdown().await.map_err(Failed::Writing).and(asked)
+    });
+    let mut answering = Box::pin(pass(&mut reader, &mut output));
+    let asked = tokio::select! {
+        biased;
+        asked = &mut asking => asked,
+        answered = &mut answering => return Err(match answered {
+            Err(Failed::Writing(e)) => ProxyError::Agent(e),
+            Ok(()) | Err(Failed::Reading(_)) => ProxyError::Gone,
+        }),
+    };
+    let answered = timeout(LAST_WORDS, answering).await;
+    match (asked, answered.map_err(|_| ProxyError::Hangs)?) {
+        (Ok(()), Ok(())) => Ok(()),
+        (Err(Failed::Reading(e)), _) | (_, Err(Failed::Writing(e))) => Err(ProxyError::Agent(e)),
+        (Err(Failed::Writing(_)), _) | (_, Err(Failed::Reading(_))) => Err(ProxyError::Gone),
+    }
+}
+
+/// Which end of a direction failed.
+enum Failed {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+/// Passes the bytes on, one way, until the end.
+async fn pass(
+    from: &mut (impl AsyncRead + Unpin),
+    to: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), Failed> {
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        piece.clear();
+        let read = from.read_buf(&mut piece).await.map_err(Failed::Reading)?;
+        if read == 0 {
+            return Ok(());
+        }
+        to.write_all(&piece).await.map_err(Failed::Writing)?;
+        to.flush().await.map_err(Failed::Writing)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{BufReader, DuplexStream, duplex};
+    use tokio::task::JoinHandle;
+
+    use super::*;
+
+    /// The other ends of a tunnel: what the agent and the client hold, each direction by itself.
+    struct Ends {
+        stdin: DuplexStream,
+        stdout: DuplexStream,
+        questions: DuplexStream,
+        answers: DuplexStream,
+        tunnel: JoinHandle<Result<(), ProxyError>>,
+    }
+
+    fn ends() -> Ends {
+        let ((stdin, input), (output, stdout)) = (duplex(64), duplex(64));
+        let ((answers, reader), (writer, questions)) = (duplex(64), duplex(64));
+        let agent = Transport::new(input, output);
+        let client = Known {
+            reader: BufReader::new(Box::new(reader)),
+            writer: Box::new(writer),
+        };
+        let tunnel = tokio::spawn(tunnel(agent, client));
+        Ends {
+            stdin,
+            stdout,
+            questions,
+            answers,
+            tunnel,
+        }
+    }
+
+    async fn all(mut from: DuplexStream) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).await.unwrap();
+        bytes
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_byte_goes_through_and_so_does_each_end() {
+        let Ends {
+            mut stdin,
+            stdout,
+            questions,
+            mut answers,
+            tunnel,
+        } = ends();
+        // Far more than the streams hold, and no text at all.
+        let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+        let asked = bytes.clone();
+        tokio::spawn(async move { stdin.write_all(&asked).await.unwrap() });
+        assert!(all(questions).await == bytes);
+        // The agent has asked all it has to ask; the client answers now.
+        let answered = bytes.clone();
+        tokio::spawn(async move { answers.write_all(&answered).await.unwrap() });
+        assert!(all(stdout).await == bytes);
+        tunnel.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_gone_is_told_from_an_agent_that_is_gone() {
+        // The client ends.
+        let mut ends_of_client = ends();
+        drop((ends_of_client.answers, ends_of_client.questions));
+        let _ = ends_of_client.stdin.write_all(b"?").await;
+        let ended = ends_of_client.tunnel.await.unwrap();
+        assert!(matches!(ended, Err(ProxyError::Gone)), "{ended:?}");
+
+        // It ends while the agent asks, so that the write fails first.
+        let mut asking = ends();
+        drop(asking.questions);
+        asking.stdin.write_all(b"?").await.unwrap();
+        asking.answers.write_all(b"last words").await.unwrap();
+        drop(asking.answers);
+        assert_eq!(all(asking.stdout).await, b"last words");
+        let ended = asking.tunnel.await.unwrap();
+        assert!(matches!(ended, Err(ProxyError::Gone)), "{ended:?}");
+
+        // The agent reads no more.
+        let mut deaf = ends();
+        drop(deaf.stdout);
+        deaf.answers.write_all(b"!").await.unwrap();
+        let ended = deaf.tunnel.await.unwrap();
+        assert!(matches!(ended, Err(ProxyError::Agent(_))), "{ended:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_hangs_does_not_keep_the_proxy() {
+        let Ends {
+            stdin,
+            stdout: _stdout,
+            questions: _questions,
+            answers: _answers,
+            tunnel,
+        } = ends();
+        let began = tokio::time::Instant::now();
+        drop(stdin);
+        let ended = tunnel.await.unwrap();
+        assert!(matches!(ended, Err(ProxyError::Hangs)), "{ended:?}");
+        assert_eq!(began.elapsed(), LAST_WORDS);
+    }
+}

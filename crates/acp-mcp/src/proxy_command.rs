@@ -1,0 +1,100 @@
+//! The command that an agent starts as the MCP server.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The command that an agent starts as the MCP server: a proxy that passes bytes on to the
+/// [`ToolServer`](crate::ToolServer). Where to is added to its arguments, as `--connect ENDPOINT`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProxyCommand {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+}
+
+impl ProxyCommand {
+    /// This program with these arguments, which runs [`proxy::run`](crate::proxy::run). A path that
+    /// is not absolute is taken from the current directory, for an agent may have another.
+    ///
+    /// # Errors
+    /// The path is empty or not Unicode, which the protocol cannot say.
+    pub fn new<A: Into<String>>(
+        program: impl AsRef<Path>,
+        args: impl IntoIterator<Item = A>,
+    ) -> io::Result<Self> {
+        let program = std::path::absolute(program)?;
+        let program = program.into_os_string().into_string().map_err(|path| {
+            let message = format!("the path {} is not Unicode", path.display());
+            io::Error::new(io::ErrorKind::InvalidInput, message)
+        })?;
+        Ok(Self {
+            program,
+            args: args.into_iter().map(Into::into).collect(),
+        })
+    }
+
+    /// This program itself with these arguments: a client that is its own proxy needs nothing
+    /// installed beside it.
+    ///
+    /// # Errors
+    /// The system does not say which program this is, or as [`new`](Self::new).
+    pub fn this<A: Into<String>>(args: impl IntoIterator<Item = A>) -> io::Result<Self> {
+        Self::new(std::env::current_exe()?, args)
+    }
+
+    /// The `acp` command: this program if it is that, otherwise the one on `PATH`.
+    ///
+    /// # Errors
+    /// It is not installed.
+    pub fn acp() -> io::Result<Self> {
+        const ARGS: [&str; 1] = ["mcp-proxy"];
+        match std::env::current_exe() {
+            Ok(this) if this.file_stem().is_some_and(|name| name == "acp") => Self::new(this, ARGS),
+            _ => Self::new(on_path("acp")?, ARGS),
+        }
+    }
+}
+
+/// The file of this program in the directories of `PATH`.
+fn on_path(name: &str) -> io::Result<PathBuf> {
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .map(|directory| directory.join(&file))
+        .find(|file| file.is_file());
+    found.ok_or_else(|| {
+        let message = format!("there is no program {name} on PATH");
+        io::Error::new(io::ErrorKind::NotFound, message)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_an_absolute_path() {
+        let command = ProxyCommand::new("bin/editor", ["proxy"]).unwrap();
+        assert!(Path::new(&command.program).is_absolute());
+        assert!(Path::new(&command.program).ends_with("bin/editor"));
+        assert_eq!(command.args, ["proxy"]);
+        assert!(ProxyCommand::new("", ["proxy"]).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_json_cannot_say_is_an_error() {
+        use std::os::unix::ffi::OsStrExt;
+        let path = Path::new(std::ffi::OsStr::from_bytes(b"/bin/\xff"));
+        let error = ProxyCommand::new(path, ["proxy"]).unwrap_err();
+        assert!(error.to_string().contains("not Unicode"), "{error}");
+    }
+
+    #[test]
+    fn a_program_is_looked_for_on_path() {
+        // Every system that runs this test has Cargo on its PATH.
+        let cargo = on_path("cargo").unwrap();
+        assert!(cargo.is_file());
+        let error = on_path("no-such-program-anywhere").unwrap_err();
+        assert!(error.to_string().contains("no-such-program-anywhere"));
+    }
+}

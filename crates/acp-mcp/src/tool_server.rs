@@ -1,0 +1,161 @@
+//! An MCP server in the client's process.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use acp::v1::{EnvVariable, McpServer, McpServerStdio};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ServerHandler, ServiceExt};
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::bounded::{Bounded, REQUESTS};
+use crate::endpoint::Stream;
+use crate::handshake::admit;
+use crate::listener::{Listener, Place};
+use crate::proxy_command::ProxyCommand;
+use crate::token::{TOKEN_VAR, Token};
+
+/// How many connections are served at once. Further ones are closed.
+const CONNECTIONS: usize = 64;
+
+/// How long to wait when the process has no room for another connection. Nothing tells when it has.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// An MCP server in this process, which agents reach through a proxy.
+///
+/// It listens on a socket that only this user gets at, and talks only to who knows its token. At
+/// most 64 connections are served at once, and 1,024 requests of each; a message of more than 16 MiB
+/// is passed over by `rmcp`. Session setup, "MCP Servers"; Architecture, "MCP".
+///
+/// Dropping it ends it: the socket is gone at once, calls that run are told so by their cancellation
+/// token and have two seconds to answer, and then the agents' connections end.
+#[derive(Debug)]
+pub struct ToolServer {
+    _stop: DropGuard,
+    place: Place,
+    name: String,
+    proxy: ProxyCommand,
+    token: Token,
+    refused: Arc<AtomicU64>,
+}
+
+impl ToolServer {
+    /// Starts a server that agents know as `name`. Each connection, which is a session of an agent's
+    /// as a rule, is served by a handler of its own, which `handlers` makes.
+    ///
+    /// Must be called within a Tokio runtime that has I/O and time enabled.
+    ///
+    /// # Errors
+    /// The socket cannot be made, or there is no runtime.
+    pub fn start<H: ServerHandler>(
+        name: impl Into<String>,
+        handlers: impl Fn() -> H + Send + Sync + 'static,
+        proxy: ProxyCommand,
+    ) -> io::Result<Self> {
+        let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
+        let (listener, place) = Listener::bind()?;
+        let token = Token::random();
+        let refused = Arc::new(AtomicU64::new(0));
+        let stop = CancellationToken::new();
+        let server = Arc::new(Server {
+            handlers,
+            token: token.clone(),
+            refused: Arc::clone(&refused),
+            stop: stop.clone(),
+        });
+        runtime.spawn(server.accept(listener));
+        Ok(Self {
+            _stop: stop.drop_guard(),
+            place,
+            name: name.into(),
+            proxy,
+            token,
+            refused,
+        })
+    }
+
+    /// What the agent is told: give it from
+    /// [`Client::mcp_servers`](acp::Client::mcp_servers). It has the token in it.
+    #[must_use]
+    pub fn mcp_server(&self) -> McpServer {
+        let mut args = self.proxy.args.clone();
+        args.extend(["--connect".to_owned(), self.place.endpoint.to_string()]);
+        let env = vec![EnvVariable::new(TOKEN_VAR, self.token.to_env())];
+        let stdio = McpServerStdio::new(&self.name, &self.proxy.program, args, env);
+        McpServer::Stdio(stdio)
+    }
+
+    /// How many connections were closed because the other side did not know the token, or because
+    /// there were too many.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+/// What every connection needs.
+struct Server<F> {
+    handlers: F,
+    token: Token,
+    refused: Arc<AtomicU64>,
+    stop: CancellationToken,
+}
+
+impl<F, H> Server<F>
+where
+    F: Fn() -> H + Send + Sync + 'static,
+    H: ServerHandler,
+{
+    /// Takes connections until the server is stopped.
+    async fn accept(self: Arc<Self>, listener: Listener) {
+        let room = Arc::new(Semaphore::new(CONNECTIONS));
+        while let Some(accepted) = self.stop.run_until_cancelled(listener.accept()).await {
+            match (accepted, Arc::clone(&room).try_acquire_owned()) {
+                (Ok(stream), Ok(place)) => {
+                    let server = Arc::clone(&self);
+                    tokio::spawn(async move {
+                        server.serve(stream).await;
+                        drop(place);
+                    });
+                }
+                (Ok(_), Err(_)) => self.refuse(&format!("{CONNECTIONS} are open")),
+                (Err(error), _) => {
+                    tracing::warn!(%error, "a connection to a tool server failed");
+                    self.stop
+                        .run_until_cancelled(tokio::time::sleep(PAUSE))
+                        .await;
+                }
+            }
+        }
+    }
+
+    async fn serve(&self, stream: Stream) {
+        let admitted = tokio::select! {
+            () = self.stop.cancelled() => return,
+            admitted = admit(stream, &self.token) => admitted,
+        };
+        let known = match admitted {
+            Ok(known) => known,
+            Err(stranger) => return self.refuse(&stranger),
+        };
+        let transport = AsyncRwTransport::new_server(known.reader, known.writer);
+        let transport = Bounded::new(transport, REQUESTS);
+        let handler = (self.handlers)();
+        match handler
+            .serve_with_ct(transport, self.stop.child_token())
+            .await
+        {
+            // `waiting` gives how it ended, which is the agent's business.
+            Ok(running) => drop(running.waiting().await),
+            Err(error) => tracing::debug!(%error, "an agent connected and did not begin"),
+        }
+    }
+
+    fn refuse(&self, reason: &dyn std::fmt::Display) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(%reason, "a connection to a tool server was refused");
+    }
+}
