@@ -1,10 +1,11 @@
 // An agent on stdin and stdout that is built on the official TypeScript SDK. Its prompts are those of its
-// twin on the official Rust SDK, `official-agent.rs`, and two more:
+// twin on the official Rust SDK, `official-agent.rs`, and three more:
 //
-// | prompt       | what happens                                         |
-// |--------------|------------------------------------------------------|
-// | `ask-person` | asks by a form, and says what was answered           |
-// | `ask-cancel` | asks for permission and takes the question back      |
+// | prompt         | what happens                                         |
+// |----------------|------------------------------------------------------|
+// | `settings`     | says what is set: the mode, the model, whether loud  |
+// | `ask-person`   | asks by a form, and says what was answered           |
+// | `ask-withdraw` | `_interop/wait` to the client, and takes it back     |
 //
 // `--auth` opens sessions only after `authenticate`; `--store FILE` keeps the sessions there, so that
 // another process can list, load, resume and delete them.
@@ -213,8 +214,11 @@ async function run(turn, prompt) {
       return waitPermission(turn);
     case "wait-command":
       return waitCommand(turn);
-    case "ask-cancel":
-      return askCancel(turn);
+    case "settings":
+      await turn.say(`${session.mode} ${session.model} ${session.loud}`);
+      return "end_turn";
+    case "ask-withdraw":
+      return askWithdraw(turn);
     case "ask-person":
       return askPerson(turn);
     case "ask-extension": {
@@ -270,12 +274,10 @@ async function waitCommand(turn) {
   return reason;
 }
 
-/** Takes a request back by `$/cancel_request`, once the client shows that it has got it. */
-async function askCancel(turn) {
+/** Takes a request back by `$/cancel_request`, and says what the client answers to it then. */
+async function askWithdraw(turn) {
   const withdrawn = new AbortController();
-  await turn.update("tool_call", { toolCallId: "ask", title: "Ask", kind: "edit" });
   const asking = turn.ask("_interop/wait", {}, { cancellationSignal: withdrawn.signal });
-  await turn.peer.request("_interop/ask", { question: "are you there" });
   withdrawn.abort();
   return turn.sayError(asking);
 }
