@@ -309,11 +309,17 @@ fn outline(told: &Value) -> Option<String> {
     let (what, message) = told.as_object().unwrap().iter().next().unwrap();
     Some(match what.as_str() {
         "update" => return outline_of_update(message),
-        "initialized" | "opened" | "mode" | "option" | "authenticated" => return None,
-        "permission" => format!(
-            "permission {}",
-            message["toolCall"]["toolCallId"].as_str().unwrap()
-        ),
+        "initialized" | "opened" | "mode" | "option" | "authenticated" | "prompted" => {
+            return None;
+        }
+        "permission" => {
+            // In version 2 the tool call is one of several things a question can be about.
+            let calls = [&message["toolCall"], &message["subject"]["toolCall"]];
+            let mut ids = calls
+                .into_iter()
+                .filter_map(|call| call["toolCallId"].as_str());
+            format!("permission {}", ids.next().unwrap())
+        }
         "read" | "write" => {
             let file = Path::new(message["path"].as_str().unwrap())
                 .file_name()

@@ -20,13 +20,7 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
     };
     let agent = TypeScript::installed().unwrap();
     let agent = agent.program(&format!("{EXAMPLES}/agent.js"));
-    for (policy, end) in [
-        (
-            "all",
-            "Perfect! I've successfully updated the configuration.",
-        ),
-        ("reads", "I understand you prefer not to make that change."),
-    ] {
+    let run = async |policy, end| {
         let args = ["run", "--allow", policy, "Hello", "--", "node", &agent];
         let ended = official.project.run(acp(), args).await;
         ended.code(0).shows(&[
@@ -37,7 +31,15 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
             "Modifying critical configuration file (edit)",
             end,
         ]);
-    }
+    };
+    // It pretends to think for seconds: both at once.
+    tokio::join!(
+        run(
+            "all",
+            "Perfect! I've successfully updated the configuration."
+        ),
+        run("reads", "I understand you prefer not to make that change."),
+    );
 }
 
 /// The example client starts its agent by `npx`, and asks its person on stdin. Its prompt cannot be

@@ -13,6 +13,7 @@ mod client;
 mod common;
 mod examples;
 mod run;
+mod version2;
 
 use acp::client::AgentConnection;
 use acp_host::AgentProcess;
