@@ -1,21 +1,21 @@
 //! The twin of `official-agent` on our own library: the same prompts, the same things done.
 //!
 //! `--auth` opens sessions only after `authenticate`. Every session id that begins with `old-` can be
-//! loaded, and has a past.
+//! loaded, and has a past; two of them are listed.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
-    Authentication, LoadSession, Prompt, Session, SessionOpened, SessionSetup, TerminalCommand,
-    Turn,
+    Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, ResumeSession,
+    Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
     AuthMethod, AuthMethodAgent, AuthMethodId, AvailableCommand, ContentBlock, Cost, Diff,
-    EnvVariable, Implementation, PermissionOption, PermissionOptionKind, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, RequestPermissionOutcome, SessionConfigId,
-    SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
-    SessionConfigSelect, SessionConfigSelectOption, StopReason, ToolCall, ToolCallLocation,
-    ToolCallStatus, ToolKind, UsageUpdate,
+    EnvVariable, Implementation, ListSessionsRequest, ListSessionsResponse, PermissionOption,
+    PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionOutcome,
+    SessionConfigId, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
+    SessionConfigSelect, SessionConfigSelectOption, SessionId, SessionInfo, StopReason, ToolCall,
+    ToolCallLocation, ToolCallStatus, ToolKind, UsageUpdate,
 };
 use acp::{Agent, Connection, Error, Result, jsonrpc};
 use serde_json::json;
@@ -74,6 +74,22 @@ impl Agent for Twin {
         Some(self)
     }
 
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        Some(self)
+    }
+
+    fn list_sessions(&self) -> Option<&impl ListSessions> {
+        Some(self)
+    }
+
+    fn close_session(&self) -> Option<&impl CloseSession> {
+        Some(self)
+    }
+
+    fn delete_session(&self) -> Option<&impl DeleteSession> {
+        Some(self)
+    }
+
     fn authentication(&self) -> Option<&impl Authentication> {
         self.auth.then_some(self)
     }
@@ -84,6 +100,10 @@ impl Agent for Twin {
         method: &str,
         params: Option<Box<RawValue>>,
     ) -> Result<Box<RawValue>> {
+        if method == "_interop/wait" {
+            // Until whoever asks takes it back.
+            return std::future::pending().await;
+        }
         if method != "_interop/ask" {
             return Err(Error::Rpc(jsonrpc::Error::method_not_found(method)));
         }
@@ -189,12 +209,7 @@ impl Agent for Twin {
 
 impl LoadSession for Twin {
     async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        if !session.id().as_str().starts_with("old-") {
-            return Err(Error::Rpc(jsonrpc::Error::resource_not_found(format!(
-                "session {}",
-                session.id()
-            ))));
-        }
+        is_old(session.id())?;
         session
             .user_message(ContentBlock::text("what was said"))
             .await?;
@@ -208,6 +223,42 @@ impl LoadSession for Twin {
     }
 }
 
+impl ResumeSession for Twin {
+    async fn resume_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        is_old(session.id())?;
+        Ok(SessionOpened::new().config_options(vec![mode("code")]))
+    }
+}
+
+impl ListSessions for Twin {
+    async fn list_sessions(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
+        let page = |id, title, next: Option<&str>| {
+            let mut session = SessionInfo::new(id, "/tmp");
+            session.title = Some(String::from(title));
+            let mut page = ListSessionsResponse::new(vec![session]);
+            page.next_cursor = next.map(str::to_owned);
+            page
+        };
+        match request.cursor.as_deref() {
+            None => Ok(page("old-1", "The first", Some("second"))),
+            Some("second") => Ok(page("old-2", "The second", None)),
+            Some(_) => Err(Error::invalid_params("there is no such page")),
+        }
+    }
+}
+
+impl CloseSession for Twin {
+    async fn close_session(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl DeleteSession for Twin {
+    async fn delete_session(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+}
+
 impl Authentication for Twin {
     fn methods(&self) -> Vec<AuthMethod> {
         vec![AuthMethod::Agent(AuthMethodAgent::new("key", "A key"))]
@@ -216,6 +267,25 @@ impl Authentication for Twin {
     async fn authenticate(&self, _: &AuthMethodId) -> Result<()> {
         self.authenticated.store(true, Ordering::Release);
         Ok(())
+    }
+
+    fn can_logout(&self) -> bool {
+        true
+    }
+
+    async fn logout(&self) -> Result<()> {
+        self.authenticated.store(false, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// Only these sessions have a past.
+fn is_old(session: &SessionId) -> Result<()> {
+    match session.as_str().starts_with("old-") {
+        true => Ok(()),
+        false => Err(Error::Rpc(jsonrpc::Error::resource_not_found(format!(
+            "session {session}"
+        )))),
     }
 }
 

@@ -3,6 +3,9 @@
 // Clippy takes only what is in a test function for a test, and not every test uses all of this.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+mod person;
+pub(crate) mod typescript;
+
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -10,6 +13,68 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+pub(crate) use person::{Person, cancel_when, code, current, item, last, prompt, until};
+
+/// The prompt `work`, as an official client sees it done by our agent.
+pub(crate) const WORK: [&str; 37] = [
+    "thought \"First I look.\"",
+    "message \"Reading \"",
+    "message \"the \"",
+    "message \"note.\"",
+    "plan in_progress pending pending",
+    "new read in_progress",
+    "read note.txt",
+    "read note.txt",
+    "call read completed",
+    "new edit pending",
+    "permission edit",
+    "call edit in_progress",
+    "write note.txt",
+    "call edit completed",
+    "plan completed in_progress pending",
+    "new run pending",
+    "create sh",
+    "call run in_progress",
+    "wait terminal-0",
+    "output terminal-0",
+    "release terminal-0",
+    "call run completed",
+    "new kill pending",
+    "create sleep",
+    "call kill in_progress",
+    "output terminal-1",
+    "kill terminal-1",
+    "wait terminal-1",
+    "release terminal-1",
+    "call kill failed",
+    "plan completed completed completed",
+    "usage_update",
+    "config_option_update",
+    "mode code",
+    "session_info_update",
+    "message \" Done.\"",
+    "ended end_turn",
+];
+
+/// What an agent sends in [`WORK`]: all but what the client does and says itself.
+pub(crate) fn updates_of_work() -> Vec<&'static str> {
+    let of_clients = [
+        "read ",
+        "permission ",
+        "write ",
+        "create ",
+        "wait ",
+        "output ",
+        "kill ",
+        "release ",
+        "ended ",
+    ];
+    WORK.into_iter()
+        .filter(|line| !of_clients.iter().any(|start| line.starts_with(start)))
+        .collect()
+}
 
 /// How long something that must happen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -52,17 +117,13 @@ impl Project {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
-    /// The command that wrote its process id to the file `pid` does not run any more.
+    /// The command that wrote its process id to the file `pid` does not run any more. It has been told to
+    /// end: whoever told it may be gone before it is.
     #[track_caller]
     pub(crate) fn command_has_ended(&self) {
         let pid = self.read("pid").trim().parse().unwrap();
         let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        let found = rustix::process::test_kill_process(pid);
-        assert_eq!(
-            found,
-            Err(rustix::io::Errno::SRCH),
-            "process {pid:?} is still there"
-        );
+        assert!(has_ended(pid), "process {pid:?} is still there");
     }
 
     /// Runs a program here until it ends.
@@ -80,15 +141,75 @@ impl Project {
         Ended::of(soon("the program ends", command.output()).await.unwrap())
     }
 
-    /// Has the official client run a turn here.
+    /// Has the official Rust client run a turn here.
     pub(crate) async fn official_client(&self, args: &[&str], agent: &[&str]) -> Told {
-        let args = args.iter().chain(&["--"]).chain(agent);
-        let ended = self
-            .run(env!("CARGO_BIN_EXE_official-client"), args)
+        self.client(&[env!("CARGO_BIN_EXE_official-client")], args, agent)
             .await
-            .code(0);
-        Told(ended.lines())
     }
+
+    /// Has a client run a turn here.
+    pub(crate) async fn client(&self, client: &[&str], args: &[&str], agent: &[&str]) -> Told {
+        let (program, client_args) = client.split_first().unwrap();
+        let args = client_args.iter().chain(args).chain(&["--"]).chain(agent);
+        Told(self.run(program, args).await.code(0).lines())
+    }
+
+    /// Has `acp run` run a turn of an agent here, and presses Ctrl-C when a message of this method has
+    /// come. The last message it printed, and its exit code.
+    pub(crate) async fn interrupted_run(
+        &self,
+        turn: &str,
+        agent: &[&str],
+        at: &str,
+    ) -> (Value, Option<i32>) {
+        let arguments = ["run", "--allow", "all", "--format", "json", turn, "--"];
+        let mut run = tokio::process::Command::new(acp())
+            .args(arguments.iter().chain(agent))
+            .current_dir(self.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(run.stdout.take().unwrap()).lines();
+        let mut next = async || -> Option<Value> {
+            let line = soon("there is a line, or the end", lines.next_line())
+                .await
+                .unwrap()?;
+            Some(serde_json::from_str(&line).unwrap())
+        };
+        while next().await.unwrap()["method"] != at {}
+        let pid = i32::try_from(run.id().unwrap()).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let mut last = None;
+        while let Some(message) = next().await {
+            last = Some(message);
+        }
+        let ended = soon("it ends", run.wait()).await.unwrap();
+        (last.unwrap(), ended.code())
+    }
+}
+
+/// Waits for the end of a process that is not ours; also of one that has ended and is still listed, since
+/// nobody has asked for its exit code.
+#[cfg(target_os = "linux")]
+fn has_ended(pid: rustix::process::Pid) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let process = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) => process,
+        Err(error) => return error == rustix::io::Errno::SRCH,
+    };
+    let patience = Timespec::try_from(PATIENCE).unwrap();
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut ended, Some(&patience)) == Ok(1)
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn has_ended(pid: rustix::process::Pid) -> bool {
+    rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
 }
 
 /// How a program ended.
@@ -204,11 +325,17 @@ fn outline(told: &Value) -> Option<String> {
     let (what, message) = told.as_object().unwrap().iter().next().unwrap();
     Some(match what.as_str() {
         "update" => return outline_of_update(message),
-        "initialized" | "opened" | "mode" | "authenticated" => return None,
-        "permission" => format!(
-            "permission {}",
-            message["toolCall"]["toolCallId"].as_str().unwrap()
-        ),
+        "initialized" | "opened" | "mode" | "option" | "authenticated" | "prompted" => {
+            return None;
+        }
+        "permission" => {
+            // In version 2 the tool call is one of several things a question can be about.
+            let calls = [&message["toolCall"], &message["subject"]["toolCall"]];
+            let mut ids = calls
+                .into_iter()
+                .filter_map(|call| call["toolCallId"].as_str());
+            format!("permission {}", ids.next().unwrap())
+        }
         "read" | "write" => {
             let file = Path::new(message["path"].as_str().unwrap())
                 .file_name()
@@ -250,6 +377,18 @@ pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
         "current_mode_update" => format!("mode {}", update["currentModeId"].as_str().unwrap()),
         other => other.to_owned(),
     })
+}
+
+/// That these are there, in this order.
+#[track_caller]
+pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
+    let mut lines = outline.iter();
+    for line in expected {
+        assert!(
+            lines.any(|found| found == line),
+            "no {line:?} in its place in {outline:#?}"
+        );
+    }
 }
 
 /// Our command: built when it is not there, or older than what it was built from.

@@ -1,0 +1,252 @@
+//! A client on our library, and what its threads show.
+
+use std::sync::{Arc, Mutex};
+
+use acp::client::{
+    AgentConnection, Elicitation, PermissionRequest, ReadTextFile, Session, Terminals, Update,
+    UpdateContext, WriteTextFile, connect,
+};
+use acp::thread::ItemKind;
+use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction,
+    ElicitationAction, ElicitationCapabilities, ElicitationContentValue,
+    ElicitationFormCapabilities, ElicitationMode, ElicitationPropertySchema,
+    RequestPermissionOutcome, SessionConfigKind, SessionConfigOptionCategory, SessionId,
+    StopReason,
+};
+use acp::{Client, Error, Result, Thread, ThreadHandle, Transport};
+use acp_host::{AgentCommand, AgentProcess, Host, Policy, Prompter};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::sync::mpsc;
+
+use super::{Project, outline_of_update, soon};
+
+/// A client on our library that lends what `acp-host` has.
+#[derive(Clone)]
+pub(crate) struct Person {
+    host: Arc<Host<Nobody>>,
+    pub(crate) says_no: bool,
+    pub(crate) never_answers: bool,
+    /// Every update, and whether it was a replay.
+    pub(crate) seen: Arc<Mutex<Vec<(Value, bool)>>>,
+    told: Option<mpsc::UnboundedSender<String>>,
+}
+
+/// Nobody is there to be asked.
+struct Nobody;
+
+impl Prompter for Nobody {
+    async fn ask(&self, _: &PermissionRequest) -> Option<acp::v1::PermissionOptionId> {
+        None
+    }
+}
+
+impl Person {
+    pub(crate) fn new(project: &Project, policy: Policy) -> Self {
+        let host = Host::new(policy, Nobody, [project.path()]).unwrap();
+        Self {
+            host: Arc::new(host),
+            says_no: false,
+            never_answers: false,
+            seen: Arc::default(),
+            told: None,
+        }
+    }
+
+    /// Passes on what it is told by `_interop/told`.
+    pub(crate) fn hear(&mut self) -> mpsc::UnboundedReceiver<String> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.told = Some(sender);
+        receiver
+    }
+
+    /// Starts an agent and connects to it. The agent ends when the process is dropped.
+    pub(crate) async fn start(
+        &self,
+        project: &Project,
+        agent: &[&str],
+    ) -> (AgentConnection, AgentProcess) {
+        let (program, arguments) = agent.split_first().unwrap();
+        let command = AgentCommand::new(program)
+            .args(arguments)
+            .cwd(project.path());
+        let process = AgentProcess::spawn(&command).unwrap();
+        let (stdin, stdout) = process.take_stdio().unwrap();
+        let connecting = connect(Transport::new(stdout, stdin), self.clone());
+        (
+            soon("our client connects", connecting).await.unwrap(),
+            process,
+        )
+    }
+
+    pub(crate) fn outline(&self) -> Vec<String> {
+        self.seen
+            .lock()
+            .unwrap()
+            .iter()
+            .filter_map(|(update, _)| outline_of_update(update))
+            .collect()
+    }
+}
+
+impl Client for Person {
+    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
+        self.host.session_seen(session, thread);
+    }
+
+    async fn update(&self, cx: &UpdateContext, update: &Update) {
+        let Update::V1(update) = update else {
+            panic!("not of version 1: {update:?}")
+        };
+        self.seen
+            .lock()
+            .unwrap()
+            .push((serde_json::to_value(update).unwrap(), cx.replay));
+    }
+
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        if self.never_answers {
+            std::future::pending::<()>().await;
+        }
+        if self.says_no {
+            return Ok(request.reject());
+        }
+        Ok(self.host.request_permission(&request).await)
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(&*self.host)
+    }
+
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        Some(&*self.host)
+    }
+
+    fn terminals(&self) -> Option<&impl Terminals> {
+        Some(&*self.host)
+    }
+
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(self)
+    }
+
+    async fn extension_request(
+        &self,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>> {
+        if method == "_interop/wait" {
+            // Until whoever asks takes it back.
+            std::future::pending::<()>().await;
+        }
+        assert_eq!(method, "_interop/ask");
+        let ask: interop::Ask = serde_json::from_str(params.unwrap().get()).unwrap();
+        let answer = interop::Asked {
+            answer: format!("our client heard {}", ask.question),
+        };
+        Ok(serde_json::value::to_raw_value(&answer).unwrap())
+    }
+
+    async fn extension_notification(&self, method: &str, params: Option<Box<RawValue>>) {
+        assert_eq!(method, "_interop/told");
+        let told: interop::Told = serde_json::from_str(params.unwrap().get()).unwrap();
+        if let Some(sender) = &self.told {
+            sender.send(told.what).unwrap();
+        }
+    }
+}
+
+impl Elicitation for Person {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
+    }
+
+    /// Fills in every number it is asked for: as much as is allowed.
+    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        let ElicitationMode::Form { requested_schema } = request.mode else {
+            panic!("not a form: {request:?}")
+        };
+        let filled = requested_schema.properties.into_iter();
+        let filled = filled.map(|(name, property)| {
+            let ElicitationPropertySchema::Integer(number) = property else {
+                panic!("not an integer: {property:?}")
+            };
+            let most = number.maximum.unwrap();
+            (name, ElicitationContentValue::Integer(most))
+        });
+        let mut accepted = ElicitationAcceptAction::default();
+        accepted.content = Some(filled.collect());
+        Ok(CreateElicitationResponse::new(ElicitationAction::Accept(
+            accepted,
+        )))
+    }
+}
+
+pub(crate) async fn prompt(session: &Session, text: &str) -> Result<StopReason> {
+    soon("the turn ends", session.prompt(text)).await
+}
+
+/// Waits until a thread shows what is looked for.
+pub(crate) async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
+    let mut seen = 0;
+    while !thread.read(&found) {
+        seen = soon("the thread shows what is looked for", thread.changed(seen)).await;
+    }
+}
+
+/// Runs a turn and cancels it when its thread shows what is looked for; it must end as cancelled.
+pub(crate) async fn cancel_when(
+    session: &Session,
+    text: &'static str,
+    found: impl Fn(&Thread) -> bool,
+) {
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt(text).await }
+    });
+    until(session.thread(), |thread| {
+        thread.is_running() && found(thread)
+    })
+    .await;
+    session.cancel().await.unwrap();
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::Cancelled,
+        "{text}"
+    );
+}
+
+/// An item of a thread in a few words.
+pub(crate) fn item(item: &acp::thread::Item) -> String {
+    match &item.kind {
+        ItemKind::User(message) => format!("user {}", message.text()),
+        ItemKind::Agent(message) => format!("agent {}", message.text()),
+        ItemKind::Thought(message) => format!("thought {}", message.text()),
+        ItemKind::ToolCall(call) => format!("call {} {:?}", call.title, call.status),
+        other => format!("{other:?}"),
+    }
+}
+
+pub(crate) fn last(thread: &Thread) -> String {
+    thread.items().last().map(item).unwrap_or_default()
+}
+
+/// What the option of a category is set to.
+pub(crate) fn current(thread: &Thread, category: &SessionConfigOptionCategory) -> String {
+    let mut options = thread.config_options().iter();
+    let option = options
+        .find(|option| option.category.as_ref() == Some(category))
+        .unwrap();
+    let SessionConfigKind::Select(select) = &option.kind else {
+        panic!("{option:?}")
+    };
+    select.current_value.to_string()
+}
+
+pub(crate) fn code(error: &Error) -> i32 {
+    error.clone().into_rpc().code
+}

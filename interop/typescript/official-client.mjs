@@ -1,0 +1,175 @@
+// A client that is built on the official TypeScript SDK: starts an agent, runs one turn, serves files,
+// terminals and permissions for real, and prints what happens as JSON, one line each. What it takes and
+// prints is what its twin on the official Rust SDK does, `official-client.rs`, and some more.
+//
+//     official-client.mjs [OPTIONS] PROMPT -- AGENT COMMAND...
+
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
+import * as acp from "@agentclientprotocol/sdk";
+import { arrived, asMessage, print, stream } from "./peer.mjs";
+import { Terminals } from "./terminals.mjs";
+
+const end = process.argv.indexOf("--");
+const [program, ...programArgs] = process.argv.slice(end + 1);
+const { values: args, positionals } = parseArgs({
+  args: process.argv.slice(2, end),
+  allowPositionals: true,
+  options: {
+    // Where the session works.
+    cwd: { type: "string", default: "." },
+    // Says no to every permission request.
+    reject: { type: "boolean" },
+    // Cancels the turn when this happens: message, permission or output.
+    "cancel-at": { type: "string" },
+    // Loads, or resumes, this session instead of opening a new one.
+    load: { type: "string" },
+    resume: { type: "string" },
+    // Sets the mode, or a config option (KEY=VALUE), before the turn.
+    mode: { type: "string" },
+    option: { type: "string" },
+    // Authenticates by this method before it opens a session; logs out when it has been opened.
+    authenticate: { type: "string" },
+    logout: { type: "boolean" },
+    // Makes a request of this method before the turn, and prints the answer.
+    call: { type: "string", multiple: true, default: [] },
+    // Sends `_interop/ask` and `_interop/told` before the turn.
+    extension: { type: "boolean" },
+    // Makes a request that is not answered before the turn, and takes it back.
+    withdraw: { type: "boolean" },
+    // Lists all sessions before the turn.
+    list: { type: "boolean" },
+    // Closes and deletes the session after the turn.
+    close: { type: "boolean" },
+    delete: { type: "boolean" },
+  },
+});
+const [prompt] = positionals;
+const { agent: methods } = acp.methods;
+const asIs = (params) => params;
+
+/** Cancels the turn, if this is what was waited for. */
+function happens(what, sessionId, agent) {
+  if (args["cancel-at"] === what) void agent.notify(methods.session.cancel, { sessionId });
+}
+
+const terminals = new Terminals((sessionId, agent) => happens("output", sessionId, agent));
+
+function answer(options) {
+  // A client that cancels a turn answers its open questions like this.
+  if (args["cancel-at"] === "permission") return { outcome: "cancelled" };
+  const wanted = args.reject ? "reject_once" : "allow_once";
+  const chosen = options.find((option) => option.kind === wanted);
+  return chosen ? { outcome: "selected", optionId: chosen.optionId } : { outcome: "cancelled" };
+}
+
+function read({ path, line, limit }) {
+  let content;
+  try {
+    content = readFileSync(path, "utf8");
+  } catch (error) {
+    if (error.code === "ENOENT") throw acp.RequestError.resourceNotFound(path);
+    throw error;
+  }
+  const lines = content.split(/(?<=\n)/);
+  const first = (line ?? 1) - 1;
+  return { content: lines.slice(first, limit == null ? undefined : first + limit).join("") };
+}
+
+/** A handler that tells of the request before it serves it. */
+function served(what, serve) {
+  return ({ params, agent }) => {
+    print(what, params);
+    return serve(params, agent);
+  };
+}
+
+const app = acp
+  .client({ name: "official-client" })
+  // First: handlers are tried one after the other, so that a request overtakes no update before it.
+  .onNotification("session/update", ({ params: { sessionId, update }, agent }) => {
+    print("update", update);
+    if (update.sessionUpdate === "agent_message_chunk") happens("message", sessionId, agent);
+  })
+  .onNotification("_interop/told", asIs, ({ params }) => print("told", params))
+  .onRequest(
+    "session/request_permission",
+    served("permission", ({ sessionId, options }, agent) => {
+      happens("permission", sessionId, agent);
+      return { outcome: answer(options) };
+    }),
+  )
+  .onRequest("fs/read_text_file", served("read", read))
+  .onRequest("fs/write_text_file", served("write", ({ path, content }) => writeFileSync(path, content)))
+  .onRequest("terminal/create", served("create", (params, agent) => terminals.create(params, agent)))
+  .onRequest("terminal/output", served("output", (params) => terminals.find(params).shown()))
+  .onRequest("terminal/wait_for_exit", served("wait", (params) => terminals.find(params).ended))
+  .onRequest("terminal/kill", served("kill", (params) => terminals.find(params).kill()))
+  .onRequest("terminal/release", served("release", (params) => terminals.release(params)))
+  .onRequest(
+    "_interop/ask",
+    asIs,
+    served("asked", ({ question }) => ({ answer: `the official client heard ${question}` })),
+  );
+
+/** From the first message to the stop reason. */
+async function drive(agent) {
+  /** Makes a request, and tells of the answer after all that came ahead of it. */
+  const ask = async (what, method, params, options) => {
+    const answer = await agent.request(method, params, options);
+    await arrived();
+    print(what, answer);
+    return answer;
+  };
+  /** As `ask`, where the answer may be an error. */
+  const attempt = (method, params, options) =>
+    ask("answer", method, params, options).catch((error) => print("refused", { code: asMessage(error).code }));
+
+  await ask("initialized", methods.initialize, {
+    protocolVersion: acp.PROTOCOL_VERSION,
+    clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+    clientInfo: { name: "official-client", version: "1.0" },
+  });
+  if (args.authenticate) await ask("authenticated", methods.authenticate, { methodId: args.authenticate });
+  for (const method of args.call) await attempt(method, {});
+  if (args.withdraw) {
+    const withdrawn = new AbortController();
+    const asking = attempt("_interop/wait", {}, { cancellationSignal: withdrawn.signal });
+    withdrawn.abort();
+    await asking;
+  }
+  if (args.extension) {
+    await agent.notify("_interop/told", { what: "hello" });
+    await ask("answer", "_interop/ask", { question: "who are you" });
+  }
+  if (args.list) {
+    let cursor;
+    do {
+      ({ nextCursor: cursor } = await ask("listed", methods.session.list, { cursor }));
+    } while (cursor);
+  }
+
+  const setup = { cwd: resolve(args.cwd), mcpServers: [] };
+  let sessionId = args.load ?? args.resume;
+  if (args.load) await ask("loaded", methods.session.load, { sessionId, ...setup });
+  else if (args.resume) await ask("resumed", methods.session.resume, { sessionId, ...setup });
+  else ({ sessionId } = await ask("opened", methods.session.new, setup));
+  if (args.logout) await ask("logged_out", methods.logout, {});
+  if (args.mode) await ask("mode", methods.session.setMode, { sessionId, modeId: args.mode });
+  if (args.option) {
+    const [configId, value] = args.option.split("=");
+    await ask("option", methods.session.setConfigOption, { sessionId, configId, value });
+  }
+  await ask("ended", methods.session.prompt, { sessionId, prompt: [{ type: "text", text: prompt }] });
+  if (args.close) await ask("closed", methods.session.close, { sessionId });
+  if (args.delete) await ask("deleted", methods.session.delete, { sessionId });
+}
+
+const child = spawn(program, programArgs, { stdio: ["pipe", "pipe", "inherit"] });
+await app.connectWith(stream(acp, child.stdin, child.stdout), (agent) =>
+  drive(agent).catch((error) => print("error", asMessage(error))),
+);
+// Agents end when their stdin does. Ours must; whatever does not end keeps this from ending, too.
+child.stdin.end();
