@@ -9,11 +9,8 @@
 
 mod common;
 
-use acp::thread::PLAN;
-use acp::v1::{
-    ContentBlock, ImageContent, PlanEntryStatus, ResourceLink, SessionConfigOptionCategory,
-    StopReason, ToolCallContent, ToolCallStatus,
-};
+use acp::thread::{PLAN, PlanEntryStatus, ToolCallContent, ToolCallStatus};
+use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionConfigOptionCategory, StopReason};
 use acp::{Error, Thread, jsonrpc};
 use acp_host::Policy;
 use common::{
@@ -444,9 +441,9 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         );
         assert_eq!(thread.plans().len(), 1);
         let plan = &thread.plans()[0];
-        assert_eq!(plan.id, PLAN);
+        assert_eq!(plan.id.as_str(), PLAN);
         assert!(
-            plan.entries
+            plan.entries()
                 .iter()
                 .all(|entry| entry.status == PlanEntryStatus::Completed)
         );
@@ -458,9 +455,10 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         let [ToolCallContent::Diff(diff)] = &edit.content[..] else {
             panic!("{edit:?}")
         };
-        assert_eq!(diff.path, project.file("note.txt").to_str().unwrap());
+        let (path, texts) = diff.file_texts().unwrap();
+        assert_eq!(path, project.file("note.txt").to_str().unwrap());
         assert_eq!(
-            (diff.old_text.as_deref(), diff.new_text.as_str()),
+            (texts.old.as_deref(), texts.new.as_str()),
             (Some("one\ntwo\n"), "ONE\nTWO\n")
         );
 
@@ -468,7 +466,7 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         let [ToolCallContent::Terminal(terminal)] = &run.content[..] else {
             panic!("{run:?}")
         };
-        let terminal = thread.terminal(&terminal.terminal_id).unwrap();
+        let terminal = thread.terminal(terminal).unwrap();
         assert_eq!(terminal.output(), "ONE\nTWO\nhello\n");
         assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
         assert!(terminal.released);
@@ -540,7 +538,7 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
             return false;
         };
         thread
-            .terminal(&shown.terminal_id)
+            .terminal(shown)
             .is_some_and(|terminal| terminal.output() == "started\n")
     })
     .await;

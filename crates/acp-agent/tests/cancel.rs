@@ -5,6 +5,8 @@
 mod common;
 
 use acp::thread::ItemKind;
+use acp::thread::PlanEntryStatus;
+use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use common::{ALL, ALLOW, Answer, Fixture, NONE, count, pid, runs, shows, texts, until};
 
@@ -124,7 +126,7 @@ async fn while_the_model_hangs_or_streams() {
     // The plan is left as it is.
     f.session.thread().read(|thread| {
         assert_eq!(
-            thread.plans()[0].entries[0].status,
+            thread.plans()[0].entries()[0].status,
             PlanEntryStatus::InProgress
         );
     });

@@ -3,6 +3,7 @@
 
 mod common;
 
+use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use common::{ALL, ALLOW, Fixture, NONE, Offers, REJECT, count, diff, terminal, texts};
 
@@ -204,9 +205,9 @@ async fn write_asks_and_writes() {
         let [asked] = &f.asked()[..] else {
             panic!("{:?}", f.asked())
         };
-        assert_eq!(asked.tool_call.tool_call_id, call.id);
-        assert_eq!(asked.tool_call.kind, Some(ToolKind::Edit));
-        assert_eq!(asked.tool_call.content.as_deref(), Some(&call.content[..]));
+        assert_eq!(asked.tool_call.id, call.id);
+        assert_eq!(asked.tool_call.kind, ToolKind::Edit);
+        assert_eq!(asked.tool_call.content, call.content);
         let kinds: Vec<String> = asked.options.iter().map(|o| o.kind.to_string()).collect();
         assert_eq!(
             kinds,
@@ -286,7 +287,7 @@ async fn run_shows_a_terminal_where_the_client_has_them() {
     // It is embedded while it runs.
     let updates = f.seen.updates.lock().unwrap();
     let running = updates.iter().position(|update| {
-        matches!(update, SessionUpdate::ToolCallUpdate(u) if u.status == Some(ToolCallStatus::InProgress))
+        matches!(update, SessionUpdate::ToolCallUpdate(u) if u.status == Some(acp::v1::ToolCallStatus::InProgress))
     });
     let embedded = updates.iter().position(|update| {
         matches!(update, SessionUpdate::ToolCallUpdate(u) if u.content.as_ref().is_some_and(
@@ -407,7 +408,7 @@ async fn plan_surveys_and_stays_honest() {
         let plan = f
             .session
             .thread()
-            .read(|thread| thread.plans()[0].entries.clone());
+            .read(|thread| thread.plans()[0].entries().to_vec());
         assert_eq!(
             plan[3].content,
             "Decide what has to change for: Make retry_request patient"

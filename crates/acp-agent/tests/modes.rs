@@ -4,6 +4,7 @@
 
 mod common;
 
+use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use common::{ALL, ALLOW, Answer, Fixture, NONE, REJECT, count, texts, until};
 use tokio::sync::oneshot;
@@ -81,14 +82,11 @@ async fn architect_mode_asks_to_be_left() {
     assert_eq!(write.status, ToolCallStatus::Completed);
     let asked = f.asked();
     let (leave, change) = (&asked[0], &asked[1]);
-    assert_eq!(leave.tool_call.tool_call_id, switch.id);
-    assert_eq!(
-        leave.tool_call.title.as_deref(),
-        Some("Ready for implementation")
-    );
-    assert_eq!(leave.tool_call.kind, Some(ToolKind::SwitchMode));
-    assert_eq!(leave.tool_call.status, Some(ToolCallStatus::Pending));
-    assert_eq!(leave.tool_call.content.as_ref().unwrap().len(), 1);
+    assert_eq!(leave.tool_call.id, switch.id);
+    assert_eq!(leave.tool_call.title, "Ready for implementation");
+    assert_eq!(leave.tool_call.kind, ToolKind::SwitchMode);
+    assert_eq!(leave.tool_call.status, ToolCallStatus::Pending);
+    assert_eq!(leave.tool_call.content.len(), 1);
     let options: Vec<(&str, &str, &str)> = leave
         .options
         .iter()
@@ -108,7 +106,7 @@ async fn architect_mode_asks_to_be_left() {
             ("reject", "No, stay in architect mode", "reject_once"),
         ]
     );
-    assert_eq!(change.tool_call.tool_call_id, write.id);
+    assert_eq!(change.tool_call.id, write.id);
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 mod common;
 
+use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use common::{
     ALL, ALLOW, ALLOW_ALWAYS, Answer, Fixture, NONE, REJECT, REJECT_ALWAYS, count, diff, texts,

@@ -3,6 +3,7 @@
 mod common;
 
 use acp::thread::ItemKind;
+use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use acp_agent::{CodingAgent, ModelConfig, ScriptedModel};
 use common::{ALL, ALLOW, Fixture, NONE, REJECT, count, texts};

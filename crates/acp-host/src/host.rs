@@ -120,10 +120,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
         &self,
         request: &PermissionRequest,
     ) -> RequestPermissionOutcome {
-        let outcome = match self
-            .policy
-            .decide(request.kind().as_ref(), &request.options)
-        {
+        let outcome = match self.policy.decide(Some(request.kind()), &request.options) {
             Decision::Answer(outcome) => outcome,
             Decision::AskPerson if self.policy == Policy::Ask => self.ask(request).await,
             // A policy that speaks for the person, and an agent that offers no yes.
@@ -176,7 +173,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
             ),
             PermissionOption::new("no", "Reject", PermissionOptionKind::RejectOnce),
         ];
-        let request = PermissionRequest::new(session, call(), options, thread);
+        let request = PermissionRequest::new(session, &call(), options, thread);
         let outcome = self.ask(&request).await;
         match chosen_kind(&request, &outcome) {
             Some(PermissionOptionKind::AllowOnce) => Ok(()),

@@ -7,19 +7,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use acp::client::{PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::thread::{ThreadToolCall, ToolCallContent};
 use acp::{Thread, ThreadHandle};
 use acp_host::{Host, Policy, Prompter};
 use acp_wire::v1::{
     CreateTerminalRequest, PermissionOption, PermissionOptionId, PermissionOptionKind,
-    ReadTextFileRequest, RequestPermissionOutcome, SessionId, ToolCallContent, ToolCallUpdate,
-    ToolKind, WaitForTerminalExitRequest, WriteTextFileRequest,
+    ReadTextFileRequest, RequestPermissionOutcome, SessionId, ToolCallUpdate, ToolKind,
+    WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 
 /// Gives an answer prepared in advance, and keeps what it was asked.
 #[derive(Clone, Default)]
 struct Person {
     answer: Option<&'static str>,
-    asked: Arc<Mutex<Vec<ToolCallUpdate>>>,
+    asked: Arc<Mutex<Vec<ThreadToolCall>>>,
 }
 
 impl Person {
@@ -56,7 +57,7 @@ fn request(kind: Option<ToolKind>, thread: &ThreadHandle) -> PermissionRequest {
         PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
         PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
     ];
-    PermissionRequest::new("s", call, options, thread.clone())
+    PermissionRequest::new("s", &call, options, thread.clone())
 }
 
 fn write(root: &Path, content: &str) -> WriteTextFileRequest {
@@ -123,11 +124,12 @@ async fn what_the_agent_did_not_ask_for_is_asked_for() {
     );
     {
         let asked = person.asked.lock().unwrap();
-        let Some([ToolCallContent::Diff(diff)]) = asked[0].content.as_deref() else {
+        let [ToolCallContent::Diff(diff)] = &asked[0].content[..] else {
             panic!("{asked:?}")
         };
+        let (_, texts) = diff.file_texts().unwrap();
         assert_eq!(
-            (diff.old_text.as_deref(), diff.new_text.as_str()),
+            (texts.old.as_deref(), texts.new.as_str()),
             (Some("old"), "new")
         );
     }

@@ -430,7 +430,7 @@ async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
     let told = peer.notification("session/update").await;
     assert_eq!(
         told["update"]["content"]["text"],
-        "Ok(Cancelled(CancelledPermissionOutcome))"
+        "Ok(Cancelled(CancelledPermissionOutcome { meta: None }))"
     );
     assert_eq!(peer.result(1).await["stopReason"], "cancelled");
     peer.answer(&asked, json!({"outcome": {"outcome": "cancelled"}}))

@@ -154,8 +154,17 @@ async fn they_are_asked_for_with_each_session() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_is_not_given_a_transport_that_it_does_not_take() {
     let web = McpServerHttp::new("web", "https://mcp.example.org", Vec::new());
-    let (conn, mut peer) = Peer::of_client(Offers(vec![McpServer::Http(web)])).await;
-    let error = conn.new_session("/work").await.unwrap_err();
+    let own = vec![McpServer::Http(web.clone()), stdio("editor", "/bin/editor")];
+    let (conn, mut peer) = Peer::of_client(Offers(own)).await;
+    // What the session was to have, it is missed by name; what the client has beside, it can do without.
+    let error = conn.new_session(setup(vec![McpServer::Http(web)]));
+    let error = error.await.unwrap_err();
     assert!(matches!(error, Error::NotOffered { .. }), "{error}");
     peer.silence().await;
+
+    let opening = tokio::spawn(async move { conn.new_session("/work").await });
+    let (id, params) = peer.request("session/new").await;
+    assert_eq!(servers(&params), [("editor", "/bin/editor")]);
+    peer.answer(&id, json!({"sessionId": "s"})).await;
+    soon("the session opens", opening).await.unwrap().unwrap();
 }

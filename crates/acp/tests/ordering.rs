@@ -423,7 +423,7 @@ async fn odd_tool_calls_lose_nothing() {
     session.thread().read(|t| {
         let call = t.tool_call(&"x".into()).unwrap();
         assert!(
-            matches!(call.content[0], acp::v1::ToolCallContent::Terminal(_)),
+            matches!(call.content[0], acp::thread::ToolCallContent::Terminal(_)),
             "{:?}",
             call.content
         );

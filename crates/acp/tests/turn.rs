@@ -12,7 +12,7 @@ use acp::client::{Client, PermissionRequest, Update, UpdateContext, connect};
 use acp::thread::ItemKind;
 use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCall,
-    ToolCallStatus, ToolKind,
+    ToolKind,
 };
 use acp::{Agent, Result};
 
@@ -111,7 +111,7 @@ async fn a_permission_is_asked_and_granted() {
         let call = thread.tool_call(&"call_1".into()).unwrap();
         assert_eq!(
             (call.title.as_str(), &call.status),
-            ("Write it", &ToolCallStatus::Completed)
+            ("Write it", &acp::thread::ToolCallStatus::Completed)
         );
         assert!(
             thread.items().iter().any(

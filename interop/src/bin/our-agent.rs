@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
-    Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, ResumeSession,
-    Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
+    AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, Prompt,
+    ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
     AuthMethod, AuthMethodAgent, AuthMethodId, AvailableCommand, ContentBlock, Cost, Diff,
@@ -264,7 +264,7 @@ impl Authentication for Twin {
         vec![AuthMethod::Agent(AuthMethodAgent::new("key", "A key"))]
     }
 
-    async fn authenticate(&self, _: &AuthMethodId) -> Result<()> {
+    async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> Result<()> {
         self.authenticated.store(true, Ordering::Release);
         Ok(())
     }

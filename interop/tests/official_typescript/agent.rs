@@ -1,9 +1,9 @@
 //! Our library's client and their agent.
 
-use acp::thread::PLAN;
+use acp::thread::{PLAN, PlanEntryStatus, ToolCallContent, ToolCallStatus};
 use acp::v1::{
-    ContentBlock, ImageContent, ListSessionsRequest, PlanEntryStatus, ResourceLink,
-    SessionConfigOptionCategory, StopReason, ToolCallContent, ToolCallStatus,
+    ContentBlock, ImageContent, ListSessionsRequest, ResourceLink, SessionConfigOptionCategory,
+    StopReason,
 };
 use acp::{Error, Thread, jsonrpc};
 use acp_host::Policy;
@@ -48,9 +48,9 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
             ]
         );
         let plan = &thread.plans()[0];
-        assert_eq!((thread.plans().len(), &*plan.id), (1, PLAN));
+        assert_eq!((thread.plans().len(), plan.id.as_str()), (1, PLAN));
         assert!(
-            plan.entries
+            plan.entries()
                 .iter()
                 .all(|entry| entry.status == PlanEntryStatus::Completed)
         );
@@ -62,8 +62,9 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         let [ToolCallContent::Diff(diff)] = &edit.content[..] else {
             panic!("{edit:?}")
         };
+        let (_, texts) = diff.file_texts().unwrap();
         assert_eq!(
-            (diff.old_text.as_deref(), diff.new_text.as_str()),
+            (texts.old.as_deref(), texts.new.as_str()),
             (Some("one\ntwo\n"), "ONE\nTWO\n")
         );
 
@@ -71,7 +72,7 @@ async fn our_client_serves_a_whole_turn_of_the_official_agent() {
         let [ToolCallContent::Terminal(terminal)] = &run.content[..] else {
             panic!("{run:?}")
         };
-        let terminal = thread.terminal(&terminal.terminal_id).unwrap();
+        let terminal = thread.terminal(terminal).unwrap();
         assert_eq!(terminal.output(), "ONE\nTWO\nhello\n");
         assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
         assert!(terminal.released);
@@ -142,7 +143,7 @@ async fn our_client_cancels_the_official_agent_at_every_point() {
             return false;
         };
         thread
-            .terminal(&shown.terminal_id)
+            .terminal(shown)
             .is_some_and(|terminal| terminal.output() == "started\n")
     })
     .await;

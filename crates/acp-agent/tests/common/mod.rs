@@ -18,7 +18,7 @@ use acp::client::{
     AgentConnection, Client, PermissionRequest, ReadTextFile, Session, Terminals, Update,
     UpdateContext, WriteTextFile,
 };
-use acp::thread::{ItemKind, ThreadToolCall};
+use acp::thread::{ItemKind, ThreadToolCall, ToolCallContent, ToolCallStatus};
 use acp::v1::*;
 use acp::{Thread, ThreadHandle};
 use acp_agent::{CodingAgent, ScriptedModel};
@@ -398,7 +398,7 @@ pub fn count(counter: &AtomicUsize) -> usize {
 /// All texts of a tool call's content.
 pub fn texts(call: &ThreadToolCall) -> String {
     let texts = call.content.iter().filter_map(|content| match content {
-        ToolCallContent::Content(content) => content.content.as_text(),
+        ToolCallContent::Content(content) => content.as_text(),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")
@@ -407,7 +407,12 @@ pub fn texts(call: &ThreadToolCall) -> String {
 /// The diff in a tool call's content.
 pub fn diff(call: &ThreadToolCall) -> Option<Diff> {
     call.content.iter().find_map(|content| match content {
-        ToolCallContent::Diff(diff) => Some(diff.clone()),
+        ToolCallContent::Diff(diff) => {
+            let (path, texts) = diff.file_texts().expect("the texts of one file");
+            let mut diff = Diff::new(path, &texts.new);
+            diff.old_text.clone_from(&texts.old);
+            Some(diff)
+        }
         _ => None,
     })
 }
@@ -415,7 +420,7 @@ pub fn diff(call: &ThreadToolCall) -> Option<Diff> {
 /// The terminal in a tool call's content.
 pub fn terminal(call: &ThreadToolCall) -> Option<TerminalId> {
     call.content.iter().find_map(|content| match content {
-        ToolCallContent::Terminal(terminal) => Some(terminal.terminal_id.clone()),
+        ToolCallContent::Terminal(terminal) => Some(terminal.clone()),
         _ => None,
     })
 }

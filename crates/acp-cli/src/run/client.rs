@@ -78,13 +78,10 @@ impl Client for RunClient {
         };
         // A person who was asked knows; one who was not is told why nothing happens.
         if !allowed && self.policy != Policy::Ask {
-            let id = &request.tool_call.tool_call_id;
-            let title = request
-                .thread
-                .read(|t| t.tool_call(id).map(|call| call.title.clone()));
-            let title = title
-                .filter(|title| !title.is_empty())
-                .unwrap_or_else(|| id.to_string());
+            let call = &request.tool_call;
+            let title = [&request.title, &call.title];
+            let title = title.into_iter().find(|title| !title.is_empty());
+            let title = title.map_or_else(|| call.id.to_string(), Clone::clone);
             self.notes
                 .add(format!("rejected by --allow {}: {title}", self.policy));
         }

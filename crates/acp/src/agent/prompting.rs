@@ -87,9 +87,15 @@ impl<A: Agent> AgentSide<A> {
             self.check(&call.content)?;
             self.work(turn, call).await
         };
+        // The turn is cancelled then, and comes to its end.
+        let cancelled_by_request = async {
+            request_cancelled.cancelled().await;
+            running.token.cancel();
+            std::future::pending::<()>().await;
+        };
         let result = tokio::select! {
             biased;
-            () = request_cancelled.cancelled() => Err(Error::Cancelled),
+            () = cancelled_by_request => return,
             result = worked => result,
         };
         drop(running);

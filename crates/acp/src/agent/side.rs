@@ -321,15 +321,17 @@ impl<A: Agent> Handler for AgentSide<A> {
             });
             return responder.spawn(async move { Ok(answer?) });
         }
-        let client = match self.client() {
-            Ok(client) => client,
-            // Extensions may have a beginning of their own.
-            Err(_) if method.starts_with('_') => Arc::default(),
-            Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
-        };
-        let call = match Call::read(client.version(), method, params) {
+        let client = self.client();
+        let version = client.as_ref().map_or(ProtocolVersion::V1, |c| c.version());
+        let call = match Call::read(version, method, params) {
             Ok(call) => call,
             Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
+        };
+        let client = match (client, &call) {
+            (Ok(client), _) => client,
+            // Extensions may have a beginning of their own.
+            (Err(_), Call::Extension(_)) => Arc::default(),
+            (Err(error), _) => return responder.spawn(async move { Err::<(), _>(error) }),
         };
         let method = method.to_owned();
         match call {

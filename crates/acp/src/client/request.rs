@@ -54,7 +54,8 @@ impl PermissionRequest {
         options: Vec<PermissionOption>,
         thread: ThreadHandle,
     ) -> Self {
-        let mut call = ThreadToolCall::new(&tool_call.tool_call_id);
+        let known = thread.read(|thread| thread.tool_call(&tool_call.tool_call_id).cloned());
+        let mut call = known.unwrap_or_else(|| ThreadToolCall::new(&tool_call.tool_call_id));
         call.apply_v1(tool_call);
         Self {
             session_id: session_id.into(),

@@ -29,6 +29,17 @@ pub struct Diff {
     pub patch: Option<DiffPatch>,
 }
 
+impl Diff {
+    /// The file and its texts, if the diff is of one file whose texts are known.
+    #[must_use]
+    pub fn file_texts(&self) -> Option<(&str, &FileTexts)> {
+        match &self.changes[..] {
+            [change] => Some((&change.path, change.texts.as_ref()?)),
+            _ => None,
+        }
+    }
+}
+
 /// A change of a file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]

@@ -249,12 +249,21 @@ impl Peer {
         }
     }
 
-    /// The next message must be this one.
+    /// The next message must be this one, whatever id the library gives the message it tells of.
     #[track_caller]
     pub(crate) fn expect(&mut self, expected: Value) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         let next = self.next();
-        async move { assert_eq!(next.await, expected, "{caller}") }
+        async move {
+            let mut message = next.await;
+            if let Some(update) = message.pointer_mut("/params/update")
+                && let Some(update) = update.as_object_mut()
+                && let Some(id) = update.remove("messageId")
+            {
+                assert!(id.as_str().unwrap().starts_with("msg_"), "{caller}: {id}");
+            }
+            assert_eq!(message, expected, "{caller}");
+        }
     }
 
     /// The next message must be a request of this method; gives its id and params.

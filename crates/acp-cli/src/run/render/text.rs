@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 
 use acp::Thread;
-use acp::thread::{Item, ItemKind, Message, ThreadPlan};
-use acp::v1::{ContentBlock, EmbeddedResourceResource, PlanEntry, PlanEntryStatus, ToolCallId};
+use acp::thread::{Item, ItemKind, Message, PlanContent, PlanEntry, PlanEntryStatus, ThreadPlan};
+use acp::v1::{
+    CompactionStatus, ContentBlock, EmbeddedResourceResource, NoticeSeverity, PlanId, ToolCallId,
+};
 
 use super::clean::{self, Clean};
 use super::screen::Out;
@@ -18,7 +20,7 @@ pub(super) struct Text {
     last: Option<usize>,
     messages: HashMap<usize, ShownMessage>,
     tool_calls: HashMap<ToolCallId, Shown>,
-    plans: HashMap<String, Vec<PlanEntry>>,
+    plans: HashMap<PlanId, Vec<PlanEntry>>,
     mode: Option<String>,
 }
 
@@ -34,7 +36,25 @@ struct ShownMessage {
     blocks: usize,
     /// How many bytes of the next one.
     bytes: usize,
+    /// The end of those bytes: an agent may put another text in their place.
+    end: String,
     clean: Clean,
+}
+
+impl ShownMessage {
+    fn is_beginning_of(&self, text: &str) -> bool {
+        text.get(..self.bytes)
+            .is_some_and(|shown| shown.ends_with(&self.end))
+    }
+}
+
+/// The last few bytes of a text: enough to tell it from another one.
+fn end(text: &str) -> &str {
+    let mut from = text.len().saturating_sub(64);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text.get(from..).unwrap_or_default()
 }
 
 impl Text {
@@ -99,6 +119,28 @@ impl Text {
                 }
                 self.tool_calls.insert(call.id.clone(), shown);
             }
+            ItemKind::Notice(notice) => {
+                self.separate(at, out);
+                let style = match notice.severity {
+                    NoticeSeverity::Error => out.styles.bad,
+                    _ => out.styles.dim,
+                };
+                out.styled(style, &format!("! {}\n", clean::line(&notice.title)));
+                for line in clean::clean(notice.description.as_deref().unwrap_or_default()).lines()
+                {
+                    out.styled(out.styles.dim, &format!("  {line}\n"));
+                }
+            }
+            ItemKind::Compaction(compaction) => {
+                self.separate(at, out);
+                let how = match (&compaction.status, &compaction.error) {
+                    (CompactionStatus::InProgress, _) => "is being shortened".to_owned(),
+                    (CompactionStatus::Completed, _) => "has been shortened".to_owned(),
+                    (_, Some(error)) => format!("could not be shortened: {}", clean::line(error)),
+                    (_, None) => "could not be shortened".to_owned(),
+                };
+                out.styled(out.styles.dim, &format!("(the conversation {how})\n"));
+            }
             ItemKind::Unknown(object) => {
                 self.separate(at, out);
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
@@ -146,6 +188,12 @@ impl Text {
             let last = n + 1 == message.content.len();
             match block {
                 ContentBlock::Text(text) => {
+                    if !shown.is_beginning_of(&text.text) {
+                        // The agent has put another text in its place: that is shown as well.
+                        shown.bytes = 0;
+                        shown.end.clear();
+                        out.end_line();
+                    }
                     let piece = text.text.get(shown.bytes..).unwrap_or_default();
                     let piece = shown.clean.text(piece);
                     if thought {
@@ -156,6 +204,7 @@ impl Text {
                     if last {
                         // More may come of it.
                         shown.bytes = text.text.len();
+                        shown.end = end(&text.text).to_owned();
                         shown.blocks = n;
                         break;
                     }
@@ -167,17 +216,22 @@ impl Text {
             }
             shown.blocks = n + 1;
             shown.bytes = 0;
+            shown.end.clear();
         }
     }
 
     /// The whole plan when its steps are new, and after that the steps that have moved on.
     fn plan(&mut self, plan: &ThreadPlan, out: &mut Out) {
-        let before = self.plans.insert(plan.id.clone(), plan.entries.clone());
+        let entries = plan.entries();
+        if entries.is_empty() {
+            self.other_plan(plan, out);
+        }
+        let before = self.plans.insert(plan.id.clone(), entries.to_vec());
         let same_steps = before.as_ref().is_some_and(|before| {
-            before.len() == plan.entries.len()
+            before.len() == entries.len()
                 && before
                     .iter()
-                    .zip(&plan.entries)
+                    .zip(entries)
                     .all(|(a, b)| a.content == b.content)
         });
         let before = before.unwrap_or_default();
@@ -185,7 +239,7 @@ impl Text {
             self.separate(usize::MAX, out);
             out.styled(out.styles.bold, "Plan\n");
         }
-        for (n, entry) in plan.entries.iter().enumerate() {
+        for (n, entry) in entries.iter().enumerate() {
             if same_steps
                 && before
                     .get(n)
@@ -197,11 +251,26 @@ impl Text {
             let (mark, style) = match entry.status {
                 PlanEntryStatus::Completed => ("[x]", out.styles.good),
                 PlanEntryStatus::InProgress => ("[>]", out.styles.accent),
+                PlanEntryStatus::Cancelled => ("[-]", out.styles.dim),
                 _ => ("[ ]", out.styles.dim),
             };
             out.text("  ");
             out.styled(style, mark);
             out.text(&format!(" {}\n", clean::line(&entry.content)));
+        }
+    }
+
+    /// A plan that is not made of steps.
+    fn other_plan(&mut self, plan: &ThreadPlan, out: &mut Out) {
+        let text = match &plan.content {
+            PlanContent::Markdown(text) => clean::clean(text),
+            PlanContent::File(uri) => clean::line(uri),
+            _ => return,
+        };
+        self.separate(usize::MAX, out);
+        out.styled(out.styles.bold, "Plan\n");
+        for line in text.lines() {
+            out.text(&format!("  {line}\n"));
         }
     }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use acp::Thread;
 use acp::client::PermissionRequest;
-use acp::thread::ThreadToolCall;
-use acp::v1::{ContentBlock, Diff, TerminalId, ToolCallContent, ToolCallStatus};
+use acp::thread::{Diff, FileChange, FileTexts, ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::v1::{ContentBlock, TerminalId};
 use similar::TextDiff;
 
 use super::clean::{self, Clean};
@@ -63,8 +63,7 @@ impl Shown {
             part.begin();
         }
         for content in &call.content {
-            if let ToolCallContent::Terminal(terminal) = content {
-                let id = &terminal.terminal_id;
+            if let ToolCallContent::Terminal(id) = content {
                 if self.terminals.iter().all(|known| known.id != *id) {
                     self.terminals.push(ShownTerminal {
                         id: id.clone(),
@@ -172,12 +171,12 @@ impl Part<'_, '_> {
                 self.begin();
                 show_diff(diff, self.out);
             }
-            ToolCallContent::Content(content) => match &content.content {
+            ToolCallContent::Content(content) => match content {
                 ContentBlock::Text(text) => {
                     // Text that grows is reported anew each time; only what is new is shown.
                     let grown = before.iter().find_map(|old| match old {
                         ToolCallContent::Content(old) => {
-                            let old = old.content.as_text().filter(|old| !old.is_empty())?;
+                            let old = old.as_text().filter(|old| !old.is_empty())?;
                             text.text.strip_prefix(old)
                         }
                         _ => None,
@@ -223,6 +222,7 @@ impl Part<'_, '_> {
         let (style, how) = match (&self.call.status, self.call.cancelled) {
             (ToolCallStatus::Completed, _) => (self.out.styles.good, "completed"),
             (ToolCallStatus::Failed, _) => (self.out.styles.bad, "failed"),
+            (ToolCallStatus::Cancelled, _) => (self.out.styles.dim, "cancelled"),
             (_, true) => (self.out.styles.dim, "cancelled"),
             _ => return,
         };
@@ -237,11 +237,8 @@ impl Part<'_, '_> {
         }
         self.shown = true;
         let exit = self.call.content.iter().find_map(|content| match content {
-            ToolCallContent::Terminal(terminal) => {
-                let status = thread
-                    .terminal(&terminal.terminal_id)?
-                    .exit_status
-                    .clone()?;
+            ToolCallContent::Terminal(id) => {
+                let status = thread.terminal(id)?.exit_status.clone()?;
                 Some(match (status.exit_code, status.signal) {
                     (Some(code), _) => format!(": exit code {code}"),
                     (None, Some(signal)) => format!(": ended by {}", clean::line(&signal)),
@@ -265,18 +262,36 @@ fn title(call: &ThreadToolCall) -> String {
     }
 }
 
-/// A change of a file as a unified diff.
+/// Changes of files: as the agent shows them, or as a unified diff of the texts, or by name.
 fn show_diff(diff: &Diff, out: &mut Out) {
-    let old = diff.old_text.as_deref().unwrap_or_default();
-    let path = clean::line(&diff.path);
-    let before = if diff.old_text.is_some() {
+    if let Some(patch) = &diff.patch {
+        show_patch(&patch.text, out);
+    }
+    for change in &diff.changes {
+        match &change.texts {
+            Some(texts) => show_texts(change, texts, out),
+            None if diff.patch.is_none() => {
+                let path = clean::line(&change.path);
+                let from = change.old_path.as_deref().map(clean::line);
+                let from = from.map_or_else(String::new, |from| format!(" (from {from})"));
+                let what = clean::line(change.operation.as_str());
+                out.styled(out.styles.dim, &format!("  {what} {path}{from}\n"));
+            }
+            None => {}
+        }
+    }
+}
+
+fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut Out) {
+    let path = clean::line(&change.path);
+    let before = if texts.old.is_some() {
         path.as_str()
     } else {
         "/dev/null"
     };
     let lines = TextDiff::configure()
         .timeout(DIFFING)
-        .diff_lines(old, &diff.new_text);
+        .diff_lines(texts.old.as_deref().unwrap_or_default(), &texts.new);
     let unified = lines
         .unified_diff()
         .context_radius(3)
@@ -285,9 +300,14 @@ fn show_diff(diff: &Diff, out: &mut Out) {
     if unified.is_empty() {
         out.styled(out.styles.dim, &format!("  {path}: no change\n"));
     }
-    for line in clean::clean(&unified).lines() {
+    show_patch(&unified, out);
+}
+
+fn show_patch(patch: &str, out: &mut Out) {
+    for line in clean::clean(patch).lines() {
         let style = match line.as_bytes().first() {
             _ if line.starts_with("---") || line.starts_with("+++") => out.styles.bold,
+            _ if line.starts_with("diff ") => continue,
             Some(b'+') => out.styles.good,
             Some(b'-') => out.styles.bad,
             Some(b'@') => out.styles.accent,
@@ -301,52 +321,41 @@ fn show_diff(diff: &Diff, out: &mut Out) {
 
 /// What a permission request is about, with what the person needs to decide.
 pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
-    let asked = &request.tool_call;
-    request.thread.read(|thread| {
-        let call = thread.tool_call(&asked.tool_call_id);
-        let title = asked
-            .title
-            .clone()
-            .or_else(|| call.map(|call| call.title.clone()));
-        let title = title
-            .filter(|t| !t.trim().is_empty())
-            .unwrap_or_else(|| asked.tool_call_id.to_string());
-        let kind = asked
-            .kind
-            .clone()
-            .or_else(|| call.map(|call| call.kind.clone()))
-            .unwrap_or_default();
-        out.text(&format!(
-            "? {} ({})\n",
-            clean::line(&title),
-            clean::line(kind.as_str())
-        ));
-        let content = asked
-            .content
-            .as_deref()
-            .or_else(|| call.map(|call| call.content.as_slice()));
-        for content in content.unwrap_or_default() {
-            match content {
-                ToolCallContent::Diff(diff) => show_diff(diff, out),
-                ToolCallContent::Content(content) => {
-                    for line in clean::clean(&placeholder_or_text(&content.content)).lines() {
-                        out.text(&format!("  {line}\n"));
-                    }
+    let call = &request.tool_call;
+    let title = [&request.title, &call.title];
+    let title = title.into_iter().find(|title| !title.trim().is_empty());
+    let title = title.map_or_else(|| call.id.to_string(), Clone::clone);
+    out.text(&format!(
+        "? {} ({})\n",
+        clean::line(&title),
+        clean::line(call.kind.as_str())
+    ));
+    for line in clean::clean(request.description.as_deref().unwrap_or_default()).lines() {
+        out.text(&format!("  {line}\n"));
+    }
+    for content in &call.content {
+        match content {
+            ToolCallContent::Diff(diff) => show_diff(diff, out),
+            ToolCallContent::Content(content) => {
+                for line in clean::clean(&placeholder_or_text(content)).lines() {
+                    out.text(&format!("  {line}\n"));
                 }
-                _ => {}
             }
+            _ => {}
         }
-        let input = asked
-            .raw_input
-            .as_ref()
-            .or_else(|| call.and_then(|call| call.raw_input.as_ref()));
-        if let Some(command) = input
-            .and_then(|input| input.get("command"))
-            .and_then(|c| c.as_str())
-        {
-            out.text(&format!("  $ {}\n", clean::line(command)));
-        }
-    });
+    }
+    let asked = request
+        .command
+        .as_ref()
+        .map(|command| command.command.as_str());
+    let input = call.raw_input.as_ref();
+    let given = input.and_then(|input| input.get("command")?.as_str());
+    if let Some(command) = asked.or(given) {
+        out.text(&format!("  $ {}\n", clean::line(command)));
+    }
+    if let Some(command) = &request.command {
+        out.text(&format!("  in {}\n", clean::line(&command.cwd)));
+    }
 }
 
 fn placeholder_or_text(block: &ContentBlock) -> String {
