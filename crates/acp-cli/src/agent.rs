@@ -13,7 +13,14 @@ pub(crate) async fn agent(args: AgentArgs) -> Exit {
         Ok(agent) => agent,
         Err(e) => return Exit::usage(format!("--script: {e}")),
     };
-    match acp::agent::serve_stdio(agent).await {
+    let options = args
+        .protocol
+        .set(acp::Options::new().limits(acp::agent::limits()));
+    let served = match acp::transport::stdio() {
+        Ok(transport) => acp::agent::serve_with(transport, agent, options).await,
+        Err(e) => Err(e),
+    };
+    match served {
         Ok(()) => Exit::SUCCESS,
         Err(e) => Exit::broken(format!("the connection to the client failed: {e}")),
     }

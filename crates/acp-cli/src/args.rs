@@ -71,6 +71,29 @@ pub(crate) struct AgentArgs {
     /// Play the turns of this file instead of answering; for tests.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArg,
+}
+
+/// Which version of the protocol is spoken.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ProtocolArg {
+    /// The latest version of the protocol to speak; what the other side speaks decides. Version 2 is a
+    /// draft.
+    #[arg(long, value_name = "VERSION", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=2))]
+    pub(crate) protocol: u16,
+}
+
+impl ProtocolArg {
+    /// The version in the options of a connection.
+    pub(crate) fn set(self, options: acp::Options) -> acp::Options {
+        if self.protocol == 2 {
+            options.draft_version_2()
+        } else {
+            options
+        }
+    }
 }
 
 /// Be an MCP server that passes everything on to a client with tools of its own.
@@ -132,6 +155,9 @@ pub(crate) struct RunArgs {
     /// {"mcpServers": {NAME: {...}}} as editors do.
     #[arg(long, value_name = "JSON FILE")]
     pub(crate) mcp: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArg,
 
     /// Give up after this time.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]

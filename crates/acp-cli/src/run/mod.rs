@@ -101,7 +101,7 @@ impl Run {
             Err(e) => return Exit::usage(format!("--cwd {}: {e}", self.cwd.display())),
         };
         let terminals = client.host();
-        let process = match start::spawn(&self.args.agent, &self.cwd) {
+        let process = match start::spawn(&self.args.agent, &self.cwd, self.args.protocol) {
             Ok(process) => Arc::new(process),
             Err(exit) => return exit,
         };
@@ -304,7 +304,8 @@ impl TurnOfAgent<'_> {
 
 impl Run {
     async fn open(&self, transport: acp::Transport, client: RunClient) -> acp::Result<Session> {
-        let agent = acp::client::connect(transport, client).await?;
+        let options = self.args.protocol.set(acp::Options::new());
+        let agent = acp::client::connect_with(transport, client, options).await?;
         let setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
         let session = match agent.new_session(setup).await {
             Err(error) if error.is_auth_required() => {

@@ -8,20 +8,25 @@ use acp::client::AgentConnection;
 use acp::jsonrpc::{self, Incoming, RequestId};
 use acp_host::{AgentCommand, AgentProcess};
 
-use crate::args::Format;
+use crate::args::{Format, ProtocolArg};
 use crate::exit::Exit;
 
 /// How long a broken agent may take to end, so that its exit code can be told.
 const ENDING: Duration = Duration::from_millis(500);
 
 /// Starts the agent that was asked for, or the bundled one.
-pub(super) fn spawn(command: &[String], cwd: &Path) -> Result<AgentProcess, Exit> {
+pub(super) fn spawn(
+    command: &[String],
+    cwd: &Path,
+    protocol: ProtocolArg,
+) -> Result<AgentProcess, Exit> {
     let command = match command.split_first() {
         Some((program, args)) => AgentCommand::new(program).args(args),
         None => {
             let this = std::env::current_exe()
                 .map_err(|e| Exit::broken(format!("cannot find this program: {e}")))?;
-            AgentCommand::new(this).args(["agent"])
+            let protocol = format!("--protocol={}", protocol.protocol);
+            AgentCommand::new(this).args(["agent", &protocol])
         }
     };
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
