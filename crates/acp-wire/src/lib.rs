@@ -6,7 +6,7 @@
 //!
 //! The types are **tolerant in reading**: unknown fields pass, unknown enum values and union kinds
 //! are kept as they came, malformed optional fields read as absent, and one bad item of a list does
-//! not lose the others. They are **strict in writing**: what is written is valid by today's schema.
+//! not lose the others, and half a character (the escape of a lone surrogate) reads as U+FFFD. They are **strict in writing**: what is written is valid by today's schema.
 //!
 //! ```
 //! use acp_wire::v1::{ContentBlock, PromptRequest};
@@ -28,6 +28,7 @@ mod lenient;
 #[macro_use]
 mod method;
 mod raw_object;
+mod surrogate;
 mod tagged;
 pub mod v1;
 pub mod v2;
