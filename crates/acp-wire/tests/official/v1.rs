@@ -78,7 +78,7 @@ messages! {
 
 #[test]
 fn every_type_of_the_method_table_is_checked() {
-    // No schema has it any more; `data/v1/models.json` has what agents send.
+    // No schema has it any more; `messages` has what agents send.
     check::all_of_the_table(METHODS, CHECKED, &["session/set_model"]);
 }
 
