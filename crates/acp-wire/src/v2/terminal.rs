@@ -1,7 +1,7 @@
 //! Terminals: the agent's own, which a client shows. Output is bytes; a chunk may end within a
 //! character.
 
-use super::TerminalId;
+use super::{SessionId, TerminalId};
 use crate::v1;
 
 record! {
@@ -86,4 +86,20 @@ record! {
 record! {
     /// Present when the client may end what runs.
     pub struct TerminalCancelCapabilities {}
+}
+
+record! {
+    /// `terminal/cancel`: for a terminal that has `capabilities.cancel`. Not in the draft of August 2026.
+    pub struct CancelTerminalRequest {
+        /// The session.
+        required session_id: SessionId,
+        /// The terminal.
+        required terminal_id: TerminalId,
+    }
+}
+
+record! {
+    /// The answer to `terminal/cancel`: the agent will end what runs. That it has ended is told by an
+    /// update.
+    pub struct CancelTerminalResponse {}
 }

@@ -45,6 +45,8 @@ messages! {
     ForkSessionRequest ForkSessionResponse
     SetSessionConfigOptionRequest SetSessionConfigOptionResponse
     PromptRequest PromptResponse
+    CancelToolCallRequest CancelToolCallResponse
+    CancelTerminalRequest CancelTerminalResponse
     RequestPermissionRequest RequestPermissionResponse
     CreateElicitationRequest CreateElicitationResponse
     CancelNotification

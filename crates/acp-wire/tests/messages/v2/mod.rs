@@ -21,18 +21,21 @@ fn the_table_is_whole() {
             .filter(|row| row.sender == sender && row.kind == kind)
             .count()
     };
-    assert_eq!(count(Sender::Client, MethodKind::Request), 11);
+    assert_eq!(count(Sender::Client, MethodKind::Request), 13);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 2);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
     assert_eq!(count(Sender::Agent, MethodKind::Notification), 2);
     assert_eq!(count(Sender::Either, MethodKind::Notification), 1);
-    assert_eq!(METHODS.len(), 17);
+    assert_eq!(METHODS.len(), 19);
     let unstable: Vec<_> = METHODS
         .iter()
         .filter(|row| row.unstable.is_some())
         .map(|row| row.name)
         .collect();
-    assert_eq!(unstable, ["session/fork"]);
+    assert_eq!(
+        unstable,
+        ["session/fork", "tool_call/cancel", "terminal/cancel"]
+    );
 }
 
 #[test]

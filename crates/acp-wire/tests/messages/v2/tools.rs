@@ -86,6 +86,24 @@ fn tool_calls() {
 }
 
 #[test]
+fn cancellation() {
+    let request = message!("cancel a tool call", ClientRequest::CancelToolCall);
+    assert_eq!(request, CancelToolCallRequest::new("sess_01", "call_1"));
+    let response = message!(
+        "the tool call will be cancelled",
+        AgentResponse::CancelToolCall
+    );
+    assert_eq!(response, CancelToolCallResponse::new());
+    let request = message!("cancel a terminal", ClientRequest::CancelTerminal);
+    assert_eq!(request, CancelTerminalRequest::new("sess_01", "term_1"));
+    let response = message!(
+        "the terminal will be cancelled, as null",
+        AgentResponse::CancelTerminal
+    );
+    assert_eq!(response, CancelTerminalResponse::new());
+}
+
+#[test]
 fn permissions() {
     let request = message!("may this call be made?", AgentRequest::RequestPermission);
     assert_eq!(request.title, "Pull the weeds out?");
