@@ -365,7 +365,11 @@ mod tests {
             /// .
             clearable clearable: String,
             /// .
+            clearable_list clearable_list: u32,
+            /// .
             any any,
+            /// .
+            clearable_any clearable_any,
         }
     }
 
@@ -415,6 +419,7 @@ mod tests {
             }
         }
         assert_eq!(with("clearable", &json!(-1.5)), nothing);
+        assert_eq!(with("clearableList", &json!({"a": [1]})), nothing);
         assert_eq!(with("any", &json!(null)), nothing);
     }
 
@@ -430,6 +435,14 @@ mod tests {
             with("clearable", &json!("x")),
             Kinds::new("r", 0_u32, []).clearable("x")
         );
+        let cleared = with("clearableList", &json!(null));
+        assert_eq!(cleared.clearable_list, Some(None));
+        let cleared = with("clearableAny", &json!(null));
+        assert_eq!(cleared.clearable_any, Some(Value::Null));
+        assert_eq!(
+            serde_json::to_value(&cleared).unwrap()["clearableAny"],
+            Value::Null
+        );
     }
 
     #[test]
@@ -441,6 +454,10 @@ mod tests {
         assert_eq!(
             with("optionalList", &items).optional_list,
             Some(vec![1, 3, 8])
+        );
+        assert_eq!(
+            with("clearableList", &items).clearable_list,
+            Some(Some(vec![1, 3, 8]))
         );
     }
 
