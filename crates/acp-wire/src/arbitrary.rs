@@ -30,11 +30,7 @@ fn object(u: &mut Unstructured<'_>, depth: u8) -> Result<crate::Meta> {
 }
 
 pub(crate) fn option_value(u: &mut Unstructured<'_>) -> Result<Option<Value>> {
-    Ok(if bool::arbitrary(u)? {
-        Some(value(u, 2)?)
-    } else {
-        None
-    })
+    option(u, |u| value(u, 2))
 }
 
 pub(crate) fn meta(u: &mut Unstructured<'_>) -> Result<Option<crate::Meta>> {
@@ -53,8 +49,50 @@ pub(crate) fn clearable_meta(u: &mut Unstructured<'_>) -> Result<Option<Option<c
     })
 }
 
+/// As [`option_value`], and `null`, where that is a value of its own.
+pub(crate) fn clearable_value(u: &mut Unstructured<'_>) -> Result<Option<Value>> {
+    Ok(if u.ratio(1, 8)? {
+        Some(Value::Null)
+    } else {
+        option_value(u)?
+    })
+}
+
 pub(crate) fn positive(u: &mut Unstructured<'_>) -> Result<u16> {
     u.int_in_range(1..=u16::MAX)
+}
+
+pub(crate) fn option_positive(u: &mut Unstructured<'_>) -> Result<Option<u32>> {
+    option(u, |u| u.int_in_range(1..=u32::MAX))
+}
+
+pub(crate) fn option_not_negative(u: &mut Unstructured<'_>) -> Result<Option<i64>> {
+    option(u, |u| u.int_in_range(0..=i64::MAX))
+}
+
+/// A list with something in it.
+pub(crate) fn some<'a, T: Arbitrary<'a>>(u: &mut Unstructured<'a>) -> Result<Vec<T>> {
+    let mut items: Vec<T> = u.arbitrary()?;
+    if items.is_empty() {
+        items.push(u.arbitrary()?);
+    }
+    Ok(items)
+}
+
+pub(crate) fn option_some<'a, T: Arbitrary<'a>>(
+    u: &mut Unstructured<'a>,
+) -> Result<Option<Vec<T>>> {
+    option(u, some)
+}
+
+/// A text with something in it.
+pub(crate) fn some_text(u: &mut Unstructured<'_>) -> Result<String> {
+    let text = String::arbitrary(u)?;
+    Ok(if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    })
 }
 
 /// A finite number: JSON has no other.
@@ -64,8 +102,20 @@ pub(crate) fn finite(u: &mut Unstructured<'_>) -> Result<f64> {
 }
 
 pub(crate) fn option_finite(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
+    option(u, finite)
+}
+
+/// A number from 0 to 1.
+pub(crate) fn option_share(u: &mut Unstructured<'_>) -> Result<Option<f64>> {
+    option(u, |u| Ok(f64::from(u8::arbitrary(u)? / 4) / 64.0))
+}
+
+fn option<'a, T>(
+    u: &mut Unstructured<'a>,
+    make: impl FnOnce(&mut Unstructured<'a>) -> Result<T>,
+) -> Result<Option<T>> {
     Ok(if bool::arbitrary(u)? {
-        Some(finite(u)?)
+        Some(make(u)?)
     } else {
         None
     })

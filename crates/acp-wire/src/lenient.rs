@@ -15,6 +15,8 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
+use crate::surrogate::reading;
+
 /// A type that can be read leniently: `None` for `null` and for what cannot be read as the type.
 pub(crate) trait Lenient: Sized {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error>;
@@ -46,28 +48,14 @@ pub(crate) fn clearable<'de, D: Deserializer<'de>, T: Lenient>(
     if raw.get() == "null" {
         return Ok(Some(None));
     }
-    let read = T::lenient(&mut serde_json::Deserializer::from_str(raw.get()));
-    Ok(read.ok().flatten().map(Some))
-}
-
-/// As [`clearable`], for lists: invalid items are skipped.
-pub(crate) fn clearable_list<'de, D: Deserializer<'de>, T: Lenient>(
-    d: D,
-) -> Result<Option<Option<Vec<T>>>, D::Error> {
-    let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
-    if raw.get() == "null" {
-        return Ok(Some(None));
-    }
-    let read = optional_list(&mut serde_json::Deserializer::from_str(raw.get()));
-    Ok(read.ok().flatten().map(Some))
+    Ok(from_text::<T>(raw.get()).map(Some))
 }
 
 /// `deserialize_with` of values of any kind that `null` clears: it is a value here.
 pub(crate) fn clearable_any<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<Option<serde_json::Value>, D::Error> {
-    let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
-    Ok(serde_json::from_str(raw.get()).ok())
+    via_raw(d)
 }
 
 /// `deserialize_with` of lists: invalid items are skipped, anything but a list is an empty one.
@@ -118,6 +106,12 @@ pub(crate) fn optional_list<'de, D: Deserializer<'de>, T: Lenient>(
     d.deserialize_any(ListVisitor(PhantomData))
 }
 
+impl<T: Lenient> Lenient for Vec<T> {
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        optional_list(d)
+    }
+}
+
 struct LenientSeed<T>(PhantomData<T>);
 impl<'de, T: Lenient> DeserializeSeed<'de> for LenientSeed<T> {
     type Value = Option<T>;
@@ -141,7 +135,13 @@ pub(crate) fn via_raw<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     d: D,
 ) -> Result<Option<T>, D::Error> {
     let raw = <Box<RawValue> as serde::Deserialize>::deserialize(d)?;
-    Ok(serde_json::from_str(raw.get()).ok())
+    Ok(reading(raw.get(), |text| serde_json::from_str(text)).ok())
+}
+
+/// Reads a value from text of its own, so that what is wrong with it ends there.
+pub(crate) fn from_text<T: Lenient>(text: &str) -> Option<T> {
+    let read = |text: &str| T::lenient(&mut serde_json::Deserializer::from_str(text));
+    reading(text, read).ok().flatten()
 }
 
 /// A scalar as it came; `Other` is `null`, a list or an object, which is passed over.
@@ -280,9 +280,8 @@ impl<T: Lenient> Lenient for BTreeMap<String, T> {
             return Ok(None);
         };
         let entries = object.iter().filter_map(|(key, value)| {
-            // Reading from text of its own, so that what is wrong with one value ends there.
-            let read = T::lenient(&mut serde_json::Deserializer::from_str(value.get()));
-            read.ok().flatten().map(|value| (key.to_owned(), value))
+            let read = from_text(value.get());
+            read.map(|value| (key.to_owned(), value))
         });
         Ok(Some(entries.collect()))
     }
@@ -366,7 +365,11 @@ mod tests {
             /// .
             clearable clearable: String,
             /// .
+            clearable_list clearable_list: u32,
+            /// .
             any any,
+            /// .
+            clearable_any clearable_any,
         }
     }
 
@@ -416,6 +419,7 @@ mod tests {
             }
         }
         assert_eq!(with("clearable", &json!(-1.5)), nothing);
+        assert_eq!(with("clearableList", &json!({"a": [1]})), nothing);
         assert_eq!(with("any", &json!(null)), nothing);
     }
 
@@ -431,6 +435,14 @@ mod tests {
             with("clearable", &json!("x")),
             Kinds::new("r", 0_u32, []).clearable("x")
         );
+        let cleared = with("clearableList", &json!(null));
+        assert_eq!(cleared.clearable_list, Some(None));
+        let cleared = with("clearableAny", &json!(null));
+        assert_eq!(cleared.clearable_any, Some(Value::Null));
+        assert_eq!(
+            serde_json::to_value(&cleared).unwrap()["clearableAny"],
+            Value::Null
+        );
     }
 
     #[test]
@@ -442,6 +454,10 @@ mod tests {
         assert_eq!(
             with("optionalList", &items).optional_list,
             Some(vec![1, 3, 8])
+        );
+        assert_eq!(
+            with("clearableList", &items).clearable_list,
+            Some(Some(vec![1, 3, 8]))
         );
     }
 

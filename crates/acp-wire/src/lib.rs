@@ -5,8 +5,9 @@
 //! all its methods ([`v1::METHODS`], [`v2::METHODS`]).
 //!
 //! The types are **tolerant in reading**: unknown fields pass, unknown enum values and union kinds
-//! are kept as they came, malformed optional fields read as absent, and one bad item of a list does
-//! not lose the others. They are **strict in writing**: what is written is valid by today's schema.
+//! are kept as they came, malformed optional fields read as absent, one bad item of a list does not
+//! lose the others, and half a character (the escape of a lone surrogate) reads as U+FFFD. They are
+//! **strict in writing**: what is written is valid by today's schema.
 //!
 //! ```
 //! use acp_wire::v1::{ContentBlock, PromptRequest};
@@ -28,6 +29,7 @@ mod lenient;
 #[macro_use]
 mod method;
 mod raw_object;
+mod surrogate;
 mod tagged;
 pub mod v1;
 pub mod v2;

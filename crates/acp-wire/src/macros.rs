@@ -127,7 +127,7 @@ macro_rules! record {
         $(#[$fa:meta])* clearable_list $x:ident : $t:ty, $($rest:tt)*) => {
         record! { @munch $a $n
             {$($f)* $(#[$fa])*
-             #[serde(default, deserialize_with = "crate::lenient::clearable_list", skip_serializing_if = "Option::is_none")]
+             #[serde(default, deserialize_with = "crate::lenient::clearable", skip_serializing_if = "Option::is_none")]
              pub $x: Option<Option<Vec<$t>>>,}
             {$($c)*} {$($d)* $x,}
             {$($s)*
@@ -140,7 +140,7 @@ macro_rules! record {
         record! { @munch $a $n
             {$($f)* $(#[$fa])*
              #[serde(default, deserialize_with = "crate::lenient::clearable_any", skip_serializing_if = "Option::is_none")]
-             #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_value))]
+             #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::clearable_value))]
              pub $x: Option<serde_json::Value>,}
             {$($c)*} {$($d)* $x,}
             {$($s)*

@@ -4,6 +4,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::surrogate::reading;
+
 /// Who sends a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sender {
@@ -106,7 +108,8 @@ pub enum ReadError {
     },
 }
 
-/// Reads `params`. Absent and `null` read as an empty object, which is what peers mean by them.
+/// Reads `params`. Absent and `null` read as an empty object, which is what peers mean by them; half a
+/// character in a string reads as U+FFFD.
 ///
 /// # Errors
 /// [`ReadError::Invalid`].
@@ -118,7 +121,7 @@ pub fn read_params<T: DeserializeOwned>(
         None | Some("null") => "{}",
         Some(text) => text,
     };
-    serde_json::from_str(text).map_err(|source| ReadError::Invalid {
+    reading(text, |text| serde_json::from_str(text)).map_err(|source| ReadError::Invalid {
         method: method.to_owned(),
         source,
     })

@@ -5,6 +5,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::lenient::{Lenient, from_text};
+use crate::surrogate::reading;
+
 /// A JSON object whose values are kept as text, in the order they came: what is unknown is written
 /// back as it was read, numbers of any size included.
 #[derive(Debug, Clone, Default)]
@@ -36,8 +39,7 @@ impl RawObject {
     /// The value of a field, if it is there and can be read as a `T`.
     #[must_use]
     pub fn field<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        self.get(key)
-            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+        self.get(key).and_then(|raw| from_raw(raw).ok())
     }
 
     /// The fields in the order they came.
@@ -50,23 +52,29 @@ impl RawObject {
         self.0.push((key, value));
     }
 
-    /// The object with a field called by another name, if that is not there already.
-    #[must_use]
-    pub fn renamed(mut self, from: &str, to: &str) -> Self {
-        if self.get(to).is_none() {
+    /// The value of a field that must be there, as a `T`.
+    pub(crate) fn required<T: DeserializeOwned, E: serde::de::Error>(
+        &self,
+        key: &'static str,
+    ) -> Result<T, E> {
+        let raw = self.get(key).ok_or_else(|| E::missing_field(key))?;
+        from_raw(raw).map_err(|e| E::custom(format_args!("{key}: {e}")))
+    }
+
+    /// The items of a field that is a list, those left out that are no `T`.
+    pub(crate) fn list<T: Lenient>(&self, key: &str) -> Option<Vec<T>> {
+        from_text(self.get(key)?.get())
+    }
+
+    /// The object with a field called by another name, in place of any of that name.
+    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {
+        if from != to && self.has(from) {
+            self.0.retain(|(key, _)| key != to);
             for (key, _) in self.0.iter_mut().filter(|(key, _)| key == from) {
                 to.clone_into(key);
             }
         }
         self
-    }
-
-    /// Sets a field: in its place, or at the end.
-    pub fn set(&mut self, key: &str, value: Box<RawValue>) {
-        match self.0.iter_mut().rev().find(|(k, _)| k == key) {
-            Some((_, old)) => *old = value,
-            None => self.push(key.to_owned(), value),
-        }
     }
 
     /// The object without some fields.
@@ -83,9 +91,13 @@ impl RawObject {
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         // Unknown and out-of-order objects are rare; reading them from their text keeps one set of
         // rules for them and for the fast way.
-        let text = serde_json::to_vec(self)?;
-        serde_json::from_slice(&text)
+        let text = serde_json::to_string(self)?;
+        reading(&text, |text| serde_json::from_str(text))
     }
+}
+
+fn from_raw<T: DeserializeOwned>(raw: &RawValue) -> Result<T, serde_json::Error> {
+    reading(raw.get(), |text| serde_json::from_str(text))
 }
 
 impl PartialEq for RawObject {
@@ -129,7 +141,7 @@ impl<'de> Deserialize<'de> for RawObject {
     }
 }
 
-impl crate::lenient::Lenient for RawObject {
+impl Lenient for RawObject {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
         crate::lenient::via_raw(d)
     }

@@ -1,6 +1,5 @@
 //! Session config options: the specification's page of that name.
 
-use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -125,31 +124,23 @@ impl SessionConfigSelect {
     }
 }
 
-/// The values of a choice.
+/// The values of a choice; at least one. An empty list of groups cannot be told from an empty list
+/// of values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
 #[non_exhaustive]
 pub enum SessionConfigSelectOptions {
     /// A list.
-    Ungrouped(Vec<SessionConfigSelectOption>),
+    Ungrouped(
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
+        Vec<SessionConfigSelectOption>,
+    ),
     /// Lists under headings.
     Grouped(
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = some_groups))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
         Vec<SessionConfigSelectGroup>,
     ),
-}
-
-/// An empty list of groups cannot be told from an empty list of values.
-#[cfg(feature = "arbitrary")]
-fn some_groups(
-    u: &mut arbitrary::Unstructured<'_>,
-) -> arbitrary::Result<Vec<SessionConfigSelectGroup>> {
-    let mut groups: Vec<SessionConfigSelectGroup> = u.arbitrary()?;
-    if groups.is_empty() {
-        groups.push(u.arbitrary()?);
-    }
-    Ok(groups)
 }
 
 impl SessionConfigSelectOptions {
@@ -163,16 +154,23 @@ impl SessionConfigSelectOptions {
             .iter()
             .chain(groups.iter().flat_map(|group| &group.options))
     }
+
+    fn of(items: Vec<RawObject>, names: Names) -> Self {
+        let items: Vec<RawObject> = items
+            .into_iter()
+            .map(|item| item.renamed(names.group, Names::V1.group))
+            .collect();
+        if items.iter().any(|item| item.has(Names::V1.group)) {
+            Self::Grouped(items.iter().filter_map(|item| item.read().ok()).collect())
+        } else {
+            Self::Ungrouped(items.iter().filter_map(|item| item.read().ok()).collect())
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for SessionConfigSelectOptions {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let items: Vec<RawObject> = crate::lenient::list(d)?;
-        Ok(if items.iter().any(|item| item.has("group")) {
-            Self::Grouped(items.iter().filter_map(|item| item.read().ok()).collect())
-        } else {
-            Self::Ungrouped(items.iter().filter_map(|item| item.read().ok()).collect())
-        })
+        Ok(Self::of(crate::lenient::list(d)?, Names::V1))
     }
 }
 
@@ -195,7 +193,8 @@ record! {
         required group: SessionConfigGroupId,
         /// The heading.
         required name: String,
-        /// The values.
+        /// The values; at least one.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
         required_list options: SessionConfigSelectOption,
     }
 }
@@ -214,57 +213,53 @@ open_enum! {
     }
 }
 
-/// The fields that every option has.
-#[derive(Deserialize)]
-struct Common {
-    id: SessionConfigId,
-    name: String,
-    #[serde(default, deserialize_with = "crate::lenient::option")]
-    description: Option<String>,
-    #[serde(default, deserialize_with = "crate::lenient::option")]
-    category: Option<SessionConfigOptionCategory>,
-    #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option")]
-    meta: Option<Meta>,
+/// What the versions call two fields by different names.
+#[derive(Clone, Copy)]
+pub(crate) struct Names {
+    /// The id of an option.
+    pub(crate) option: &'static str,
+    /// The id of a group.
+    pub(crate) group: &'static str,
 }
 
-const COMMON_FIELDS: [&str; 5] = ["id", "name", "description", "category", "_meta"];
+impl Names {
+    const V1: Self = Self {
+        option: "id",
+        group: "group",
+    };
+}
 
-impl<'de> Deserialize<'de> for SessionConfigOption {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let object = RawObject::deserialize(d)?;
-        let Common {
-            id,
-            name,
-            description,
-            category,
-            meta,
-        } = object.read().map_err(D::Error::custom)?;
+impl SessionConfigOption {
+    pub(crate) fn read<E: serde::de::Error>(object: RawObject, names: Names) -> Result<Self, E> {
+        const COMMON: [&str; 4] = ["name", "description", "category", "_meta"];
         let kind = match object.field::<String>("type").as_deref() {
             Some("boolean") => SessionConfigKind::Boolean {
-                current_value: object
-                    .field("currentValue")
-                    .ok_or_else(|| D::Error::custom("currentValue is not true or false"))?,
+                current_value: object.required("currentValue")?,
             },
-            Some("select") | None => {
-                SessionConfigKind::Select(object.read().map_err(D::Error::custom)?)
+            Some("select") | None => SessionConfigKind::Select(SessionConfigSelect {
+                current_value: object.required("currentValue")?,
+                options: SessionConfigSelectOptions::of(
+                    object.list("options").unwrap_or_default(),
+                    names,
+                ),
+            }),
+            Some(_) => {
+                SessionConfigKind::Unknown(object.clone().without(&COMMON).without(&[names.option]))
             }
-            Some(_) => SessionConfigKind::Unknown(object.without(&COMMON_FIELDS)),
         };
         Ok(Self {
-            id,
-            name,
-            description,
-            category,
+            id: object.required(names.option)?,
+            name: object.required("name")?,
+            description: object.field("description"),
+            category: object.field("category"),
             kind,
-            meta,
+            meta: object.field("_meta"),
         })
     }
-}
 
-impl Serialize for SessionConfigOption {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn write<S: Serializer>(&self, s: S, names: Names) -> Result<S::Ok, S::Error> {
         let mut map = s.serialize_map(None)?;
-        map.serialize_entry("id", &self.id)?;
+        map.serialize_entry(names.option, &self.id)?;
         map.serialize_entry("name", &self.name)?;
         if let Some(description) = &self.description {
             map.serialize_entry("description", description)?;
@@ -276,7 +271,16 @@ impl Serialize for SessionConfigOption {
             SessionConfigKind::Select(select) => {
                 map.serialize_entry("type", "select")?;
                 map.serialize_entry("currentValue", &select.current_value)?;
-                map.serialize_entry("options", &select.options)?;
+                match &select.options {
+                    SessionConfigSelectOptions::Ungrouped(options) => {
+                        map.serialize_entry("options", options)?;
+                    }
+                    SessionConfigSelectOptions::Grouped(groups) => {
+                        let groups: Vec<Group<'_>> =
+                            groups.iter().map(|group| Group(group, names)).collect();
+                        map.serialize_entry("options", &groups)?;
+                    }
+                }
             }
             SessionConfigKind::Boolean { current_value } => {
                 map.serialize_entry("type", "boolean")?;
@@ -292,6 +296,35 @@ impl Serialize for SessionConfigOption {
             map.serialize_entry("_meta", meta)?;
         }
         map.end()
+    }
+}
+
+/// A group as it is written by these names.
+struct Group<'a>(&'a SessionConfigSelectGroup, Names);
+
+impl Serialize for Group<'_> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let Self(group, names) = self;
+        let mut map = s.serialize_map(None)?;
+        map.serialize_entry(names.group, &group.group)?;
+        map.serialize_entry("name", &group.name)?;
+        map.serialize_entry("options", &group.options)?;
+        if let Some(meta) = &group.meta {
+            map.serialize_entry("_meta", meta)?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for SessionConfigOption {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Self::read(RawObject::deserialize(d)?, Names::V1)
+    }
+}
+
+impl Serialize for SessionConfigOption {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        self.write(s, Names::V1)
     }
 }
 

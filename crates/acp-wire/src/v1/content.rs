@@ -55,7 +55,7 @@ record! {
         /// When it last changed (ISO 8601).
         optional last_modified: String,
         /// How important it is, from 0 to 1.
-        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_finite))]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_share))]
         optional priority: f64,
     }
 }
@@ -119,7 +119,8 @@ record! {
         optional description: String,
         /// Its media type.
         optional mime_type: String,
-        /// Its size in bytes.
+        /// Its size in bytes, at least 0.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_not_negative))]
         optional size: i64,
         /// Icons to show it with. Version 2; clients of version 1 pass over them.
         optional_list icons: Icon,

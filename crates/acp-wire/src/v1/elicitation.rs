@@ -262,10 +262,12 @@ record! {
         optional format: StringFormat,
         /// What to begin with.
         optional default: String,
-        /// The strings to choose from.
+        /// The strings to choose from; at least one.
         #[serde(rename = "enum")]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_some))]
         optional_list enum_values: String,
-        /// The strings to choose from, with titles.
+        /// The strings to choose from, with titles; at least one.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_some))]
         optional_list one_of: EnumOption,
     }
 }
@@ -379,8 +381,9 @@ pub enum MultiSelectItems {
 record! {
     /// Strings without titles.
     pub struct StringMultiSelectItems {
-        /// The strings.
+        /// The strings; at least one.
         #[serde(rename = "enum")]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
         required values: Vec<String>,
     }
 }
@@ -388,8 +391,9 @@ record! {
 record! {
     /// Strings with titles.
     pub struct TitledMultiSelectItems {
-        /// The strings.
+        /// The strings; at least one.
         #[serde(rename = "anyOf")]
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
         required options: Vec<EnumOption>,
     }
 }
@@ -504,6 +508,7 @@ impl ElicitationAcceptAction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum ElicitationContentValue {
     /// Text.
     String(String),
@@ -515,11 +520,15 @@ pub enum ElicitationContentValue {
     Boolean(bool),
     /// Some strings.
     StringArray(Vec<String>),
+    /// Anything else, for a field of a kind this library does not know. `null` is no value.
+    #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
+    Other(serde_json::Value),
 }
 
 impl Lenient for ElicitationContentValue {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        via_raw(d)
+        let read: Option<Self> = via_raw(d)?;
+        Ok(read.filter(|value| *value != Self::Other(serde_json::Value::Null)))
     }
 }
 

@@ -6,7 +6,8 @@ record! {
     pub struct Notice {
         /// How serious it is.
         required severity: NoticeSeverity,
-        /// What it says, in a few words.
+        /// What it says, in a few words; at least one character.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some_text))]
         required title: String,
         /// More of it.
         optional description: String,

@@ -97,28 +97,9 @@ impl RequestPermissionOutcome {
     }
 }
 
-/// The turn was cancelled before anything was decided.
-#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-#[non_exhaustive]
-pub struct CancelledPermissionOutcome {
-    /// Custom data. Version 1 has none here.
-    #[serde(
-        default,
-        rename = "_meta",
-        deserialize_with = "crate::lenient::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[cfg_attr(feature = "arbitrary", arbitrary(default))]
-    pub meta: Option<crate::Meta>,
-}
-
-impl CancelledPermissionOutcome {
-    /// Without custom data.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
+record! {
+    /// The turn was cancelled before anything was decided.
+    pub struct CancelledPermissionOutcome {}
 }
 
 record! {

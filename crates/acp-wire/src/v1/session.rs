@@ -39,7 +39,6 @@ record! {
         /// Its config options.
         optional_list config_options: SessionConfigOption,
         /// Its models. Unstable: of agents that have no config option for them.
-        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
         optional models: SessionModelState,
     }
 }
@@ -66,7 +65,6 @@ record! {
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
         /// The session's models. Unstable: of agents that have no config option for them.
-        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
         optional models: SessionModelState,
     }
 }
@@ -93,7 +91,6 @@ record! {
         /// The session's config options.
         optional_list config_options: SessionConfigOption,
         /// The session's models. Unstable: of agents that have no config option for them.
-        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
         optional models: SessionModelState,
     }
 }
@@ -123,7 +120,6 @@ record! {
         /// Its config options.
         optional_list config_options: SessionConfigOption,
         /// Its models. Unstable: of agents that have no config option for them.
-        #[cfg_attr(feature = "arbitrary", arbitrary(default))]
         optional models: SessionModelState,
     }
 }

@@ -173,6 +173,7 @@ record! {
         /// The file, an absolute path.
         required path: String,
         /// The line, counted from 1.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::option_positive))]
         optional line: u32,
     }
 }

@@ -3,13 +3,12 @@
 //! An option is that of version 1, but two of its names differ on the wire (`configId`, `groupId`). A
 //! program that serves both versions writes to version 1's, which is inside.
 
-use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{SessionConfigGroupId, SessionConfigId, SessionConfigValueId, SessionId};
+use super::{SessionConfigId, SessionConfigValueId, SessionId};
 use crate::lenient::{Lenient, via_raw};
-use crate::v1::{self, SessionConfigKind, SessionConfigSelectOption, SessionConfigSelectOptions};
+use crate::v1::{self, Names};
 use crate::{Meta, RawObject};
 
 /// Something about a session that can be set.
@@ -23,85 +22,20 @@ impl From<v1::SessionConfigOption> for SessionConfigOption {
     }
 }
 
+const NAMES: Names = Names {
+    option: "configId",
+    group: "groupId",
+};
+
 impl Serialize for SessionConfigOption {
     fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        let option = &self.0;
-        let mut map = s.serialize_map(None)?;
-        map.serialize_entry("configId", &option.id)?;
-        map.serialize_entry("name", &option.name)?;
-        if let Some(description) = &option.description {
-            map.serialize_entry("description", description)?;
-        }
-        if let Some(category) = &option.category {
-            map.serialize_entry("category", category)?;
-        }
-        match &option.kind {
-            SessionConfigKind::Select(select) => {
-                map.serialize_entry("type", "select")?;
-                map.serialize_entry("currentValue", &select.current_value)?;
-                match &select.options {
-                    SessionConfigSelectOptions::Ungrouped(options) => {
-                        map.serialize_entry("options", options)?;
-                    }
-                    SessionConfigSelectOptions::Grouped(groups) => {
-                        let groups: Vec<Group<'_>> = groups.iter().map(Group::from).collect();
-                        map.serialize_entry("options", &groups)?;
-                    }
-                }
-            }
-            SessionConfigKind::Boolean { current_value } => {
-                map.serialize_entry("type", "boolean")?;
-                map.serialize_entry("currentValue", current_value)?;
-            }
-            SessionConfigKind::Unknown(rest) => {
-                for (key, value) in rest.iter() {
-                    map.serialize_entry(key, value)?;
-                }
-            }
-        }
-        if let Some(meta) = &option.meta {
-            map.serialize_entry("_meta", meta)?;
-        }
-        map.end()
-    }
-}
-
-/// A group of values, as version 2 writes it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Group<'a> {
-    group_id: &'a SessionConfigGroupId,
-    name: &'a str,
-    options: &'a [SessionConfigSelectOption],
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<&'a Meta>,
-}
-
-impl<'a> From<&'a v1::SessionConfigSelectGroup> for Group<'a> {
-    fn from(group: &'a v1::SessionConfigSelectGroup) -> Self {
-        Self {
-            group_id: &group.group,
-            name: &group.name,
-            options: &group.options,
-            meta: group.meta.as_ref(),
-        }
+        self.0.write(s, NAMES)
     }
 }
 
 impl<'de> Deserialize<'de> for SessionConfigOption {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let mut object = RawObject::deserialize(d)?.renamed("configId", "id");
-        if let Some(options) = object.field::<Vec<RawObject>>("options")
-            && options.iter().any(|group| group.has("groupId"))
-        {
-            let groups: Vec<RawObject> = options
-                .into_iter()
-                .map(|group| group.renamed("groupId", "group"))
-                .collect();
-            let groups = serde_json::value::to_raw_value(&groups).map_err(D::Error::custom)?;
-            object.set("options", groups);
-        }
-        object.read().map(Self).map_err(D::Error::custom)
+        v1::SessionConfigOption::read(RawObject::deserialize(d)?, NAMES).map(Self)
     }
 }
 
@@ -147,6 +81,24 @@ impl From<v1::SessionConfigOptionValue> for SessionConfigOptionValue {
             v1::SessionConfigOptionValue::Id(id) => Self::Id(id),
             v1::SessionConfigOptionValue::Boolean(value) => Self::Boolean(value),
         }
+    }
+}
+
+impl From<bool> for SessionConfigOptionValue {
+    fn from(value: bool) -> Self {
+        Self::Boolean(value)
+    }
+}
+
+impl From<&str> for SessionConfigOptionValue {
+    fn from(value: &str) -> Self {
+        Self::Id(value.into())
+    }
+}
+
+impl From<SessionConfigValueId> for SessionConfigOptionValue {
+    fn from(value: SessionConfigValueId) -> Self {
+        Self::Id(value)
     }
 }
 
@@ -196,38 +148,22 @@ impl Serialize for SetSessionConfigOptionRequest {
 impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         const COMMON: [&str; 3] = ["sessionId", "configId", "_meta"];
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Common {
-            session_id: SessionId,
-            config_id: SessionConfigId,
-            #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option")]
-            meta: Option<Meta>,
-        }
         let object = RawObject::deserialize(d)?;
-        let Common {
-            session_id,
-            config_id,
-            meta,
-        } = object.read().map_err(D::Error::custom)?;
-        let missing = || D::Error::custom("the value is not what its type says");
         let value = match object.field::<String>("type").as_deref() {
-            Some("id") => SessionConfigOptionValue::Id(object.field("value").ok_or_else(missing)?),
-            Some("boolean") => {
-                SessionConfigOptionValue::Boolean(object.field("value").ok_or_else(missing)?)
-            }
+            Some("id") => SessionConfigOptionValue::Id(object.required("value")?),
+            Some("boolean") => SessionConfigOptionValue::Boolean(object.required("value")?),
             // Version 1 leaves the type of ids out.
             None => match object.field("value") {
                 Some(value) => SessionConfigOptionValue::Boolean(value),
-                None => SessionConfigOptionValue::Id(object.field("value").ok_or_else(missing)?),
+                None => SessionConfigOptionValue::Id(object.required("value")?),
             },
-            Some(_) => SessionConfigOptionValue::Unknown(object.without(&COMMON)),
+            Some(_) => SessionConfigOptionValue::Unknown(object.clone().without(&COMMON)),
         };
         Ok(Self {
-            session_id,
-            config_id,
+            session_id: object.required("sessionId")?,
+            config_id: object.required("configId")?,
             value,
-            meta,
+            meta: object.field("_meta"),
         })
     }
 }

@@ -31,6 +31,12 @@ method_table! {
         SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
         /// Prompt lifecycle: the user's message. The answer says that it has been taken.
         Prompt = "session/prompt", PromptRequest => PromptResponse;
+        /// Tool calls: cancels one.
+        CancelToolCall = "tool_call/cancel", CancelToolCallRequest => CancelToolCallResponse,
+            [unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the tool call"];
+        /// Tool calls: ends what runs in a terminal of the agent's.
+        CancelTerminal = "terminal/cancel", CancelTerminalRequest => CancelTerminalResponse,
+            [unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the terminal"];
     }
     /// A request that an agent sends to a client.
     AgentRequest from Agent answered by ClientResponse {

@@ -39,9 +39,9 @@ pub use crate::v1::{
     ResourceLink, Role, SelectedPermissionOutcome, SessionAdditionalDirectoriesCapabilities,
     SessionConfigGroupId, SessionConfigId, SessionConfigOptionCategory, SessionConfigSelectOption,
     SessionConfigValueId, SessionDeleteCapabilities, SessionForkCapabilities, SessionId,
-    SessionInfo, StringFormat, StringMultiSelectItems, StringPropertySchema, Terminal,
-    TerminalExitStatus, TerminalId, TextContent, TextResourceContents, TitledMultiSelectItems,
-    ToolCallId, ToolCallLocation, ToolKind,
+    SessionInfo, StringFormat, StringMultiSelectItems, StringPropertySchema, Terminal, TerminalId,
+    TextContent, TextResourceContents, TitledMultiSelectItems, ToolCallId, ToolCallLocation,
+    ToolKind,
 };
 pub use authentication::*;
 pub use background::*;

@@ -13,7 +13,8 @@ record! {
         optional description: String,
         /// What it is about.
         optional subject: RequestPermissionSubject,
-        /// What the person can answer.
+        /// What the person can answer; at least one option.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
         required_list options: PermissionOption,
     }
 }

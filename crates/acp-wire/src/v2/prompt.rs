@@ -7,7 +7,8 @@ record! {
     pub struct PromptRequest {
         /// The session.
         required session_id: SessionId,
-        /// The message.
+        /// The message; at least one block.
+        #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::some))]
         required prompt: Vec<ContentBlock>,
     }
 }

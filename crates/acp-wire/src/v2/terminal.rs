@@ -1,7 +1,8 @@
 //! Terminals: the agent's own, which a client shows. Output is bytes; a chunk may end within a
 //! character.
 
-use super::{TerminalExitStatus, TerminalId};
+use super::{SessionId, TerminalId};
+use crate::v1;
 
 record! {
     /// A terminal as it is now. What is absent stays as it is; `null` clears.
@@ -28,6 +29,27 @@ record! {
     pub struct TerminalOutput {
         /// The bytes in base64.
         required data: String,
+    }
+}
+
+record! {
+    /// How a terminal ended.
+    pub struct TerminalExitStatus {
+        /// Its exit code, as the system reports it; absent when a signal ended it. In the draft of
+        /// August 2026 it is not negative.
+        optional exit_code: i64,
+        /// The signal that ended it, such as `SIGKILL`.
+        optional signal: String,
+    }
+}
+
+impl From<v1::TerminalExitStatus> for TerminalExitStatus {
+    fn from(status: v1::TerminalExitStatus) -> Self {
+        Self {
+            exit_code: status.exit_code.map(i64::from),
+            signal: status.signal,
+            meta: status.meta,
+        }
     }
 }
 
@@ -64,4 +86,20 @@ record! {
 record! {
     /// Present when the client may end what runs.
     pub struct TerminalCancelCapabilities {}
+}
+
+record! {
+    /// `terminal/cancel`: for a terminal that has `capabilities.cancel`. Not in the draft of August 2026.
+    pub struct CancelTerminalRequest {
+        /// The session.
+        required session_id: SessionId,
+        /// The terminal.
+        required terminal_id: TerminalId,
+    }
+}
+
+record! {
+    /// The answer to `terminal/cancel`: the agent will end what runs. That it has ended is told by an
+    /// update.
+    pub struct CancelTerminalResponse {}
 }

@@ -1,7 +1,8 @@
 //! Tool calls: the specification's page of that name.
 
 use super::{
-    Content, ContentBlock, Diff, Terminal, TerminalId, ToolCallId, ToolCallLocation, ToolKind,
+    Content, ContentBlock, Diff, SessionId, Terminal, TerminalId, ToolCallId, ToolCallLocation,
+    ToolKind,
 };
 
 record! {
@@ -51,6 +52,22 @@ record! {
 record! {
     /// Present when the client may cancel the call.
     pub struct ToolCallCancelCapabilities {}
+}
+
+record! {
+    /// `tool_call/cancel`: for a tool call that has `capabilities.cancel`. Not in the draft of August
+    /// 2026.
+    pub struct CancelToolCallRequest {
+        /// The session.
+        required session_id: SessionId,
+        /// The tool call.
+        required tool_call_id: ToolCallId,
+    }
+}
+
+record! {
+    /// The answer to `tool_call/cancel`: the agent will cancel it. That it has is told by an update.
+    pub struct CancelToolCallResponse {}
 }
 
 open_enum! {

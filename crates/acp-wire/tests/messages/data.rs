@@ -1,0 +1,123 @@
+//! The cases.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use acp_wire::{Method, MethodKind};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Case {
+    pub(crate) method: String,
+    #[serde(default, deserialize_with = "present")]
+    pub(crate) params: Option<Box<RawValue>>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<Box<RawValue>>,
+    pub(crate) written: Option<Value>,
+}
+
+/// A `null` in the data is meant.
+fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::<RawValue>::deserialize(d).map(Some)
+}
+
+impl Case {
+    /// What arrives.
+    pub(crate) fn raw(&self) -> &RawValue {
+        self.params.as_deref().or(self.result.as_deref()).unwrap()
+    }
+}
+
+/// All cases of a version.
+pub(crate) fn cases(version: &str) -> BTreeMap<String, Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(version);
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        let file: BTreeMap<String, Case> =
+            serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        for (name, case) in file {
+            assert!(
+                case.params.is_some() != case.result.is_some(),
+                "{name}: params or result"
+            );
+            assert!(
+                all.insert(name.clone(), case).is_none(),
+                "{name} is there twice"
+            );
+        }
+    }
+    all
+}
+
+/// That there are params of every method, and a result of every request.
+pub(crate) fn every_method_has_cases(version: &str, methods: &[Method]) {
+    let cases = cases(version);
+    let mut missing = Vec::new();
+    for row in methods {
+        let has = |part: fn(&Case) -> bool| {
+            cases
+                .values()
+                .any(|case| case.method == row.name && part(case))
+        };
+        if !has(|case| case.params.is_some()) {
+            missing.push(format!("params of {}", row.name));
+        }
+        if row.kind == MethodKind::Request && !has(|case| case.result.is_some()) {
+            missing.push(format!("result of {}", row.name));
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new());
+}
+
+/// Every value that is told by some keys anywhere in the cases of a version.
+pub(crate) struct Told(BTreeMap<String, BTreeSet<String>>);
+
+impl Told {
+    pub(crate) fn by(version: &str) -> Self {
+        let mut told = Self(BTreeMap::new());
+        for case in cases(version).values() {
+            told.walk(&serde_json::from_str(case.raw().get()).unwrap());
+        }
+        told
+    }
+
+    fn walk(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
+            Value::Object(object) => {
+                for (key, value) in object {
+                    let texts = match value {
+                        Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
+                        value => Vec::from_iter(value.as_str()),
+                    };
+                    let found = self.0.entry(key.clone()).or_default();
+                    found.extend(texts.into_iter().map(str::to_owned));
+                    self.walk(value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// That these are all among them.
+    pub(crate) fn has<T: ToString>(&self, key: &str, expected: &[T]) {
+        let missing: Vec<_> = expected
+            .iter()
+            .map(ToString::to_string)
+            .filter(|value| !self.0.get(key).is_some_and(|found| found.contains(value)))
+            .collect();
+        assert_eq!(
+            missing,
+            Vec::<String>::new(),
+            "values of {key:?} that are in no case"
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! What the stable schema of version 1 has not, and agents and clients in use have.
+
+use super::*;
+
+#[test]
+fn who_understands_it() {
+    let can = message!(
+        "a client that understands what is unstable",
+        ClientRequest::Initialize
+    )
+    .client_capabilities;
+    assert!(can.plan.is_some());
+    let session = can.session.unwrap();
+    assert!(session.compaction.is_some());
+    assert_eq!(session.notices.unwrap().meta.unwrap()["sounds"], true);
+
+    let can = message!("an agent that can fork", AgentResponse::Initialize).agent_capabilities;
+    assert!(can.session_capabilities.fork.is_some());
+    assert!(can.session_capabilities.resume.is_none());
+}
+
+#[test]
+fn forks() {
+    let request = message!("fork a session", ClientRequest::ForkSession);
+    assert_eq!(
+        request,
+        ForkSessionRequest::new("sess_01", "/home/ada/garden")
+            .additional_directories(["/home/ada/shed".to_owned()])
+            .mcp_servers([McpServer::Stdio(McpServerStdio::new(
+                "seeds",
+                "seeds",
+                [],
+                []
+            ))])
+    );
+    let request = message!("fork a session without more", ClientRequest::ForkSession);
+    assert_eq!(
+        request,
+        ForkSessionRequest::new("sess_01", "/home/ada/garden")
+    );
+    let response = message!("the forked session", AgentResponse::ForkSession);
+    assert_eq!(response.session_id.as_str(), "sess_02");
+    assert_eq!(
+        response.modes.unwrap().available_modes,
+        [SessionMode::new("look", "Look")]
+    );
+    assert_eq!(
+        (response.config_options, response.models),
+        (Some(vec![]), None)
+    );
+}
+
+#[test]
+fn models() {
+    let response = message!("the new session with models", AgentResponse::NewSession);
+    assert_eq!(
+        response.models,
+        Some(SessionModelState::new(
+            "large",
+            [
+                ModelInfo::new("small", "Small"),
+                ModelInfo::new("large", "Large").description("Takes its time")
+            ]
+        ))
+    );
+    let request = message!("set the model", ClientRequest::SetSessionModel);
+    assert_eq!(request, SetSessionModelRequest::new("sess_01", "small"));
+    for response in [
+        message!("the model is set", AgentResponse::SetSessionModel),
+        message!("the model is set, as null", AgentResponse::SetSessionModel),
+    ] {
+        assert_eq!(response, SetSessionModelResponse::new());
+    }
+}
+
+#[test]
+fn usage() {
+    let response = message!(
+        "the turn has ended, with what it used",
+        AgentResponse::Prompt
+    );
+    assert_eq!(
+        response.usage,
+        Some(
+            Usage::new(1500_u64, 1000_u64, 500_u64)
+                .thought_tokens(200_u64)
+                .cached_read_tokens(800_u64)
+                .cached_write_tokens(50_u64)
+        )
+    );
+}
+
+#[test]
+fn plans() {
+    let PlanUpdateContent::Items(plan) =
+        update!("a plan of entries among several", PlanUpdate).plan
+    else {
+        panic!()
+    };
+    assert_eq!(plan.plan_id.as_str(), "beds");
+    assert_eq!(plan.entries[0].content, "Draw the beds");
+    let plan = update!("a plan that is a file", PlanUpdate).plan;
+    assert_eq!(
+        plan,
+        PlanUpdateContent::File(PlanFile::new("year", "file:///home/ada/garden/year.md"))
+    );
+    let plan = update!("a plan that is text", PlanUpdate).plan;
+    assert_eq!(
+        plan,
+        PlanUpdateContent::Markdown(PlanMarkdown::new("shed", "# The shed\n"))
+    );
+    assert_eq!(
+        update!("a plan is gone", PlanRemoved),
+        PlanRemoved::new("shed")
+    );
+}
+
+#[test]
+fn notices() {
+    let notice = update!("a notice", Notice);
+    assert_eq!(
+        notice,
+        Notice::new(NoticeSeverity::Warning, "Frost tonight")
+            .description("Down to -2 °C before dawn")
+    );
+    let notices = [
+        update!("a notice that is good to know", Notice),
+        notice,
+        update!("a notice that something failed", Notice),
+    ];
+    assert_eq!(
+        notices.map(|notice| notice.severity),
+        *NoticeSeverity::KNOWN
+    );
+}
+
+#[test]
+fn compactions() {
+    let [begun, done, failed, cancelled] = [
+        update!("a compaction begins", CompactionUpdate),
+        update!("a compaction is done", CompactionUpdate),
+        update!("a compaction has failed", CompactionUpdate),
+        update!("a compaction is cancelled", CompactionUpdate),
+    ];
+    assert_eq!(
+        begun,
+        CompactionUpdate::new("comp_1", CompactionStatus::InProgress)
+    );
+    assert_eq!(done.status, CompactionStatus::Completed);
+    assert_eq!(done.summary, Some(Some(vec!["We spoke of beans.".into()])));
+    assert_eq!(done.error, Some(None));
+    assert_eq!(failed.status, CompactionStatus::Failed);
+    assert_eq!(failed.summary, Some(None));
+    assert_eq!(
+        failed.error,
+        Some(Some("The model does not answer".to_owned()))
+    );
+    assert_eq!(cancelled.status, CompactionStatus::Cancelled);
+    assert_eq!((cancelled.summary, cancelled.meta), (None, Some(None)));
+    let chunk = update!("a piece of what is left", CompactionSummaryChunk);
+    assert_eq!(chunk, CompactionSummaryChunk::new("comp_1", "We spoke of "));
+}
+
+#[test]
+fn names_of_tools() {
+    let call = update!("a new tool call with a name", ToolCall);
+    assert_eq!(
+        call,
+        ToolCall::new("call_1", "Reading the list")
+            .name("read_file")
+            .kind(ToolKind::Read)
+    );
+}

@@ -1,0 +1,178 @@
+//! What is newer than this library, or of an extension.
+
+use super::*;
+
+#[test]
+fn fields_pass() {
+    let response: InitializeResponse = read(json!({
+        "protocolVersion": 1,
+        "someday": {"deep": [1, {"deeper": null}]},
+        "agentCapabilities": {"loadSession": true, "teleport": true},
+        "agentInfo": {"name": "hazel", "version": "1", "mood": "good"}
+    }));
+    assert!(response.agent_capabilities.load_session);
+    assert_eq!(response.agent_info.unwrap().name, "hazel");
+
+    // Also such as no `Value` could hold.
+    let json = format!(
+        r#"{{"sessionId":"s","far":1e999,"deep":{}{},"mode":{FORTY_DIGITS}}}"#,
+        "[".repeat(1000),
+        "]".repeat(1000)
+    );
+    let cancel: CancelNotification = serde_json::from_str(&json).unwrap();
+    assert_eq!(cancel, CancelNotification::new("s"));
+}
+
+#[test]
+fn values_are_kept() {
+    macro_rules! keeps {
+        ($($name:ident),+) => { $(
+            let value: $name = kept("\"_never \\\"heard\\\" of\"");
+            assert_eq!(value, $name::Unknown("_never \"heard\" of".to_owned()));
+            assert_eq!(value.as_str(), "_never \"heard\" of");
+            // Case and spaces matter.
+            let first = $name::KNOWN[0].as_str().to_uppercase();
+            assert_eq!($name::from(first.as_str()), $name::Unknown(first.clone()));
+            for known in $name::KNOWN {
+                assert_eq!(&kept::<$name>(&format!("\"{known}\"")), known);
+            }
+        )+ };
+    }
+    keeps!(
+        StopReason,
+        Role,
+        ToolKind,
+        ToolCallStatus,
+        PlanEntryPriority,
+        PlanEntryStatus,
+        PermissionOptionKind,
+        SessionConfigOptionCategory,
+        StringFormat,
+        ElicitationSchemaType
+    );
+    let update = r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","kind":"levitate","status":"paused"}"#;
+    let SessionUpdate::ToolCallUpdate(inner) = kept(update) else {
+        panic!()
+    };
+    assert_eq!(inner.kind, Some(ToolKind::Unknown("levitate".to_owned())));
+    assert_eq!(
+        inner.status,
+        Some(ToolCallStatus::Unknown("paused".to_owned()))
+    );
+}
+
+#[test]
+fn kinds_are_kept_to_the_last_character() {
+    let rest = format!(
+        r#""b":{FORTY_DIGITS},"a":[1.50,1e999,{{"x":null}}],"s":"\u00e9\/","z":{{ "sp" : 1 }}"#
+    );
+    for json in [
+        format!(r#"{{"TAG":"_new",{rest}}}"#),
+        format!(r#"{{{rest},"TAG":"_new"}}"#),
+        format!(r#"{{"first":true,"TAG":"_new",{rest}}}"#),
+    ] {
+        let of = |tag: &str| json.replace("TAG", tag);
+        macro_rules! keeps {
+            ($($name:ident by $tag:literal),+) => { $(
+                let value: $name = kept(&of($tag));
+                let $name::Unknown(object) = &value else { panic!("{value:?}") };
+                assert_eq!(object.get("b").unwrap().get(), FORTY_DIGITS);
+                assert_eq!(object.field::<String>($tag).as_deref(), Some("_new"));
+            )+ };
+        }
+        keeps!(
+            SessionUpdate by "sessionUpdate", ContentBlock by "type", ToolCallContent by "type",
+            McpServer by "type", AuthMethod by "type", RequestPermissionOutcome by "outcome",
+            ElicitationPropertySchema by "type", ElicitationAction by "action"
+        );
+        kept::<MultiSelectItems>(&of("type"));
+    }
+}
+
+#[test]
+fn kinds_are_kept_within_messages() {
+    let update = r#"{"sessionId":"s","update":{"n":1e999,"sessionUpdate":"_rain","mm":12.0}}"#;
+    let notification: SessionNotification = kept(update);
+    assert!(matches!(notification.update, SessionUpdate::Unknown(_)));
+
+    let prompt =
+        r#"{"sessionId":"s","prompt":[{"type":"text","text":"a"},{"type":"_smell","strength":9}]}"#;
+    let request: PromptRequest = kept(prompt);
+    assert!(matches!(request.prompt[1], ContentBlock::Unknown(_)));
+
+    let call = r#"{"toolCallId":"c","title":"t","kind":"other","status":"pending","content":[{"type":"_chart","points":[0.10]}]}"#;
+    let call: ToolCall = kept(call);
+    assert!(matches!(call.content[0], ToolCallContent::Unknown(_)));
+
+    let servers = r#"{"cwd":"/","mcpServers":[{"type":"_pigeon","name":"p"}]}"#;
+    let request: NewSessionRequest = kept(servers);
+    assert_eq!(request.mcp_servers[0].name(), None);
+
+    let outcome = r#"{"outcome":{"outcome":"_later","in":60}}"#;
+    let response: RequestPermissionResponse = kept(outcome);
+    assert!(matches!(
+        response.outcome,
+        RequestPermissionOutcome::Unknown(_)
+    ));
+
+    let form = r#"{"type":"object","properties":{"c":{"type":"_colour","gamut":"p3"}}}"#;
+    let form: ElicitationSchema = kept(form);
+    assert!(matches!(
+        form.properties["c"],
+        ElicitationPropertySchema::Unknown(_)
+    ));
+}
+
+#[test]
+fn kinds_of_auth_methods_have_names() {
+    let method: AuthMethod = read(json!({"type": "_stamp", "id": "i", "name": "n", "ink": 1}));
+    assert_eq!(method.id_and_name(), Some(("i".into(), "n".to_owned())));
+    let method: AuthMethod = read(json!({"type": "_stamp"}));
+    assert_eq!(method.id_and_name(), None);
+}
+
+#[test]
+fn kinds_of_config_options_are_kept() {
+    let option = json!({
+        "id": "volume", "name": "Volume", "description": "How loud", "category": "_sound",
+        "type": "slider", "currentValue": 0.5, "min": 0, "max": 11, "_meta": {"m": 1}
+    });
+    let read: SessionConfigOption = read(option.clone());
+    assert_eq!((read.id.as_str(), read.name.as_str()), ("volume", "Volume"));
+    let SessionConfigKind::Unknown(rest) = &read.kind else {
+        panic!("{:?}", read.kind)
+    };
+    assert_eq!(rest.field::<u8>("max"), Some(11));
+    assert_eq!(written(&read), option);
+
+    let digits =
+        format!(r#"{{"id":"i","name":"n","type":"slider","currentValue":{FORTY_DIGITS}}}"#);
+    kept::<SessionConfigOption>(&digits);
+}
+
+#[test]
+fn modes_of_elicitations_are_kept() {
+    let request = json!({
+        "mode": "_voice", "language": "en", "seconds": 30,
+        "sessionId": "s", "toolCallId": "c", "message": "Say it", "_meta": {"m": 1}
+    });
+    let read: CreateElicitationRequest = read(request.clone());
+    assert_eq!(read.message, "Say it");
+    assert!(matches!(read.mode, ElicitationMode::Unknown(_)));
+    assert_eq!(written(&read), request);
+
+    let digits =
+        format!(r#"{{"mode":"_voice","hertz":{FORTY_DIGITS},"requestId":"r","message":"Say it"}}"#);
+    kept::<CreateElicitationRequest>(&digits);
+}
+
+#[test]
+fn actions_of_elicitations_are_kept_with_their_custom_data() {
+    for json in [
+        r#"{"action":"_snooze","for":60,"_meta":{"m":1}}"#,
+        r#"{"for":60,"_meta":{"m":1},"action":"_snooze"}"#,
+    ] {
+        let response: CreateElicitationResponse = kept(json);
+        assert!(matches!(response.action, ElicitationAction::Unknown(_)));
+    }
+}

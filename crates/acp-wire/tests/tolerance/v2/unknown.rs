@@ -1,0 +1,194 @@
+//! What is newer than this library, or of an extension.
+
+use super::*;
+
+#[test]
+fn fields_pass() {
+    let response: InitializeResponse = read(json!({
+        "protocolVersion": 2,
+        "someday": {"deep": [1, {"deeper": null}]},
+        "capabilities": {"session": {"prompt": {"smell": {}}, "teleport": {}}, "nes": {}},
+        "info": {"name": "hazel", "version": "1", "mood": "good"}
+    }));
+    assert_eq!(
+        response,
+        InitializeResponse::new(ProtocolVersion::V2, Implementation::new("hazel", "1"))
+            .capabilities(
+                AgentCapabilities::new()
+                    .session(SessionCapabilities::new().prompt(PromptCapabilities::new()))
+            )
+    );
+
+    // Also such as no `Value` could hold.
+    let json = format!(
+        r#"{{"sessionId":"s","update":{{"sessionUpdate":"state_update","far":1e999,"state":"running","deep":{}{},"n":{FORTY_DIGITS}}}}}"#,
+        "[".repeat(1000),
+        "]".repeat(1000)
+    );
+    let update: UpdateSessionNotification = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        update.update,
+        SessionUpdate::StateUpdate(StateUpdate::Running(RunningStateUpdate::new()))
+    );
+}
+
+#[test]
+fn values_are_kept() {
+    macro_rules! keeps {
+        ($($name:ident),+) => { $(
+            let value: $name = kept("\"_never \\\"heard\\\" of\"");
+            assert_eq!(value, $name::Unknown("_never \"heard\" of".to_owned()));
+            for known in $name::KNOWN {
+                assert_eq!(&kept::<$name>(&format!("\"{known}\"")), known);
+            }
+        )+ };
+    }
+    keeps!(
+        StopReason,
+        ToolKind,
+        ToolCallStatus,
+        PlanEntryPriority,
+        PlanEntryStatus,
+        PermissionOptionKind,
+        DiffFileType,
+        DiffPatchFormat,
+        IconTheme,
+        NoticeSeverity,
+        CompactionStatus
+    );
+    let update = r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","kind":"levitate","status":"asleep"}"#;
+    let SessionUpdate::ToolCallUpdate(call) = kept(update) else {
+        panic!()
+    };
+    assert_eq!(
+        call.kind,
+        Some(Some(ToolKind::Unknown("levitate".to_owned())))
+    );
+    assert_eq!(
+        call.status,
+        Some(Some(ToolCallStatus::Unknown("asleep".to_owned())))
+    );
+    let idle = r#"{"sessionUpdate":"state_update","state":"idle","stopReason":"_rain"}"#;
+    let SessionUpdate::StateUpdate(StateUpdate::Idle(idle)) = kept(idle) else {
+        panic!()
+    };
+    assert_eq!(
+        idle.stop_reason,
+        Some(StopReason::Unknown("_rain".to_owned()))
+    );
+}
+
+#[test]
+fn kinds_are_kept_to_the_last_character() {
+    let rest = format!(
+        r#""b":{FORTY_DIGITS},"a":[1.50,1e999,{{"x":null}}],"s":"\u00e9\/","z":{{ "sp" : 1 }}"#
+    );
+    for json in [
+        format!(r#"{{"TAG":"_new",{rest}}}"#),
+        format!(r#"{{{rest},"TAG":"_new"}}"#),
+        format!(r#"{{"first":true,"TAG":"_new",{rest}}}"#),
+    ] {
+        let of = |tag: &str| json.replace("TAG", tag);
+        macro_rules! keeps {
+            ($($name:ident by $tag:literal),+) => { $(
+                let value: $name = kept(&of($tag));
+                let $name::Unknown(object) = &value else { panic!("{value:?}") };
+                assert_eq!(object.get("b").unwrap().get(), FORTY_DIGITS);
+                assert_eq!(object.field::<String>($tag).as_deref(), Some("_new"));
+            )+ };
+        }
+        keeps!(
+            SessionUpdate by "sessionUpdate", StateUpdate by "state", BackgroundWork by "type",
+            ToolCallContent by "type", DiffChange by "operation", ContentBlock by "type",
+            McpServer by "type", AuthMethod by "type", AvailableCommand by "type",
+            AvailableCommandInput by "type", ReplayFrom by "type", PlanUpdateContent by "type",
+            RequestPermissionSubject by "type", RequestPermissionOutcome by "outcome",
+            ElicitationAction by "action"
+        );
+    }
+}
+
+#[test]
+fn kinds_are_kept_within_messages() {
+    fn check<T: DeserializeOwned + serde::Serialize + PartialEq + std::fmt::Debug>(json: &str) {
+        kept::<T>(&json.replace("BIG", FORTY_DIGITS));
+    }
+    fn update(json: &str) {
+        check::<UpdateSessionNotification>(&format!(r#"{{"sessionId":"s","update":{json}}}"#));
+    }
+    update(r#"{"n":1e999,"sessionUpdate":"_rain","mm":12.0}"#);
+    update(r#"{"sessionUpdate":"state_update","state":"_dreaming","of":BIG}"#);
+    update(
+        r#"{"sessionUpdate":"state_update","state":"running","background":[{"type":"_sun","w":BIG}]}"#,
+    );
+    update(
+        r#"{"sessionUpdate":"agent_message","messageId":"m","content":[{"type":"_smell","n":BIG}]}"#,
+    );
+    update(r#"{"sessionUpdate":"plan_update","plan":{"type":"_map","planId":"p","scale":BIG}}"#);
+    update(
+        r#"{"sessionUpdate":"tool_call_content_chunk","toolCallId":"c","content":{"type":"_chart","n":0.10}}"#,
+    );
+    update(
+        r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","content":[{"type":"diff","changes":[{"operation":"_swap","n":BIG}]}]}"#,
+    );
+    update(
+        r#"{"sessionUpdate":"available_commands_update","availableCommands":[{"type":"command","name":"n","description":"d","input":{"type":"_voice","hz":BIG}},{"type":"_macro","n":BIG}]}"#,
+    );
+    check::<NewSessionRequest>(
+        r#"{"cwd":"/","mcpServers":[{"type":"_pigeon","name":"p","n":BIG}]}"#,
+    );
+    check::<ResumeSessionRequest>(
+        r#"{"sessionId":"s","cwd":"/","replayFrom":{"type":"_noon","n":BIG}}"#,
+    );
+    check::<RequestPermissionRequest>(
+        r#"{"sessionId":"s","title":"t","subject":{"type":"_moon","n":BIG},"options":[]}"#,
+    );
+    check::<InitializeResponse>(
+        r#"{"protocolVersion":2,"info":{"name":"n","version":"v"},"capabilities":{},"authMethods":[{"type":"_stamp","methodId":"i","name":"n","ink":BIG}]}"#,
+    );
+}
+
+#[test]
+fn a_plan_of_an_unknown_kind_has_its_id() {
+    for (json, id) in [
+        (json!({"type": "_map", "planId": "p"}), Some("p")),
+        (json!({"type": "_map", "id": "p"}), Some("p")),
+        (json!({"type": "_map"}), None),
+    ] {
+        let plan: PlanUpdateContent = read(json);
+        assert_eq!(plan.plan_id(), id.map(PlanId::from));
+    }
+}
+
+#[test]
+fn kinds_of_config_options_are_kept() {
+    // Names that mean something in options of other kinds, or in version 1, mean nothing here.
+    let json = format!(
+        r#"{{"configId":"volume","name":"Volume","category":"_sound","type":"_slider","currentValue":{FORTY_DIGITS},"id":"x","group":1,"options":[{{"groupId":"g","group":"h"}}],"_meta":{{"m":1}}}}"#
+    );
+    let option: SessionConfigOption = kept(&json);
+    assert_eq!(option.0.id.as_str(), "volume");
+    let acp_wire::v1::SessionConfigKind::Unknown(rest) = &option.0.kind else {
+        panic!("{option:?}")
+    };
+    assert_eq!(rest.field::<String>("id").as_deref(), Some("x"));
+    assert_eq!(rest.get("currentValue").unwrap().get(), FORTY_DIGITS);
+}
+
+#[test]
+fn types_of_config_values_are_kept() {
+    let json = format!(
+        r#"{{"sessionId":"s","configId":"c","type":"_level","value":{FORTY_DIGITS},"by":[1.0]}}"#
+    );
+    let request: SetSessionConfigOptionRequest = kept(&json);
+    assert!(matches!(
+        request.value,
+        SessionConfigOptionValue::Unknown(_)
+    ));
+}
+
+#[test]
+fn values_of_forms_are_kept() {
+    let json = r#"{"action":"accept","content":{"colour":{"r":0.5,"g":[1,null]},"when":[1,2]}}"#;
+    kept::<CreateElicitationResponse>(json);
+}
