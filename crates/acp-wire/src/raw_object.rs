@@ -67,7 +67,8 @@ impl RawObject {
     }
 
     /// The object with a field called by another name, in place of any of that name.
-    pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {
+    #[must_use]
+    pub fn renamed(mut self, from: &str, to: &str) -> Self {
         if from != to && self.has(from) {
             self.0.retain(|(key, _)| key != to);
             for (key, _) in self.0.iter_mut().filter(|(key, _)| key == from) {

@@ -127,7 +127,7 @@ impl Thread {
 
     /// The command of a terminal of this session ended.
     pub fn terminal_exited(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
-        self.touch_terminal(id).exit_status = Some(status.clone());
+        self.touch_terminal(id).exit_status = Some(status.clone().into());
     }
 
     /// The agent has released a terminal of this session.

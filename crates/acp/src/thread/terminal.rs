@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use acp_wire::v1::TerminalExitStatus;
-use acp_wire::v2::TerminalSize;
+use acp_wire::v2::{TerminalExitStatus, TerminalSize};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
