@@ -15,8 +15,6 @@ use acp_wire::{Method, MethodKind, Sender, v1, v2};
 type Status = (&'static str, &'static str, &'static str);
 
 const YES: &str = "yes";
-/// The messages are here, but neither side has words for them.
-const NOT_YET: &str = "not yet";
 
 const METHODS: &[Status] = &[
     ("initialize", YES, YES),
@@ -36,8 +34,8 @@ const METHODS: &[Status] = &[
     ("session/set_model", YES, YES),
     ("session/prompt", YES, YES),
     ("session/cancel", YES, YES),
-    ("tool_call/cancel", NOT_YET, NOT_YET),
-    ("terminal/cancel", NOT_YET, NOT_YET),
+    ("tool_call/cancel", YES, YES),
+    ("terminal/cancel", YES, YES),
     ("session/update", YES, YES),
     ("session/request_permission", YES, YES),
     ("fs/read_text_file", YES, YES),
@@ -112,7 +110,8 @@ version has not; why it is here all the same stands below the table.
 This file is made from the method tables (`crates/acp-wire/src/v1/methods.rs`, `v2/methods.rs`) by
 `crates/acp-wire/tests/protocol_table.rs`, which fails when the file is not what it would write. To
 renew it: `UPDATE_DOCS=1 cargo test -p acp-wire --test protocol_table`. Only the last two columns are kept by
-hand, in that test.
+hand, in that test; `crates/acp/tests/protocol.rs` sends every message to both
+sides, and fails when one of them does not know it.
 ";
 
 const NOT_OFFERED: &str = "

@@ -8,7 +8,8 @@ mod common;
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    AuthContext, Authentication, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn,
+    AuthContext, Authentication, CancelWork, LoadSession, Prompt, Session, SessionOpened,
+    SessionSetup, Turn,
 };
 use acp::v1::{
     AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal, AvailableCommand, ContentBlock,
@@ -16,8 +17,9 @@ use acp::v1::{
     NoticeSeverity, PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority,
     PlanEntryStatus, PromptCapabilities, RequestPermissionOutcome, SessionConfigId,
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
-    SessionConfigSelect, SessionConfigSelectOption, StopReason, TerminalExitStatus, ToolCall,
-    ToolCallStatus, ToolCallUpdate, ToolKind, UnstructuredCommandInput, UsageUpdate,
+    SessionConfigSelect, SessionConfigSelectOption, StopReason, TerminalExitStatus, TerminalId,
+    ToolCall, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolKind, UnstructuredCommandInput,
+    UsageUpdate,
 };
 use acp::{Agent, Connection, Error, Limits, Options, Result};
 use serde_json::{Value, json};
@@ -795,4 +797,66 @@ async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
     begins(&mut peer, 1, "go").await;
     update(&mut peer).await;
     assert_eq!(update(&mut peer).await["status"], "cancelled");
+}
+
+/// Has one tool call that can be cancelled.
+struct Cancels(Mutex<Vec<String>>);
+
+impl Agent for Cancels {
+    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+    fn cancel_work(&self) -> Option<&impl CancelWork> {
+        Some(self)
+    }
+}
+
+impl CancelWork for Cancels {
+    async fn cancel_tool_call(&self, session: &Session, id: &ToolCallId) -> Result<()> {
+        if id.as_str() != "c" {
+            return Err(Error::invalid_params("no such call"));
+        }
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{} {id}", session.cwd()));
+        Ok(())
+    }
+    async fn cancel_terminal(&self, _: &Session, id: &TerminalId) -> Result<()> {
+        self.0.lock().unwrap().push(id.to_string());
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_cancels_one_piece_of_work_if_it_can() {
+    let (_conn, mut peer, s) = in_session(Cancels(Mutex::default())).await;
+    let call = |id: &str| json!({"sessionId": s, "toolCallId": id});
+    peer.ask(1, "tool_call/cancel", call("c")).await;
+    assert_eq!(peer.result(1).await, json!({}));
+    peer.ask(2, "tool_call/cancel", call("gone")).await;
+    assert_eq!(peer.error(2).await.0, -32602);
+    peer.ask(
+        3,
+        "terminal/cancel",
+        json!({"sessionId": s, "terminalId": "t"}),
+    )
+    .await;
+    assert_eq!(peer.result(3).await, json!({}));
+
+    let (_conn, mut peer, s) = in_session(idle()).await;
+    peer.ask(
+        1,
+        "tool_call/cancel",
+        json!({"sessionId": s, "toolCallId": "c"}),
+    )
+    .await;
+    assert_eq!(peer.error(1).await.0, -32602);
+    peer.ask(
+        2,
+        "terminal/cancel",
+        json!({"sessionId": s, "terminalId": "t"}),
+    )
+    .await;
+    assert_eq!(peer.error(2).await.0, -32602);
 }

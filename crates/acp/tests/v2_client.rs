@@ -779,3 +779,36 @@ async fn state_usage_and_background_are_what_was_said_last() {
         assert!(thread.background().unwrap().is_empty());
     });
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let can = json!({"cancel": {}});
+    for (id, capabilities) in [("a", Value::Null), ("b", can.clone())] {
+        peer.update("s", json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "capabilities": capabilities})).await;
+        peer.update("s", json!({"sessionUpdate": "terminal_update", "terminalId": id, "capabilities": capabilities})).await;
+    }
+    until(session.thread(), |t| t.terminal(&"b".into()).is_some()).await;
+    for id in ["a", "nobody's"] {
+        let error = session.cancel_tool_call(id).await.unwrap_err();
+        assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+        let error = session.cancel_terminal(id).await.unwrap_err();
+        assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    }
+    peer.silence().await;
+    let cancelling = tokio::spawn(async move {
+        session.cancel_tool_call("b").await?;
+        session.cancel_terminal("b").await
+    });
+    let (id, params) = peer.request("tool_call/cancel").await;
+    assert_eq!(params, json!({"sessionId": "s", "toolCallId": "b"}));
+    peer.answer(&id, json!({})).await;
+    let (id, params) = peer.request("terminal/cancel").await;
+    assert_eq!(params, json!({"sessionId": "s", "terminalId": "b"}));
+    peer.refuse(&id, -32602).await;
+    let error = soon("it is answered", cancelling)
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
+}

@@ -24,8 +24,8 @@ pub use authentication::AuthContext;
 pub use display_terminal::DisplayTerminal;
 pub use initialize::ClientInfo;
 pub use optional::{
-    Authentication, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession,
-    ResumeSession,
+    Authentication, CancelWork, CloseSession, DeleteSession, ForkSession, ListSessions,
+    LoadSession, ResumeSession,
 };
 pub use session::{Session, SessionOpened};
 pub use side::{limits, serve, serve_stdio, serve_with, start};
@@ -134,6 +134,11 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/fork`, unstable.
     fn fork_session(&self) -> Option<&impl ForkSession> {
+        None::<&optional::NotOffered>
+    }
+
+    /// `tool_call/cancel` and `terminal/cancel`, of version 2.
+    fn cancel_work(&self) -> Option<&impl CancelWork> {
         None::<&optional::NotOffered>
     }
 

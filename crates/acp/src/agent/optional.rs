@@ -1,7 +1,8 @@
 //! What an agent may offer beyond prompts. Each is one method or a few that belong together.
 
 use acp_wire::v1::{
-    AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId,
+    AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId, TerminalId,
+    ToolCallId,
 };
 
 use super::authentication::AuthContext;
@@ -38,6 +39,29 @@ pub trait ForkSession: Send + Sync {
         session: &Session,
         setup: SessionSetup,
     ) -> impl Future<Output = Result<SessionOpened>> + Send;
+}
+
+/// `tool_call/cancel` and `terminal/cancel`: ends one piece of work while the turn goes on. Version 2, and
+/// newer than its draft of August 2026.
+///
+/// Which tool calls and terminals can be cancelled the agent tells in their `capabilities`, by
+/// [`Session::update_v2`]. That it has been cancelled is told by an update of it.
+pub trait CancelWork: Send + Sync {
+    /// Begins to cancel a tool call. An id that is unknown, or whose call has ended, is an error:
+    /// [`Error::invalid_params`](crate::Error::invalid_params).
+    fn cancel_tool_call(
+        &self,
+        session: &Session,
+        tool_call: &ToolCallId,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Begins to end what runs in a terminal. An id that is unknown, or whose command has ended, is an
+    /// error: [`Error::invalid_params`](crate::Error::invalid_params).
+    fn cancel_terminal(
+        &self,
+        session: &Session,
+        terminal: &TerminalId,
+    ) -> impl Future<Output = Result<()>> + Send;
 }
 
 /// `session/list`: the sessions there are.
@@ -108,6 +132,15 @@ impl ForkSession for NotOffered {
         _: &Session,
         _: SessionSetup,
     ) -> Result<SessionOpened> {
+        match *self {}
+    }
+}
+
+impl CancelWork for NotOffered {
+    async fn cancel_tool_call(&self, _: &Session, _: &ToolCallId) -> Result<()> {
+        match *self {}
+    }
+    async fn cancel_terminal(&self, _: &Session, _: &TerminalId) -> Result<()> {
         match *self {}
     }
 }

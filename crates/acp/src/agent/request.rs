@@ -3,7 +3,7 @@
 use acp_wire::v1::{
     self, AuthMethodId, CloseSessionRequest, ContentBlock, DeleteSessionRequest, Extension,
     ListSessionsRequest, McpServer, ProtocolVersion, SessionConfigId, SessionConfigOptionValue,
-    SessionId,
+    SessionId, TerminalId, ToolCallId,
 };
 use acp_wire::{Meta, ReadError, jsonrpc, v2};
 use serde::Serialize;
@@ -27,6 +27,8 @@ pub(crate) enum Call {
     SetModel(SessionId, String),
     SetOption(SessionId, SessionConfigId, SessionConfigOptionValue),
     Prompt(PromptCall),
+    CancelToolCall(SessionId, ToolCallId),
+    CancelTerminal(SessionId, TerminalId),
     Extension(Extension),
 }
 
@@ -206,6 +208,8 @@ impl Call {
                 content: r.prompt,
                 meta: r.meta,
             }),
+            Request::CancelToolCall(r) => Self::CancelToolCall(r.session_id, r.tool_call_id),
+            Request::CancelTerminal(r) => Self::CancelTerminal(r.session_id, r.terminal_id),
             Request::Extension(extension) => Self::Extension(extension),
             other => return Err(unknown(other.method())),
         })

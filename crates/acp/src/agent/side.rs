@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use super::authentication::AuthContext;
 use super::initialize::{ClientInfo, initialize};
-use super::optional::{Authentication, CloseSession, DeleteSession, ListSessions};
+use super::optional::{Authentication, CancelWork, CloseSession, DeleteSession, ListSessions};
 use super::request::{Answer, Call, v1_answer, v2_answer};
 use super::session::Session;
 use super::{Agent, config};
@@ -295,6 +295,22 @@ impl<A: Agent> AgentSide<A> {
                     v1_answer!(SetSessionConfigOption(answer))
                 }
             }
+            Call::CancelToolCall(session, tool_call) => {
+                let session = self.session(&session)?;
+                let Some(work) = self.agent.cancel_work() else {
+                    return Err(not_cancellable("tool call", tool_call.as_str()));
+                };
+                work.cancel_tool_call(&session, &tool_call).await?;
+                v2_answer!(CancelToolCall(v2::CancelToolCallResponse::new()))
+            }
+            Call::CancelTerminal(session, terminal) => {
+                let session = self.session(&session)?;
+                let Some(work) = self.agent.cancel_work() else {
+                    return Err(not_cancellable("terminal", terminal.as_str()));
+                };
+                work.cancel_terminal(&session, &terminal).await?;
+                v2_answer!(CancelTerminal(v2::CancelTerminalResponse::new()))
+            }
             Call::Extension(Extension { method, params }) => {
                 let conn = cx.connection();
                 let answer = self.agent.extension_request(conn, &method, params).await?;
@@ -305,6 +321,11 @@ impl<A: Agent> AgentSide<A> {
             }
         })
     }
+}
+
+/// It was never said that it can be cancelled.
+fn not_cancellable(what: &str, id: &str) -> Error {
+    Error::invalid_params(format!("the {what} {id} cannot be cancelled"))
 }
 
 impl<A: Agent> Handler for AgentSide<A> {

@@ -7,7 +7,7 @@ use acp_wire::v1::{
     ProtocolVersion, SessionConfigId, SessionConfigKind, SessionConfigOption,
     SessionConfigOptionCategory, SessionConfigOptionValue, SessionId,
     SetSessionConfigOptionRequest, SetSessionModeRequest, SetSessionModeResponse,
-    SetSessionModelRequest, SetSessionModelResponse, StopReason,
+    SetSessionModelRequest, SetSessionModelResponse, StopReason, TerminalId, ToolCallId,
 };
 use acp_wire::{jsonrpc, v2};
 use tokio::sync::oneshot;
@@ -181,6 +181,49 @@ impl Session {
             sent?;
         }
         Ok(())
+    }
+
+    /// Cancels one tool call while the turn goes on (`tool_call/cancel`, version 2). That it has been
+    /// cancelled the agent tells by an update.
+    ///
+    /// # Errors
+    /// The agent does not say that this call can be cancelled; its error; the end of the connection.
+    pub async fn cancel_tool_call(&self, id: impl Into<ToolCallId>) -> Result<()> {
+        let id = id.into();
+        let offered = self.thread.read(|thread| {
+            let call = thread.tool_call(&id);
+            call.and_then(|call| call.capabilities.as_ref()?.cancel.as_ref())
+                .is_some()
+        });
+        if !offered {
+            return Err(not_offered(format!("cancelling the tool call {id}")));
+        }
+        let request = v2::CancelToolCallRequest::new(&self.id, id);
+        let conn = self.agent.connection();
+        conn.request(&request).await.map(drop)
+    }
+
+    /// Ends what runs in a terminal of the agent's while the turn goes on (`terminal/cancel`, version
+    /// 2). That it has ended the agent tells by an update.
+    ///
+    /// # Errors
+    /// The agent does not say that this can be done; its error; the end of the connection.
+    pub async fn cancel_terminal(&self, id: impl Into<TerminalId>) -> Result<()> {
+        let id = id.into();
+        let offered = self.thread.read(|thread| {
+            let terminal = thread.terminal(&id);
+            terminal
+                .and_then(|terminal| terminal.capabilities.as_ref()?.cancel.as_ref())
+                .is_some()
+        });
+        if !offered {
+            return Err(not_offered(format!(
+                "ending what runs in the terminal {id}"
+            )));
+        }
+        let request = v2::CancelTerminalRequest::new(&self.id, id);
+        let conn = self.agent.connection();
+        conn.request(&request).await.map(drop)
     }
 
     /// The turn that is to be cancelled, if one runs. Its token resolves open permission requests, and

@@ -128,6 +128,9 @@ impl Thread {
         if let Some(exit_status) = &update.exit_status {
             terminal.exit_status.clone_from(exit_status);
         }
+        if let Some(capabilities) = &update.capabilities {
+            terminal.capabilities.clone_from(capabilities);
+        }
         if let Some(size) = &update.size {
             terminal.size.clone_from(size);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use acp_wire::v2::{TerminalExitStatus, TerminalSize};
+use acp_wire::v2::{TerminalCapabilities, TerminalExitStatus, TerminalSize};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -24,6 +24,8 @@ pub struct ThreadTerminal {
     pub released: bool,
     /// How large it is, if the agent says.
     pub size: Option<TerminalSize>,
+    /// What a client may do with it, if the agent says.
+    pub capabilities: Option<TerminalCapabilities>,
     pieces: Utf8Pieces,
     chunks: VecDeque<String>,
     kept: usize,
