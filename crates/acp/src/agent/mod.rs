@@ -18,6 +18,7 @@ mod side;
 mod terminal;
 mod tool_call;
 mod turn;
+mod updates;
 
 pub use crate::session_setup::SessionSetup;
 pub use authentication::AuthContext;

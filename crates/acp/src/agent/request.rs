@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::session_setup::SessionSetup;
 
 /// A request of a client's. `initialize` is none of them: it comes before the version is known.
+#[allow(clippy::enum_variant_names, reason = "tool calls are called so")]
 pub(crate) enum Call {
     Authenticate(AuthMethodId),
     Logout,

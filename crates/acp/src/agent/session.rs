@@ -1,7 +1,7 @@
 //! A session as an agent has it.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_wire::Meta;
@@ -9,10 +9,9 @@ use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk,
     CurrentModeUpdate, MessageId, Notice, Plan, PlanEntry, PlanId, PlanItems, PlanRemoved,
     PlanUpdate, PlanUpdateContent, SessionConfigOption, SessionId, SessionInfoUpdate,
-    SessionNotification, SessionUpdate, ToolCall, ToolCallId, UsageUpdate,
+    SessionUpdate, ToolCall, ToolCallId, UsageUpdate,
 };
 use acp_wire::v2;
-use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::config;
@@ -20,7 +19,6 @@ use super::display_terminal::Mark;
 use super::initialize::ClientInfo;
 use super::tool_call::ToolCallHandle;
 use crate::connection::Connection;
-use crate::convert;
 use crate::error::{Error, Result};
 use crate::session_setup::SessionSetup;
 
@@ -72,10 +70,10 @@ struct Inner {
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     config_options: Vec<SessionConfigOption>,
     /// The message that the next chunk is part of, unless it is another speaker's.
-    speaking: Option<(&'static str, MessageId)>,
+    pub(super) speaking: Option<(&'static str, MessageId)>,
     messages: u64,
     /// What the unfinished tool calls do, for people: permission requests of version 2 say it.
     titles: HashMap<ToolCallId, String>,
@@ -119,7 +117,7 @@ impl Session {
         }))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -197,7 +195,7 @@ impl Session {
     }
 
     /// The message that a chunk of this kind is part of.
-    fn speaking(&self, kind: &'static str) -> MessageId {
+    pub(super) fn speaking(&self, kind: &'static str) -> MessageId {
         let mut state = self.state();
         match &state.speaking {
             Some((speaker, id)) if *speaker == kind => id.clone(),
@@ -354,128 +352,6 @@ impl Session {
         after.filter(|after| before.as_ref() != Some(after))
     }
 
-    /// Sends an update in the words of version 1; a client that speaks version 2 is sent it in its own.
-    ///
-    /// # Errors
-    /// The connection has ended.
-    pub async fn update(&self, mut update: SessionUpdate) -> Result<()> {
-        self.note(&mut update);
-        if self.0.client.speaks_v2() {
-            // What has no words there is not needed there.
-            return match convert::update_to_v2(update, || self.new_message_id()) {
-                Some(update) => self.send_v2(update).await,
-                None => Ok(()),
-            };
-        }
-        if self.is_muted() {
-            return Ok(());
-        }
-        let update = SessionNotification::new(&self.0.id, update);
-        self.0.conn.notify(&update).await
-    }
-
-    /// Sends an update in the words of version 2, for what version 1 has no words for.
-    ///
-    /// # Errors
-    /// The client does not speak version 2 ([`Error::NotOffered`]), or the connection has ended.
-    pub async fn update_v2(&self, update: v2::SessionUpdate) -> Result<()> {
-        if !self.0.client.speaks_v2() {
-            return Err(Self::not_offered("version 2"));
-        }
-        self.send_v2(update).await
-    }
-
-    async fn send_v2(&self, update: v2::SessionUpdate) -> Result<()> {
-        if self.is_muted() {
-            return Ok(());
-        }
-        let update = v2::UpdateSessionNotification::new(&self.0.id, update);
-        self.0.conn.notify(&update).await
-    }
-
-    /// Tells what the agent does, to clients that are told.
-    pub(crate) async fn state_update(&self, state: v2::StateUpdate) -> Result<()> {
-        self.update_v2(v2::SessionUpdate::StateUpdate(state)).await
-    }
-
-    fn is_muted(&self) -> bool {
-        self.0.muted.load(Ordering::Acquire)
-    }
-
-    /// Keeps what later messages depend on: which message a chunk is part of, what a tool call does.
-    fn note(&self, update: &mut SessionUpdate) {
-        let (kind, chunk) = match update {
-            SessionUpdate::UserMessageChunk(chunk) => (USER, chunk),
-            SessionUpdate::AgentMessageChunk(chunk) => (AGENT, chunk),
-            SessionUpdate::AgentThoughtChunk(chunk) => (THOUGHT, chunk),
-            SessionUpdate::ToolCall(call) => {
-                let mut state = self.state();
-                state.speaking = None;
-                let finished = is_final(Some(&call.status));
-                state.title(&call.tool_call_id, Some(&call.title), finished);
-                return;
-            }
-            SessionUpdate::ToolCallUpdate(update) => {
-                let finished = is_final(update.status.as_ref());
-                self.state()
-                    .title(&update.tool_call_id, update.title.as_ref(), finished);
-                return;
-            }
-            _ => return,
-        };
-        match &chunk.message_id {
-            Some(id) => self.state().speaking = Some((kind, id.clone())),
-            None => chunk.message_id = Some(self.speaking(kind)),
-        }
-    }
-
-    /// The message of which there are the most: written from where it lies, without a copy.
-    async fn text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Params<'a> {
-            session_id: &'a str,
-            update: Chunk<'a>,
-        }
-        // The same in both versions.
-        #[derive(Serialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Chunk<'a> {
-            session_update: &'static str,
-            content: Text<'a>,
-            message_id: &'a str,
-        }
-        #[derive(Serialize)]
-        struct Text<'a> {
-            r#type: &'static str,
-            text: &'a str,
-        }
-        let id = self.speaking(kind);
-        if self.is_muted() {
-            return Ok(());
-        }
-        let content = Text {
-            r#type: "text",
-            text,
-        };
-        let update = Chunk {
-            session_update: kind,
-            content,
-            message_id: id.as_str(),
-        };
-        let params = Params {
-            session_id: self.0.id.as_str(),
-            update,
-        };
-        self.0
-            .conn
-            .notify_raw(
-                <SessionNotification as acp_wire::Notification>::METHOD,
-                &params,
-            )
-            .await
-    }
-
     /// The person is asked something; the agent waits for it until this is dropped. Tells clients that
     /// are told.
     pub(crate) async fn asking(&self) -> Result<Asking<'_>> {
@@ -547,9 +423,9 @@ impl Drop for Asking<'_> {
     }
 }
 
-const USER: &str = "user_message_chunk";
-const AGENT: &str = "agent_message_chunk";
-const THOUGHT: &str = "agent_thought_chunk";
+pub(super) const USER: &str = "user_message_chunk";
+pub(super) const AGENT: &str = "agent_message_chunk";
+pub(super) const THOUGHT: &str = "agent_thought_chunk";
 
 impl State {
     fn next_message(&mut self, mark: &str) -> MessageId {
@@ -557,7 +433,7 @@ impl State {
         format!("msg_{mark}_{}", self.messages).into()
     }
 
-    fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {
+    pub(super) fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {
         if finished {
             self.titles.remove(call);
         } else if let Some(title) = title {
@@ -575,11 +451,6 @@ impl State {
         let all = self.plans.iter().flat_map(|(_, entries)| entries);
         all.cloned().collect()
     }
-}
-
-fn is_final(status: Option<&acp_wire::v1::ToolCallStatus>) -> bool {
-    use acp_wire::v1::ToolCallStatus::{Completed, Failed};
-    matches!(status, Some(Completed | Failed))
 }
 
 fn short_mark() -> Mark {

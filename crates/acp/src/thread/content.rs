@@ -7,6 +7,8 @@ use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
 /// A piece of what a tool call has produced.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
+// Most are content blocks, so that boxing them would cost an allocation for nearly each.
+#[allow(clippy::large_enum_variant)]
 pub enum ToolCallContent {
     /// A content block.
     Content(ContentBlock),
