@@ -76,6 +76,8 @@ struct Turn {
     id: RequestId,
     /// The agent has taken it.
     taken: bool,
+    /// The client has cancelled the request, which the agent may have answered meanwhile.
+    cancelled: bool,
     /// The id of its message, once that is known.
     message: Option<String>,
 }

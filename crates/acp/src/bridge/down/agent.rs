@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::super::json::{Line, Out, answer, emit, note, object, raw, refuse, session_of, update};
 use super::super::{method, setup};
+use super::client::cancel_turn;
 use super::{Asked, Down, ECHOES, Session, set};
 
 /// The result of an answer, as it came.
@@ -102,6 +103,10 @@ impl Down {
                 let session = self.sessions.touch(&id_);
                 if let Some(turn) = session.turns.iter_mut().find(|turn| turn.id == *id) {
                     turn.taken = true;
+                    if turn.cancelled {
+                        // The cancel has crossed this answer.
+                        cancel_turn(&id_, out);
+                    }
                     if let Some(message) = result.field("messageId") {
                         turn.message = Some(message);
                     }

@@ -30,6 +30,7 @@ impl Down {
                 self.sessions.touch(&session).turns.push_back(Turn {
                     id: id.clone(),
                     taken: false,
+                    cancelled: false,
                     message: None,
                 });
                 line.pass(&mut out.agent);
@@ -104,14 +105,16 @@ impl Down {
             && let Some(Asked::Prompt { session }) = self.asked.get(&cancel.request_id)
         {
             let session_id = session.clone();
-            let taken = self.sessions.get(&session_id).is_some_and(|session| {
-                let mut turns = session.turns.iter();
-                turns.any(|turn| turn.id == cancel.request_id && turn.taken)
+            let turn = self.sessions.get(&session_id).and_then(|session| {
+                let mut turns = session.turns.iter_mut();
+                turns.find(|turn| turn.id == cancel.request_id)
             });
-            if taken {
-                // The agent has answered that request. What the client means is its turn.
-                let params = object! { "sessionId": session_id };
-                return notify(&mut out.agent, method::CANCEL, &params);
+            if let Some(turn) = turn {
+                turn.cancelled = true;
+                if turn.taken {
+                    // The agent has answered that request. What the client means is its turn.
+                    return cancel_turn(&session_id, out);
+                }
             }
         }
         line.pass(&mut out.agent);
@@ -142,4 +145,10 @@ impl Down {
         line.with_method(&mut out.agent, method::SET_OPTION, &params);
         Ok(())
     }
+}
+
+/// Cancels what the session works on.
+pub(super) fn cancel_turn(session: &str, out: &mut Out) {
+    let params = object! { "sessionId": session };
+    notify(&mut out.agent, method::CANCEL, &params);
 }
