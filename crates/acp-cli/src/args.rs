@@ -34,6 +34,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Run(RunArgs),
     Agent(AgentArgs),
+    Bridge(BridgeArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -68,6 +69,32 @@ pub(crate) struct AgentArgs {
     /// Play the turns of this file instead of answering; for tests.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+}
+
+/// Put an agent of one version of the protocol behind a client of the other.
+///
+/// A client starts this instead of the agent and talks to it on stdin and stdout. Where both turn out to
+/// speak the same version, nothing is changed. What the agent prints to stderr goes to stderr.
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "acp bridge --to VERSION -- AGENT COMMAND...")]
+pub(crate) struct BridgeArgs {
+    /// The version the client is to find: `2` puts an agent of version 1 behind a client of version 2,
+    /// `1` the other way round.
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub(crate) to: Version,
+
+    /// The agent to run, with its arguments.
+    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+}
+
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Version {
+    #[value(name = "1")]
+    V1,
+    #[value(name = "2")]
+    V2,
 }
 
 /// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.

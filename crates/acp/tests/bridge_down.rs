@@ -929,11 +929,28 @@ async fn a_permission_is_asked_about_a_tool_call() {
         .gets(json!({"id": "p", "method": "session/request_permission", "params": ask(json!({
             "_meta": {"n": 1},
             "toolCall": {"toolCallId": "c", "status": "in_progress", "_meta": {"acp-bridge": {"status": "paused"}},
-                         "title": "Delete it?", "content": [item("It is old."), item("old")]}}))}))
+                         "title": "T", "content": [item("Delete it?\n\nIt is old."), item("old")]}}))}))
         .await;
     let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
     b.client.answers("p", yes.clone()).await;
     b.agent.is_told("p", yes).await;
+    // The question is not what the call has produced.
+    b.client.sees(call(json!({"content": [item("old")]}))).await;
+    // A question that is what the call is called already.
+    b.agent
+        .asks(
+            "o",
+            "session/request_permission",
+            ask(json!({"title": "T",
+            "subject": {"type": "tool_call", "toolCall": {"toolCallId": "c"}}})),
+        )
+        .await;
+    b.client
+        .gets(
+            json!({"id": "o", "method": "session/request_permission", "params": ask(json!({
+            "toolCall": {"toolCallId": "c", "title": "T"}}))}),
+        )
+        .await;
     // A command, of a call and of none.
     b.agent
         .asks(

@@ -21,7 +21,7 @@ use self::plan::Plans;
 use self::terminal::Terminals;
 use self::tool_call::Calls;
 use super::config::ConfigOfV2;
-use super::json::{Line, Out, object, refuse};
+use super::json::{Line, Out, object, refuse, update};
 use super::state::{Busy, Requests, Sessions};
 use crate::connection::Limits;
 
@@ -34,6 +34,14 @@ pub(super) struct Down {
     sessions: Sessions<Session>,
     /// What the client has asked of the agent, prompts of turns that run included.
     asked: Requests<Asked>,
+    /// What the agent has asked of the client, as far as something is to be done about its answer.
+    questions: Requests<Question>,
+}
+
+/// A permission that is asked in the place of a call's content.
+struct Question {
+    session: String,
+    call: String,
 }
 
 /// A request of the client's.
@@ -94,6 +102,7 @@ impl Down {
             client,
             sessions: Sessions::default(),
             asked: Requests::new(limits.requests),
+            questions: Requests::new(limits.requests),
         }
     }
 
@@ -108,14 +117,21 @@ impl Down {
             Incoming::Notification { method, params } => {
                 self.client_says(method, &object(*params), line, out);
             }
-            Incoming::Response { .. } => line.pass(&mut out.agent),
+            Incoming::Response { id, .. } => {
+                line.pass(&mut out.agent);
+                if let Some(Question { session: id, call }) = self.questions.take(id)
+                    && let Some(session) = self.sessions.get(&id)
+                {
+                    update(&mut out.client, &id, &session.shown_again(&call));
+                }
+            }
         }
     }
 
     pub(super) fn from_agent(&mut self, line: &Line<'_>, out: &mut Out) {
         match &line.message {
-            Incoming::Request { method, params, .. } => {
-                self.agent_asks(method, object(*params), line, out);
+            Incoming::Request { id, method, params } => {
+                self.agent_asks(id, method, object(*params), line, out);
             }
             Incoming::Notification { method, params } => {
                 self.agent_says(method, &object(*params), line, out);

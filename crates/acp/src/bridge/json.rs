@@ -189,3 +189,12 @@ pub(super) fn note(object_: &mut RawObject, key: &str, original: &RawValue) {
     meta.set(META, raw(&noted));
     object_.set("_meta", raw(&meta));
 }
+
+/// Cuts a text to at most this many bytes.
+pub(super) fn truncate(text: &mut String, max: usize) {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+}

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::super::json::{Line, Out, answer, emit, note, object, raw, refuse, session_of, update};
 use super::super::{method, setup};
 use super::client::cancel_turn;
-use super::{Asked, Down, ECHOES, Session, set};
+use super::{Asked, Down, ECHOES, Question, Session, set};
 
 /// The result of an answer, as it came.
 type Answered<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
@@ -44,6 +44,7 @@ impl Down {
 
     pub(super) fn agent_asks(
         &mut self,
+        id: &RequestId,
         asked: &str,
         params: RawObject,
         line: &Line<'_>,
@@ -53,8 +54,12 @@ impl Down {
         let Some(session) = session else {
             return line.pass(&mut out.client);
         };
-        let params = self.sessions.touch(&session).permission(params);
+        let (params, hidden) = self.sessions.touch(&session).permission(params);
         line.with_params(&mut out.client, &params);
+        // An agent that asks more than is remembered has its requests shown a little longer.
+        if let Some(call) = hidden.filter(|_| self.questions.room(id).is_ok()) {
+            self.questions.add(id, Question { session, call });
+        }
     }
 
     pub(super) fn agent_answers(

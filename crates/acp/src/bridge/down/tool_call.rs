@@ -7,7 +7,7 @@ use acp_wire::RawObject;
 use serde_json::value::RawValue;
 
 use super::super::diff;
-use super::super::json::{Emit, empty_list, items, note, object, raw};
+use super::super::json::{Emit, empty_list, items, note, object, raw, truncate};
 use super::super::state::Recent;
 use super::Session;
 
@@ -26,6 +26,7 @@ pub(super) struct Calls {
 
 #[derive(Default)]
 struct Call {
+    title: String,
     /// What it has produced, in version 1's words.
     content: VecDeque<Box<RawValue>>,
     size: usize,
@@ -80,6 +81,16 @@ impl Calls {
         }
     }
 
+    /// The title of a call that the client knows.
+    pub(super) fn title(&self, id: &str) -> Option<&str> {
+        let call = self.known.get(id)?;
+        Some(call.title.as_str()).filter(|title| !title.is_empty())
+    }
+
+    pub(super) fn is_known(&self, id: &str) -> bool {
+        self.known.contains(id)
+    }
+
     pub(super) fn content(&self, id: &str) -> Vec<Box<RawValue>> {
         let call = self.known.get(id);
         call.map(|call| call.content.iter().cloned().collect())
@@ -99,6 +110,13 @@ impl Session {
                 let name = update.field("name").unwrap_or_else(String::new);
                 update.set("title", raw(&name));
             }
+        }
+        if let Some(mut title) = update.field::<String>("title")
+            && let Some(call) = self.calls.known.get_mut(&id)
+        {
+            // It is for permission requests, where nobody reads more.
+            truncate(&mut title, 1024);
+            call.title = title;
         }
         status_to_v1(&mut update);
         if update.has("content") {

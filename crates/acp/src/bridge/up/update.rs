@@ -3,7 +3,7 @@
 use acp_wire::RawObject;
 
 use super::super::config::Switch;
-use super::super::json::{Emit, items, raw};
+use super::super::json::{Emit, items, raw, truncate};
 use super::super::setup;
 use super::content::{items_to_v2, without_nulls};
 use super::{Session, message_id};
@@ -138,12 +138,4 @@ fn plan(mut update: RawObject) -> RawObject {
     update.set("sessionUpdate", raw("plan_update"));
     update.set("plan", raw(&plan));
     update
-}
-
-fn truncate(text: &mut String, max: usize) {
-    let mut end = text.len().min(max);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
 }
