@@ -444,7 +444,7 @@ fn values_made_by_their_constructors_survive() {
     use official::v1 as they;
 
     official_survives::<InitializeRequest, _>(
-        &they::InitializeRequest::new(official::ProtocolVersion::LATEST)
+        &they::InitializeRequest::new(official::ProtocolVersion::V1)
             .client_capabilities(
                 they::ClientCapabilities::new()
                     .fs(they::FileSystemCapabilities::new().read_text_file(true))

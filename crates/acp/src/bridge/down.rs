@@ -106,7 +106,7 @@ impl Down {
         }
     }
 
-    pub(super) fn from_client(&mut self, line: &Line<'_>, out: &mut Out) {
+    pub(super) fn client_line(&mut self, line: &Line<'_>, out: &mut Out) {
         match &line.message {
             Incoming::Request { id, method, params } => {
                 let params = object(*params);
@@ -128,7 +128,7 @@ impl Down {
         }
     }
 
-    pub(super) fn from_agent(&mut self, line: &Line<'_>, out: &mut Out) {
+    pub(super) fn agent_line(&mut self, line: &Line<'_>, out: &mut Out) {
         match &line.message {
             Incoming::Request { id, method, params } => {
                 self.agent_asks(id, method, object(*params), line, out);

@@ -73,10 +73,10 @@ impl Core {
         };
         let line = Line { bytes, message };
         match (&mut self.phase, from) {
-            (Phase::Up(up), Side::Client) => up.from_client(&line, out),
-            (Phase::Up(up), Side::Agent) => up.from_agent(&line, out),
-            (Phase::Down(down), Side::Client) => down.from_client(&line, out),
-            (Phase::Down(down), Side::Agent) => down.from_agent(&line, out),
+            (Phase::Up(up), Side::Client) => up.client_line(&line, out),
+            (Phase::Up(up), Side::Agent) => up.agent_line(&line, out),
+            (Phase::Down(down), Side::Client) => down.client_line(&line, out),
+            (Phase::Down(down), Side::Agent) => down.agent_line(&line, out),
             (_, Side::Client) => self.client_first(&line, out),
             (_, Side::Agent) => self.agent_first(&line, out),
         }

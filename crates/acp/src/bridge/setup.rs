@@ -138,13 +138,13 @@ pub(super) fn commands_to_v2(update: &mut RawObject) {
 
 /// Commands as version 1 has them: kinds it has no words for are left out.
 pub(super) fn commands_to_v1(update: &mut RawObject) {
-    let known = |command: &Box<RawValue>| {
+    let known = |command: &RawValue| {
         let type_ = type_of(&object(Some(command)));
         matches!(type_.as_deref(), None | Some("command"))
     };
     let commands: Vec<Box<RawValue>> = items(update, "availableCommands")
         .into_iter()
-        .filter(known)
+        .filter(|command| known(command))
         .collect();
     update.set("availableCommands", raw(&commands));
     each(update, "availableCommands", |command| {

@@ -126,7 +126,7 @@ impl Up {
         }
     }
 
-    pub(super) fn from_client(&mut self, line: &Line<'_>, out: &mut Out) {
+    pub(super) fn client_line(&mut self, line: &Line<'_>, out: &mut Out) {
         match &line.message {
             Incoming::Request { id, method, params } => {
                 let params = object(*params);
@@ -141,7 +141,7 @@ impl Up {
         }
     }
 
-    pub(super) fn from_agent(&mut self, line: &Line<'_>, out: &mut Out) {
+    pub(super) fn agent_line(&mut self, line: &Line<'_>, out: &mut Out) {
         match &line.message {
             Incoming::Request { id, method, params } => {
                 let params = object(*params);

@@ -107,7 +107,7 @@ impl Session {
         if !known {
             update.set("sessionUpdate", raw("tool_call"));
             if !update.has("title") {
-                let name = update.field("name").unwrap_or_else(String::new);
+                let name: String = update.field("name").unwrap_or_default();
                 update.set("title", raw(&name));
             }
         }
