@@ -13,8 +13,8 @@ use bridge_peers::bridged;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Updates of one version as the other side of a bridge gets them.
-fn carried(to: u8, updates: Vec<Value>) -> Vec<Value> {
+/// Updates and permission requests of one version as the other side of a bridge gets them.
+fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .start_paused(true)
@@ -35,8 +35,12 @@ fn carried(to: u8, updates: Vec<Value>) -> Vec<Value> {
             .await;
         b.client.next().await;
         let mut carried = Vec::new();
-        for update in updates {
-            b.agent.updates(update).await;
+        for said in said {
+            if said.get("options").is_some() {
+                b.agent.asks(2, "session/request_permission", said).await;
+            } else {
+                b.agent.updates(said).await;
+            }
             b.agent.asks(1, "_x/sync", json!({})).await;
             loop {
                 // Our types read it: `next` sees to that.
@@ -46,6 +50,11 @@ fn carried(to: u8, updates: Vec<Value>) -> Vec<Value> {
                     b.agent.next().await;
                     break;
                 }
+                if message["id"] == 2 {
+                    let outcome = json!({"outcome": "cancelled"});
+                    b.client.answers(2, json!({"outcome": outcome})).await;
+                    b.agent.next().await;
+                }
                 carried.push(message["params"].clone());
             }
         }
@@ -53,16 +62,26 @@ fn carried(to: u8, updates: Vec<Value>) -> Vec<Value> {
     })
 }
 
-fn any_updates<T: for<'a> Arbitrary<'a> + serde::Serialize>(bytes: &[u8]) -> Vec<Value> {
+/// Whatever an agent may tell (`T`), and now and then what it may ask (`P`).
+fn any_said<T, P>(bytes: &[u8]) -> Vec<Value>
+where
+    T: for<'a> Arbitrary<'a> + serde::Serialize,
+    P: for<'a> Arbitrary<'a> + serde::Serialize,
+{
     let mut u = Unstructured::new(bytes);
-    let mut updates = Vec::new();
-    while !u.is_empty() && updates.len() < 20 {
-        let update = T::arbitrary(&mut u).unwrap();
-        let mut update = serde_json::to_value(&update).unwrap();
-        few_ids(&mut update);
-        updates.push(update);
+    let mut all = Vec::new();
+    while !u.is_empty() && all.len() < 20 {
+        let mut said = if u.ratio(1, 5).unwrap() {
+            let mut asked = serde_json::to_value(P::arbitrary(&mut u).unwrap()).unwrap();
+            asked["sessionId"] = json!("s");
+            asked
+        } else {
+            serde_json::to_value(T::arbitrary(&mut u).unwrap()).unwrap()
+        };
+        few_ids(&mut said);
+        all.push(said);
     }
-    updates
+    all
 }
 
 /// Ids of few kinds, so that updates are about the same things; and paths that are paths.
@@ -89,7 +108,12 @@ proptest! {
 
     #[test]
     fn what_an_agent_of_version_1_tells_is_of_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
-        for params in carried(2, any_updates::<v1::SessionUpdate>(&bytes)) {
+        for params in carried(2, any_said::<v1::SessionUpdate, v1::RequestPermissionRequest>(&bytes)) {
+            if params.get("options").is_some() {
+                let read = serde_json::from_value::<official::v2::RequestPermissionRequest>(params.clone());
+                prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());
+                continue;
+            }
             let read = serde_json::from_value::<official::v2::UpdateSessionNotification>(params.clone());
             let update = read.map_err(|e| TestCaseError::fail(format!("{e}: {params}")))?.update;
             let unpublished = params["update"]["sessionUpdate"] == "plan_removed";
@@ -99,7 +123,12 @@ proptest! {
 
     #[test]
     fn what_an_agent_of_version_2_tells_is_of_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
-        for params in carried(1, any_updates::<v2::SessionUpdate>(&bytes)) {
+        for params in carried(1, any_said::<v2::SessionUpdate, v2::RequestPermissionRequest>(&bytes)) {
+            if params.get("options").is_some() {
+                let read = serde_json::from_value::<official::v1::RequestPermissionRequest>(params.clone());
+                prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());
+                continue;
+            }
             let read = serde_json::from_value::<official::v1::SessionNotification>(params.clone());
             prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());
         }

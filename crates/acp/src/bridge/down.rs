@@ -92,7 +92,7 @@ struct Turn {
 
 impl Busy for Session {
     fn busy(&self) -> bool {
-        !self.turns.is_empty()
+        !self.turns.is_empty() || self.replays > 0
     }
 }
 

@@ -111,7 +111,7 @@ struct Asking {
 
 impl Busy for Session {
     fn busy(&self) -> bool {
-        self.turn.is_some()
+        self.turn.is_some() || self.swallowing
     }
 }
 
