@@ -234,6 +234,19 @@ async fn sides_of_the_same_version_get_each_other_s_bytes() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_refuses_the_other_version_is_asked_for_the_client_s() {
+    let mut b = bridged(2);
+    let init = r#"{"id":1, "method":"initialize","params":{"protocolVersion":2,"info":{}}}"#;
+    b.client.say(init).await;
+    assert_eq!(b.agent.next().await["params"]["protocolVersion"], 1);
+    b.agent.refuses(1, -32022, "only 2").await;
+    assert_eq!(b.agent.raw().await, init);
+    let answer = r#"{"result":{"protocolVersion":2},  "id":1}"#;
+    b.agent.say(answer).await;
+    assert_eq!(b.client.raw().await, answer);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_turn_begins_with_the_acknowledgement_and_ends_with_idle() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;

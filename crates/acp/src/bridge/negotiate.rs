@@ -35,6 +35,8 @@ enum Phase {
     Asked {
         id: RequestId,
         client: down::initialize::Client,
+        /// What the client has asked.
+        line: Box<[u8]>,
     },
     /// Both sides speak the same version.
     Through,
@@ -134,8 +136,11 @@ impl Core {
             To::V1 => down::initialize::request(params),
         };
         line.with_params(&mut out.agent, &params);
-        let id = id.clone();
-        self.phase = Phase::Asked { id, client };
+        self.phase = Phase::Asked {
+            id: id.clone(),
+            client,
+            line: line.bytes.into(),
+        };
     }
 
     /// The agent's first answer is the one to `initialize`.
@@ -149,14 +154,27 @@ impl Core {
             }
             Incoming::Notification { .. } => return,
         };
-        let client = match &mut self.phase {
-            Phase::Asked { id: asked, client } if asked == id => std::mem::take(client),
+        let (client, asked) = match &mut self.phase {
+            Phase::Asked {
+                id: asked,
+                client,
+                line,
+            } if asked == id => (std::mem::take(client), std::mem::take(line)),
             _ => return,
         };
-        let Ok(result) = result else {
-            line.pass(&mut out.client);
-            self.phase = Phase::Before;
-            return;
+        let result = match result {
+            Ok(result) => result,
+            Err(error) if error.code == UNSUPPORTED_VERSION => {
+                // It does not speak the other version. Then it may speak the client's.
+                pass(&mut out.agent, &asked);
+                self.phase = Phase::Through;
+                return;
+            }
+            Err(_) => {
+                line.pass(&mut out.client);
+                self.phase = Phase::Before;
+                return;
+            }
         };
         let result = object(Some(result));
         let version: ProtocolVersion = result

@@ -112,9 +112,9 @@ impl Down {
                         // The cancel has crossed this answer.
                         cancel_turn(&id_, out);
                     }
-                    if let Some(message) = result.field("messageId") {
-                        turn.message = Some(message);
-                    }
+                    // The draft of August 2026 has none.
+                    let message: Option<String> = result.field("messageId");
+                    turn.message = message.filter(|id| !id.is_empty()).or(turn.message.take());
                 }
                 self.asked.add(id, Asked::Prompt { session: id_ });
             }
