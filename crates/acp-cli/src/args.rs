@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Agent(AgentArgs),
     #[command(hide = true)]
     McpProxy(McpProxyArgs),
+    Bridge(BridgeArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -109,6 +110,36 @@ pub(crate) struct McpProxyArgs {
     pub(crate) connect: Endpoint,
 }
 
+/// Put an agent of one version of the protocol behind a client of the other.
+///
+/// A client starts this instead of the agent and talks to it on stdin and stdout. Where both turn out to
+/// speak the same version, nothing is changed. What the agent prints to stderr goes to stderr.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp bridge --to VERSION -- AGENT COMMAND...",
+    after_long_help = BRIDGE_EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct BridgeArgs {
+    /// The version the client is to find: `2` puts an agent of version 1 behind a client of version 2,
+    /// `1` the other way round.
+    #[arg(long, value_name = "VERSION", value_enum)]
+    pub(crate) to: Version,
+
+    /// The agent to run, with its arguments.
+    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+}
+
+/// A version of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Version {
+    #[value(name = "1")]
+    V1,
+    #[value(name = "2")]
+    V2,
+}
+
 /// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -179,6 +210,13 @@ Exit codes:
     5  a limit of the agent's was reached (max_tokens, max_turn_requests)
     6  --timeout was reached
   130  cancelled: Ctrl-C cancels the turn, a second one ends everything at once";
+
+const BRIDGE_EXIT_CODES: &str = "\
+Exit codes:
+    0  the client has closed the connection
+    2  wrong usage
+    3  the agent could not be started, or has ended by itself
+  130  ended by a signal, and the agent with it";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

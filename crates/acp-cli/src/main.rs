@@ -2,6 +2,7 @@
 
 mod agent;
 mod args;
+mod bridge;
 mod exit;
 mod mcp_proxy;
 mod run;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let exit = match runtime {
         Ok(runtime) => {
             let exit = match args.command {
+                Command::Bridge(args) => runtime.block_on(bridge::bridge(args)),
                 Command::Agent(args) => runtime.block_on(agent::agent(args)),
                 Command::McpProxy(args) => runtime.block_on(mcp_proxy::mcp_proxy(args)),
                 Command::Run(args) => runtime.block_on(run::run(args)),

@@ -32,7 +32,8 @@ impl RawObject {
     }
 
     /// Whether there is such a field, and not `null`: writers are known to write `null` for absent.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some_and(|raw| raw.get() != "null")
     }
 
@@ -76,6 +77,32 @@ impl RawObject {
             }
         }
         self
+    }
+
+    /// Sets a field: in its place, or at the end.
+    pub fn set(&mut self, key: &str, value: Box<RawValue>) {
+        match self.0.iter_mut().rev().find(|(k, _)| k == key) {
+            Some((_, old)) => *old = value,
+            None => self.push(key.to_owned(), value),
+        }
+    }
+
+    /// Takes a field out; its last value, if it came more than once.
+    pub fn take(&mut self, key: &str) -> Option<Box<RawValue>> {
+        let mut taken = None;
+        self.0.retain_mut(|(k, value)| {
+            let stays = k != key;
+            if !stays {
+                taken = Some(std::mem::replace(value, RawValue::NULL.to_owned()));
+            }
+            stays
+        });
+        taken
+    }
+
+    /// Keeps the fields that `keep` says yes to.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &RawValue) -> bool) {
+        self.0.retain(|(key, value)| keep(key, value));
     }
 
     /// The object without some fields.

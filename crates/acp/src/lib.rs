@@ -11,6 +11,7 @@
 //! task stays behind.
 
 pub mod agent;
+pub mod bridge;
 pub mod client;
 mod connection;
 mod convert;

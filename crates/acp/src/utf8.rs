@@ -16,9 +16,11 @@ impl Utf8Pieces {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// Forgets what is not complete.
-    pub(crate) fn clear(&mut self) {
+    /// Forgets what is not complete; says whether there was anything.
+    pub(crate) fn clear(&mut self) -> bool {
+        let was_cut = !self.partial.is_empty();
         self.partial.clear();
+        was_cut
     }
 }
 

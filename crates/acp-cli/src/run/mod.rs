@@ -5,7 +5,7 @@ mod client;
 mod mcp;
 mod prompt;
 mod render;
-mod signals;
+pub(crate) mod signals;
 mod start;
 
 use std::io::Write;

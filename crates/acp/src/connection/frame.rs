@@ -97,6 +97,11 @@ impl Framer {
         }
     }
 
+    /// How many bytes wait to be handed out.
+    pub(crate) fn waiting(&self) -> usize {
+        self.buf.len() - self.start
+    }
+
     /// What is left when the input ends: a line without an end.
     pub(crate) fn finish(&mut self) -> Option<Frame<'_>> {
         let (start, end) = (self.start, self.buf.len());

@@ -13,7 +13,7 @@
 pub(crate) mod frame;
 mod incoming;
 mod outbox;
-mod outline;
+pub(crate) mod outline;
 mod pending;
 mod reader;
 

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 /// What the two ends of a message tell of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Outline {
+pub(crate) enum Outline {
     /// It answers this request of ours.
     Answer(RequestId),
     /// It is a request with this id; `Null` if it has none, or none was found.
@@ -24,7 +24,7 @@ struct Behind {
 }
 
 /// Reads a message's outline from its first and last bytes.
-pub(super) fn outline(head: &[u8], tail: &[u8]) -> Outline {
+pub(crate) fn outline(head: &[u8], tail: &[u8]) -> Outline {
     let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
     if !head.trim_start().starts_with(['{', '[']) {
         return Outline::Noise;

@@ -4,11 +4,13 @@
 //! `docs/decisions/0007-both-versions.md`.
 
 mod capabilities;
+mod git_patch;
 mod setup;
 mod tool_call;
 mod update;
 
 pub(crate) use capabilities::{agent_from_v2, agent_to_v2, client_from_v2, client_to_v2};
+pub(crate) use git_patch::git_patch;
 pub(crate) use setup::{
     auth_method_from_v2, auth_method_to_v2, mcp_server_from_v2, mcp_server_to_v2,
 };

@@ -1,13 +1,9 @@
 //! Tool calls and what they have produced, from version 1 to version 2.
 
-use std::time::Duration;
-
 use acp_wire::v1;
 use acp_wire::v2;
-use similar::TextDiff;
 
-/// How long a patch may be worked on before it is made coarser.
-const DIFFING: Duration = Duration::from_millis(200);
+use super::git_patch;
 
 /// A new tool call. What is at its default is not told: a new call begins with it.
 pub(crate) fn tool_call_to_v2(call: v1::ToolCall) -> v2::ToolCallUpdate {
@@ -56,29 +52,14 @@ fn content_to_v2(content: Vec<v1::ToolCallContent>) -> Vec<v2::ToolCallContent> 
 /// A change of a file: what happened to it, and a patch to look at.
 fn diff_to_v2(diff: v1::Diff) -> v2::Diff {
     let patch = git_patch(&diff);
+    let patch = patch.map(|text| v2::DiffPatch::new(v2::DiffPatchFormat::GitPatch, text));
     let change = v2::DiffPathChange::new(diff.path).file_type(v2::DiffFileType::Text);
     let change = if diff.old_text.is_some() {
         v2::DiffChange::Modify(change)
     } else {
         v2::DiffChange::Add(change)
     };
-    let mut new =
-        v2::Diff::new(vec![change]).patch(v2::DiffPatch::new(v2::DiffPatchFormat::GitPatch, patch));
-    new.meta = diff.meta;
+    let mut new = v2::Diff::new(vec![change]);
+    (new.patch, new.meta) = (patch, diff.meta);
     new
-}
-
-/// The change as `git diff` shows it, with absolute paths.
-fn git_patch(diff: &v1::Diff) -> String {
-    let path = &diff.path;
-    let old = diff.old_text.as_deref().unwrap_or_default();
-    let (before, mode) = match &diff.old_text {
-        Some(_) => (path.as_str(), ""),
-        None => ("/dev/null", "new file mode 100644\n"),
-    };
-    let lines = TextDiff::configure()
-        .timeout(DIFFING)
-        .diff_lines(old, &diff.new_text);
-    let hunks = lines.unified_diff().header(before, path).to_string();
-    format!("diff --git {path} {path}\n{mode}{hunks}")
 }

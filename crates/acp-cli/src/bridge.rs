@@ -1,0 +1,87 @@
+//! `acp bridge`: an agent of one version of the protocol behind a client of the other.
+
+use std::io::Write;
+use std::time::Duration;
+
+use acp::bridge::{Bridge, End, Side};
+use acp::{Transport, transport};
+use acp_host::{AgentCommand, AgentProcess};
+
+use crate::args::{BridgeArgs, Version};
+use crate::exit::Exit;
+use crate::run::signals::Signals;
+
+/// How long an agent may take to end once it is asked to, after it was given time when its stdin was
+/// closed.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long an agent that has closed its stdout may take to end, so that its exit code can be told.
+const ENDING: Duration = Duration::from_millis(500);
+
+pub(crate) async fn bridge(args: BridgeArgs) -> Exit {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
+    };
+    let Some((program, rest)) = args.agent.split_first() else {
+        return Exit::usage("no agent to run is given");
+    };
+    let command = AgentCommand::new(program).args(rest);
+    let process = match AgentProcess::spawn_with(&command, to_stderr) {
+        Ok(process) => process,
+        Err(e) => return Exit::broken(format!("the agent could not be started: {e}")),
+    };
+    let Some((stdin, stdout)) = process.take_stdio() else {
+        return Exit::broken("the agent has no stdin and stdout");
+    };
+    let client = match transport::stdio() {
+        Ok(client) => client,
+        Err(e) => return Exit::broken(format!("stdin and stdout cannot be used: {e}")),
+    };
+    let bridge = match args.to {
+        Version::V1 => Bridge::to_v1(),
+        Version::V2 => Bridge::to_v2(),
+    };
+    let bridge = bridge.on_noise(to_stderr);
+    let end = tokio::select! {
+        end = bridge.run(client, Transport::new(stdout, stdin)) => Some(end),
+        // Dropping the bridge closes the agent's stdin.
+        _ = signals.next() => None,
+    };
+    let exit = match end {
+        Some(end) => ended(&process, &end).await,
+        None => Exit::CANCELLED,
+    };
+    tokio::select! {
+        _ = process.shutdown(GRACE) => {}
+        _ = signals.next() => {
+            process.shutdown(Duration::ZERO).await;
+        }
+    }
+    exit
+}
+
+/// What the end of the bridge means to who has started it.
+async fn ended(process: &AgentProcess, end: &End) -> Exit {
+    if end.first == Side::Client {
+        return match &end.error {
+            Some(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+                Exit::broken(format!("the connection to the client failed: {e}"))
+            }
+            _ => Exit::SUCCESS,
+        };
+    }
+    let message = match tokio::time::timeout(ENDING, process.wait()).await {
+        Ok(exit) => format!("the agent ended: {exit}"),
+        Err(_) => match &end.error {
+            Some(e) => format!("the connection to the agent failed: {e}"),
+            None => "the agent closed the connection".to_owned(),
+        },
+    };
+    Exit::broken(message)
+}
+
+/// Shows a line of the agent's that is not for the client. Nobody may be there to see it.
+fn to_stderr(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}

@@ -1,0 +1,81 @@
+//! Diffs. Version 1 has the texts before and after; version 2 has what changed, and a patch.
+
+use acp_wire::{RawObject, v1};
+
+use super::json::raw;
+use crate::convert::git_patch;
+
+/// A version 1 diff in version 2's words.
+pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {
+    let diff: v1::Diff = item.read().ok()?;
+    let operation = if diff.old_text.is_some() {
+        "modify"
+    } else {
+        "add"
+    };
+    item = item.without(&["path", "oldText", "newText"]);
+    let change = object! { "operation": operation, "path": diff.path, "fileType": "text" };
+    item.push("changes".to_owned(), raw(&[change]));
+    if let Some(text) = git_patch(&diff) {
+        let patch = object! { "format": "git_patch", "text": text };
+        item.push("patch".to_owned(), raw(&patch));
+    }
+    Some(item)
+}
+
+/// A version 2 diff as text, and the files it is about.
+pub(super) fn to_v1(item: &RawObject) -> (RawObject, Vec<String>) {
+    let mut lines = Vec::new();
+    let mut paths = Vec::new();
+    for change in item.field::<Vec<RawObject>>("changes").unwrap_or_default() {
+        let word = |key: &str| change.field::<String>(key);
+        let path = word("path").unwrap_or_default();
+        lines.push(match (word("operation").as_deref(), word("oldPath")) {
+            (Some("add"), _) => format!("added {path}"),
+            (Some("delete"), _) => format!("deleted {path}"),
+            (Some("modify"), _) => format!("modified {path}"),
+            (Some("move"), Some(old)) => format!("moved {old} to {path}"),
+            (Some("copy"), Some(old)) => format!("copied {old} to {path}"),
+            (other, _) => format!("{} {path}", other.unwrap_or("changed")),
+        });
+        if !path.is_empty() {
+            paths.push(path);
+        }
+    }
+    let patch: Option<RawObject> = item.field("patch");
+    let patch = patch.and_then(|patch| patch.field::<String>("text"));
+    let text = match patch {
+        Some(patch) => fenced(&patch),
+        None => lines.join("\n"),
+    };
+    let block = object! { "type": "text", "text": text };
+    let mut content = object! { "type": "content", "content": block };
+    if let Some(meta) = item.get("_meta") {
+        content.push("_meta".to_owned(), meta.to_owned());
+    }
+    (content, paths)
+}
+
+/// Text between fences that are longer than any within it.
+fn fenced(text: &str) -> String {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest.max(2) + 1);
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{fence}diff\n{text}{end}{fence}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_longer_than_any_within() {
+        assert_eq!(fenced("+a\n"), "```diff\n+a\n```");
+        assert_eq!(fenced("+````"), "`````diff\n+````\n`````");
+    }
+}

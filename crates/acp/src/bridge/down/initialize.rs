@@ -1,0 +1,102 @@
+//! `initialize`, from version 1 to version 2 and back.
+
+use acp_wire::{RawObject, v1};
+
+use super::super::json::{object, raw};
+use super::super::setup;
+
+/// What the client of version 1 knows.
+#[derive(Debug, Default)]
+pub(in crate::bridge) struct Client {
+    pub(super) booleans: bool,
+    pub(super) plans: bool,
+    pub(super) notices: bool,
+    pub(super) compaction: bool,
+    terminal_auth: bool,
+}
+
+/// What the agent is asked: for version 2, in its words and in those the client has used, should it
+/// speak version 1 alone. And what the client knows.
+pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, Client) {
+    let theirs = object(params.get("clientCapabilities"));
+    let known: v1::ClientCapabilities = theirs.read().unwrap_or_default();
+    let session = known.session.unwrap_or_default();
+    let client = Client {
+        booleans: session.config_options.is_some_and(|o| o.boolean.is_some()),
+        plans: known.plan.is_some(),
+        notices: session.notices.is_some(),
+        compaction: session.compaction.is_some(),
+        terminal_auth: known.auth.terminal,
+    };
+
+    let mut capabilities = object! {};
+    if known.auth.terminal {
+        let auth = object! { "terminal": object! {} };
+        capabilities.push("auth".to_owned(), raw(&auth));
+    }
+    for (key, value) in theirs.iter() {
+        let v1_only = matches!(key, "fs" | "terminal" | "session" | "plan" | "auth");
+        if !v1_only && value.get() != "null" {
+            capabilities.push(key.to_owned(), value.to_owned());
+        }
+    }
+    let mut info = object(params.get("clientInfo"));
+    for (key, absent) in [("name", "client"), ("version", "unknown")] {
+        if !info.has(key) {
+            info.set(key, raw(absent));
+        }
+    }
+    params.set("protocolVersion", raw(&2));
+    params.set("info", raw(&info));
+    params.set("capabilities", raw(&capabilities));
+    (params, client)
+}
+
+/// What the client is answered.
+pub(in crate::bridge) fn answer(mut result: RawObject, client: &Client) -> RawObject {
+    let theirs = object(result.take("capabilities").as_deref());
+    let session: Option<RawObject> = theirs.field("session");
+    let has = |of: &str, what: &str| {
+        let session = session.as_ref();
+        let part: Option<RawObject> = session.and_then(|session| session.field(of));
+        part.is_some_and(|part| part.has(what))
+    };
+    let none = object! {};
+    let mut sessions = object! {};
+    if let Some(session) = &session {
+        for name in ["list", "resume", "close"] {
+            sessions.push(name.to_owned(), raw(&none));
+        }
+        for name in ["delete", "additionalDirectories", "fork"] {
+            if let Some(offered) = super::set(session, name) {
+                sessions.push(name.to_owned(), offered.to_owned());
+            }
+        }
+    }
+    let auth = if result.has("authMethods") {
+        object! { "logout": none }
+    } else {
+        none
+    };
+    let mut capabilities = object! {
+        "loadSession": session.is_some(),
+        "promptCapabilities": object! {
+            "image": has("prompt", "image"),
+            "audio": has("prompt", "audio"),
+            "embeddedContext": has("prompt", "embeddedContext"),
+        },
+        "mcpCapabilities": object! { "http": has("mcp", "http"), "sse": false },
+        "sessionCapabilities": sessions,
+        "auth": auth,
+    };
+    if let Some(meta) = theirs.get("_meta") {
+        capabilities.push("_meta".to_owned(), meta.to_owned());
+    }
+    result.set("protocolVersion", raw(&1));
+    if let Some(info) = result.take("info") {
+        result.set("agentInfo", info);
+    }
+    result.set("agentCapabilities", raw(&capabilities));
+    setup::auth_methods_to_v1(&mut result, client.terminal_auth);
+    result
+}

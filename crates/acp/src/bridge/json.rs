@@ -1,0 +1,200 @@
+//! Writing messages, and changing those that came.
+//!
+//! Everything here works on the text of the values: what is not looked at is written as it came.
+
+use acp_wire::jsonrpc::{self, Incoming, RequestId};
+use acp_wire::{Notification, RawObject, v1};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// An object of these fields.
+macro_rules! object {
+    ($($key:literal: $value:expr),* $(,)?) => {{
+        #[allow(unused_mut)]
+        let mut object = acp_wire::RawObject::default();
+        $( object.push($key.to_owned(), $crate::bridge::json::raw(&$value)); )*
+        object
+    }};
+}
+
+/// What is to be written to the two sides because of one line.
+#[derive(Debug, Default)]
+pub(super) struct Out {
+    pub(super) client: Vec<u8>,
+    pub(super) agent: Vec<u8>,
+}
+
+/// A line that is a message.
+pub(super) struct Line<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) message: Incoming<'a>,
+}
+
+impl Line<'_> {
+    /// Writes it as it came.
+    pub(super) fn pass(&self, buf: &mut Vec<u8>) {
+        pass(buf, self.bytes);
+    }
+
+    /// Writes it with some members changed.
+    pub(super) fn pass_with(&self, buf: &mut Vec<u8>, change: impl FnOnce(&mut RawObject)) {
+        let Some(mut members) = read::<RawObject>(self.bytes) else {
+            return self.pass(buf);
+        };
+        change(&mut members);
+        write(buf, &members);
+    }
+
+    /// Writes it with other params.
+    pub(super) fn with_params(&self, buf: &mut Vec<u8>, params: &RawObject) {
+        self.pass_with(buf, |line| line.set("params", raw(params)));
+    }
+
+    /// Writes it with another method and other params.
+    pub(super) fn with_method(&self, buf: &mut Vec<u8>, method: &str, params: &RawObject) {
+        self.pass_with(buf, |line| {
+            line.set("method", raw(method));
+            line.set("params", raw(params));
+        });
+    }
+
+    /// Writes it with another result.
+    pub(super) fn with_result(&self, buf: &mut Vec<u8>, result: &RawObject) {
+        self.pass_with(buf, |line| line.set("result", raw(result)));
+    }
+}
+
+/// A value as text. What is written here can always be written.
+pub(super) fn raw(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
+    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+/// A list without items.
+pub(super) fn empty_list() -> Box<RawValue> {
+    raw(&[(); 0])
+}
+
+/// Reads JSON as a `T`.
+pub(super) fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
+    serde_json::from_slice(json).ok()
+}
+
+/// The value as an object; an empty one if it is none.
+pub(super) fn object(value: Option<&RawValue>) -> RawObject {
+    value
+        .and_then(|value| read(value.get().as_bytes()))
+        .unwrap_or_default()
+}
+
+/// The session a message is about.
+pub(super) fn session_of(params: &RawObject) -> Option<String> {
+    params.field("sessionId")
+}
+
+/// The session a request is about, without which it cannot be carried over.
+///
+/// # Errors
+/// There is none.
+pub(super) fn session_asked(params: &RawObject) -> Result<String, jsonrpc::Error> {
+    session_of(params).ok_or_else(|| jsonrpc::Error::invalid_params("Invalid params: no sessionId"))
+}
+
+pub(super) fn pass(buf: &mut Vec<u8>, line: &[u8]) {
+    buf.extend_from_slice(line);
+    buf.push(b'\n');
+}
+
+/// Appends a message, line end included.
+pub(super) fn write(buf: &mut Vec<u8>, message: &RawObject) {
+    let start = buf.len();
+    if serde_json::to_writer(&mut *buf, message).is_err() {
+        buf.truncate(start);
+        return;
+    }
+    // Raw values may hold line ends between their tokens; within strings JSON has none.
+    for byte in buf.get_mut(start..).unwrap_or_default() {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    buf.push(b'\n');
+}
+
+/// Answers a request. What the bridge answers with can always be written.
+pub(super) fn answer(buf: &mut Vec<u8>, id: &RequestId, result: &RawObject) {
+    let _ = jsonrpc::write_result(buf, id, result);
+}
+
+/// Answers a request with an error.
+pub(super) fn refuse(buf: &mut Vec<u8>, id: &RequestId, error: &jsonrpc::Error) {
+    let _ = jsonrpc::write_error(buf, id, error);
+}
+
+/// Sends a notification.
+pub(super) fn notify(buf: &mut Vec<u8>, method: &str, params: &RawObject) {
+    let _ = jsonrpc::write_notification(buf, method, params);
+}
+
+/// Sends a `session/update`.
+pub(super) fn update(buf: &mut Vec<u8>, session: &str, update: &RawObject) {
+    let params = object! { "sessionId": session, "update": update };
+    notify(buf, v1::SessionNotification::METHOD, &params);
+}
+
+/// What is sent for an update that came.
+#[derive(Debug)]
+pub(super) enum Emit {
+    /// The line as it came.
+    Same,
+    /// The line with another update in it.
+    Changed(RawObject),
+    /// An update of the bridge's own.
+    Own(RawObject),
+}
+
+/// Sends what is to be sent for the `session/update` in `line`.
+pub(super) fn emit(
+    buf: &mut Vec<u8>,
+    line: &Line<'_>,
+    params: &RawObject,
+    session: &str,
+    emits: Vec<Emit>,
+) {
+    for emit in emits {
+        match emit {
+            Emit::Same => line.pass(buf),
+            Emit::Changed(changed) => {
+                let mut params = params.clone();
+                params.set("update", raw(&changed));
+                line.with_params(buf, &params);
+            }
+            Emit::Own(own) => update(buf, session, &own),
+        }
+    }
+}
+
+/// The items of a list, each as it came. What is no list is an empty one.
+pub(super) fn items(object: &RawObject, key: &str) -> Vec<Box<RawValue>> {
+    object.field(key).unwrap_or_default()
+}
+
+/// Where the bridge keeps, in `_meta`, what the other version has no word for.
+pub(super) const META: &str = "acp-bridge";
+
+/// Notes in the object's `_meta` what has been said in other words.
+pub(super) fn note(object_: &mut RawObject, key: &str, original: &RawValue) {
+    let mut meta = object(object_.get("_meta"));
+    let mut noted = object(meta.get(META));
+    noted.set(key, original.to_owned());
+    meta.set(META, raw(&noted));
+    object_.set("_meta", raw(&meta));
+}
+
+/// Cuts a text to at most this many bytes.
+pub(super) fn truncate(text: &mut String, max: usize) {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+}

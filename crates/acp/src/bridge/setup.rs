@@ -1,0 +1,162 @@
+//! What sessions are opened with, and how one authenticates: the same things in both versions, written
+//! a little differently.
+
+use acp_wire::RawObject;
+use serde_json::value::RawValue;
+
+use super::json::{empty_list, items, object, raw};
+
+/// Changes each item of a list that is there.
+fn each(params: &mut RawObject, key: &str, change: impl Fn(RawObject) -> RawObject) {
+    if let Some(list) = params.field::<Vec<Box<RawValue>>>(key) {
+        let list: Vec<Box<RawValue>> = list
+            .into_iter()
+            .map(|item| {
+                let read = object(Some(&item));
+                // What is no object is for the other side to refuse.
+                if read.is_empty() {
+                    item
+                } else {
+                    raw(&change(read))
+                }
+            })
+            .collect();
+        params.set(key, raw(&list));
+    }
+}
+
+fn type_of(object: &RawObject) -> Option<String> {
+    object.field("type")
+}
+
+/// MCP servers as version 1 has them: no type for programs, and every list is there.
+pub(super) fn servers_to_v1(params: &mut RawObject) {
+    if !params.has("mcpServers") {
+        params.set("mcpServers", empty_list());
+    }
+    each(params, "mcpServers", |mut server| {
+        let lists: &[&str] = match type_of(&server).as_deref() {
+            Some("stdio") | None => {
+                server = server.without(&["type"]);
+                &["args", "env"]
+            }
+            Some("http" | "sse") => &["headers"],
+            Some(_) => &[],
+        };
+        for list in lists {
+            if !server.has(list) {
+                server.set(list, empty_list());
+            }
+        }
+        server
+    });
+}
+
+/// MCP servers as version 2 has them: each with its type.
+pub(super) fn servers_to_v2(params: &mut RawObject) {
+    each(params, "mcpServers", |server| {
+        if server.has("type") {
+            return server;
+        }
+        let mut typed = object! { "type": "stdio" };
+        for (key, value) in server.iter().filter(|(key, _)| *key != "type") {
+            typed.push(key.to_owned(), value.to_owned());
+        }
+        typed
+    });
+}
+
+/// Ways to authenticate as version 2 has them.
+pub(super) fn auth_methods_to_v2(result: &mut RawObject) {
+    if !result.has("authMethods") {
+        result.retain(|key, _| key != "authMethods");
+    }
+    each(result, "authMethods", |method| {
+        let mut method = method.renamed("id", "methodId");
+        if !method.has("type") {
+            method.set("type", raw("agent"));
+        }
+        let env = object(method.get("env"));
+        if method.has("env") && items(&method, "env").is_empty() {
+            let env: Vec<RawObject> = env
+                .iter()
+                .map(|(name, value)| object! { "name": name, "value": value })
+                .collect();
+            method.set("env", raw(&env));
+        }
+        method
+    });
+}
+
+/// Ways to authenticate as version 1 has them, without those the client takes no part in.
+pub(super) fn auth_methods_to_v1(result: &mut RawObject, terminal: bool) {
+    let methods: Vec<Box<RawValue>> = items(result, "authMethods")
+        .into_iter()
+        .filter(|method| terminal || type_of(&object(Some(method))).as_deref() != Some("terminal"))
+        .collect();
+    result.set("authMethods", raw(&methods));
+    each(result, "authMethods", |method| {
+        let mut method = method.renamed("methodId", "id");
+        match type_of(&method).as_deref() {
+            Some("agent") => method = method.without(&["type"]),
+            Some("terminal") => {
+                let mut env = RawObject::default();
+                for variable in method.field::<Vec<RawObject>>("env").unwrap_or_default() {
+                    if let (Some(name), Some(value)) =
+                        (variable.field::<String>("name"), variable.get("value"))
+                    {
+                        env.push(name, value.to_owned());
+                    }
+                }
+                method.retain(|key, _| key != "env");
+                if !env.is_empty() {
+                    method.push("env".to_owned(), raw(&env));
+                }
+            }
+            _ => {}
+        }
+        method
+    });
+}
+
+/// Commands as version 2 has them.
+pub(super) fn commands_to_v2(update: &mut RawObject) {
+    each(update, "availableCommands", |mut command| {
+        if !command.has("type") {
+            command.set("type", raw("command"));
+        }
+        if command.has("input") {
+            let mut input = object(command.get("input"));
+            if !input.has("type") {
+                input.set("type", raw("text"));
+                command.set("input", raw(&input));
+            }
+        }
+        command
+    });
+}
+
+/// Commands as version 1 has them: kinds it has no words for are left out.
+pub(super) fn commands_to_v1(update: &mut RawObject) {
+    let known = |command: &RawValue| {
+        let type_ = type_of(&object(Some(command)));
+        matches!(type_.as_deref(), None | Some("command"))
+    };
+    let commands: Vec<Box<RawValue>> = items(update, "availableCommands")
+        .into_iter()
+        .filter(|command| known(command))
+        .collect();
+    update.set("availableCommands", raw(&commands));
+    each(update, "availableCommands", |command| {
+        let mut command = command.without(&["type"]);
+        if command.has("input") {
+            let input = object(command.get("input"));
+            if matches!(type_of(&input).as_deref(), None | Some("text")) {
+                command.set("input", raw(&input.without(&["type"])));
+            } else {
+                command = command.without(&["input"]);
+            }
+        }
+        command
+    });
+}

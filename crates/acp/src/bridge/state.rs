@@ -1,0 +1,210 @@
+//! What the bridge remembers, all of it bounded.
+
+use std::collections::{BTreeMap, HashMap};
+
+use acp_wire::jsonrpc::{self, RequestId};
+
+/// The requests that one side has made and that are not answered yet.
+#[derive(Debug)]
+pub(super) struct Requests<T> {
+    open: BTreeMap<RequestId, T>,
+    limit: usize,
+}
+
+impl<T> Requests<T> {
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            open: BTreeMap::new(),
+            limit,
+        }
+    }
+
+    /// Whether a request of this id can be taken.
+    ///
+    /// # Errors
+    /// What to answer if it cannot: the id is in use, or too many requests are open.
+    pub(super) fn room(&self, id: &RequestId) -> Result<(), jsonrpc::Error> {
+        if self.open.contains_key(id) {
+            return Err(jsonrpc::Error::new(
+                jsonrpc::Error::INVALID_REQUEST,
+                "Invalid request: a request with this id is still being worked on",
+            ));
+        }
+        if self.open.len() >= self.limit {
+            return Err(jsonrpc::Error::internal(format!(
+                "more than {} requests at once",
+                self.limit
+            )));
+        }
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, id: &RequestId, what: T) {
+        self.open.insert(id.clone(), what);
+    }
+
+    pub(super) fn get(&self, id: &RequestId) -> Option<&T> {
+        self.open.get(id)
+    }
+
+    pub(super) fn take(&mut self, id: &RequestId) -> Option<T> {
+        self.open.remove(id)
+    }
+
+    /// All of them, in the order of their ids.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (RequestId, T)> + use<T> {
+        std::mem::take(&mut self.open).into_iter()
+    }
+}
+
+/// How many sessions are remembered. There are fewer that work at once than this: each of those is a
+/// request, of which there are [`Limits::requests`](crate::Limits::requests) at most.
+const SESSIONS: usize = 2048;
+
+/// What is known of each session. Beyond the limit the one that was not heard of longest is forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Sessions<T> {
+    known: HashMap<String, (u64, T)>,
+    clock: u64,
+}
+
+/// Whether a session is in the middle of something, so that it must not be forgotten.
+pub(super) trait Busy {
+    fn busy(&self) -> bool;
+}
+
+impl<T: Busy + Default> Sessions<T> {
+    pub(super) fn get(&mut self, id: &str) -> Option<&mut T> {
+        self.clock += 1;
+        let (heard, session) = self.known.get_mut(id)?;
+        *heard = self.clock;
+        Some(session)
+    }
+
+    /// The session, known from here on.
+    pub(super) fn touch(&mut self, id: &str) -> &mut T {
+        self.clock += 1;
+        if !self.known.contains_key(id) && self.known.len() >= SESSIONS {
+            let oldest = self
+                .known
+                .iter()
+                .filter(|(_, (_, session))| !session.busy())
+                .min_by_key(|(_, (heard, _))| *heard);
+            if let Some(oldest) = oldest.map(|(id, _)| id.clone()) {
+                self.known.remove(&oldest);
+            }
+        }
+        let entry = self.known.entry(id.to_owned()).or_default();
+        entry.0 = self.clock;
+        &mut entry.1
+    }
+
+    pub(super) fn forget(&mut self, id: &str) {
+        self.known.remove(id);
+    }
+
+    /// All of them, those first that were heard of last.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        let mut all: Vec<_> = self.known.iter().collect();
+        all.sort_by_key(|(_, (heard, _))| std::cmp::Reverse(*heard));
+        all.into_iter()
+            .map(|(id, (_, session))| (id.as_str(), session))
+    }
+}
+
+/// Things with ids, as many as are remembered of their sort. Beyond that the one that was not touched
+/// longest is forgotten.
+#[derive(Debug)]
+pub(super) struct Recent<T, const N: usize> {
+    known: HashMap<String, (u64, T)>,
+    clock: u64,
+}
+
+impl<T, const N: usize> Default for Recent<T, N> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+            clock: 0,
+        }
+    }
+}
+
+impl<T: Default, const N: usize> Recent<T, N> {
+    pub(super) fn contains(&self, id: &str) -> bool {
+        self.known.contains_key(id)
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&T> {
+        self.known.get(id).map(|(_, thing)| thing)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.known.get_mut(id).map(|(_, thing)| thing)
+    }
+
+    /// The thing, known from here on.
+    pub(super) fn touch(&mut self, id: &str) -> &mut T {
+        self.clock += 1;
+        if !self.known.contains_key(id) && self.known.len() >= N {
+            self.forget_oldest(id);
+        }
+        let entry = self.known.entry(id.to_owned()).or_default();
+        entry.0 = self.clock;
+        &mut entry.1
+    }
+
+    /// Forgets the one that was not touched longest, but not `but`. Says whether there was one.
+    pub(super) fn forget_oldest(&mut self, but: &str) -> bool {
+        let others = self.known.iter().filter(|(id, _)| *id != but);
+        let oldest = others.min_by_key(|(_, (touched, _))| *touched);
+        match oldest.map(|(id, _)| id.clone()) {
+            Some(id) => self.known.remove(&id).is_some(),
+            None => false,
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.known
+            .iter()
+            .map(|(id, (_, thing))| (id.as_str(), thing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Session(bool);
+    impl Busy for Session {
+        fn busy(&self) -> bool {
+            self.0
+        }
+    }
+
+    #[test]
+    fn the_session_that_was_not_heard_of_longest_is_forgotten_but_none_that_works() {
+        let mut sessions = Sessions::<Session>::default();
+        sessions.touch("works").0 = true;
+        for n in 0..SESSIONS - 1 {
+            sessions.touch(&n.to_string());
+        }
+        sessions.touch("0");
+        sessions.touch("one too many");
+        assert!(sessions.get("works").is_some());
+        assert!(sessions.get("0").is_some());
+        assert!(sessions.get("1").is_none());
+        assert_eq!(sessions.known.len(), SESSIONS);
+    }
+
+    #[test]
+    fn recent_things_are_few() {
+        let mut things = Recent::<u8, 2>::default();
+        for id in ["a", "b", "a", "c"] {
+            *things.touch(id) += 1;
+        }
+        assert_eq!(things.get("a"), Some(&2));
+        assert!(!things.contains("b"));
+        assert!(things.contains("c"));
+    }
+}

@@ -1,0 +1,86 @@
+//! A change of a file as a patch: version 2 shows changes so.
+
+use std::time::Duration;
+
+use acp_wire::v1;
+use similar::TextDiff;
+
+/// Texts above this are not compared, in bytes: the patch is left out, which version 2 allows.
+const LARGEST: usize = 4 * 1024 * 1024;
+
+/// After this time what has not been compared yet is taken for changed.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The change as `git diff` shows it, with absolute paths; `None` for texts that are too large.
+pub(crate) fn git_patch(diff: &v1::Diff) -> Option<String> {
+    let old = diff.old_text.as_deref();
+    if old.map_or(0, str::len) + diff.new_text.len() > LARGEST {
+        return None;
+    }
+    let path = quoted(&diff.path);
+    let (mode, before) = match old {
+        Some(_) => ("", path.as_str()),
+        None => ("new file mode 100644\n", "/dev/null"),
+    };
+    let compared = TextDiff::configure()
+        .timeout(PATIENCE)
+        .diff_lines(old.unwrap_or_default(), &diff.new_text);
+    let hunks = compared.unified_diff().context_radius(3).to_string();
+    let mut text = format!("diff --git {path} {path}\n{mode}");
+    if !hunks.is_empty() {
+        text.push_str(&format!("--- {before}\n+++ {path}\n{hunks}"));
+    }
+    Some(text)
+}
+
+/// A path as git writes it: in quotes when it has unusual characters.
+fn quoted(path: &str) -> String {
+    let plain = |b: u8| (b' '..0x7f).contains(&b) && b != b'"' && b != b'\\';
+    if path.bytes().all(plain) {
+        return path.to_owned();
+    }
+    let mut quoted = String::from("\"");
+    for byte in path.bytes() {
+        match byte {
+            b'"' => quoted.push_str("\\\""),
+            b'\\' => quoted.push_str("\\\\"),
+            b'\n' => quoted.push_str("\\n"),
+            b'\t' => quoted.push_str("\\t"),
+            byte if plain(byte) => quoted.push(char::from(byte)),
+            byte => quoted.push_str(&format!("\\{byte:03o}")),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patch_of(path: &str, old: Option<&str>, new: &str) -> String {
+        let mut diff = v1::Diff::new(path, new);
+        diff.old_text = old.map(str::to_owned);
+        git_patch(&diff).unwrap()
+    }
+
+    #[test]
+    fn a_patch_is_one_that_git_reads() {
+        assert_eq!(
+            patch_of("/work/a b.txt", Some("one\ntwo\n"), "one\n2"),
+            "diff --git /work/a b.txt /work/a b.txt\n--- /work/a b.txt\n+++ /work/a b.txt\n\
+             @@ -1,2 +1,2 @@\n one\n-two\n+2\n\\ No newline at end of file\n"
+        );
+        assert_eq!(
+            patch_of("/work/é\"", None, "new\n"),
+            "diff --git \"/work/\\303\\251\\\"\" \"/work/\\303\\251\\\"\"\nnew file mode 100644\n\
+             --- /dev/null\n+++ \"/work/\\303\\251\\\"\"\n@@ -0,0 +1 @@\n+new\n"
+        );
+        // An empty file, and one that is as it was, have no hunks.
+        assert_eq!(
+            patch_of("/e", None, ""),
+            "diff --git /e /e\nnew file mode 100644\n"
+        );
+        assert_eq!(patch_of("/e", Some("x"), "x"), "diff --git /e /e\n");
+    }
+}

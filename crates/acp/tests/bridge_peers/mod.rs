@@ -1,0 +1,327 @@
+//! Both ends of a bridge, as the lines that go over them.
+//!
+//! Tests run on paused time: the clock moves only when every task waits, so that "nothing arrives" is a
+//! fact, and told at once.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use acp::bridge::{Bridge, End};
+use acp::wire::{ReadError, v1, v2};
+use acp::{Limits, Transport};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How much a pipe holds.
+pub(crate) const PIPE: usize = 64 * 1024;
+
+/// What an end is, and which version it speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    Client(u8),
+    Agent(u8),
+}
+
+pub(crate) struct Peer {
+    role: Role,
+    input: Option<DuplexStream>,
+    output: DuplexStream,
+    buffer: Vec<u8>,
+    /// The methods of the requests this end has made.
+    asked: HashMap<String, String>,
+}
+
+pub(crate) struct Bridged {
+    pub(crate) client: Peer,
+    pub(crate) agent: Peer,
+    pub(crate) end: JoinHandle<End>,
+}
+
+/// A bridge to version 2 or 1, with both of its ends.
+pub(crate) fn bridged(to: u8) -> Bridged {
+    bridged_with(to, PIPE, |bridge| bridge)
+}
+
+pub(crate) fn bridged_with(to: u8, pipe: usize, with: impl FnOnce(Bridge) -> Bridge) -> Bridged {
+    let (client_side, client) = peer(Role::Client(to), pipe);
+    let (agent_side, agent) = peer(Role::Agent(3 - to), pipe);
+    let bridge = if to == 2 {
+        Bridge::to_v2()
+    } else {
+        Bridge::to_v1()
+    };
+    let end = tokio::spawn(with(bridge).run(client_side, agent_side));
+    Bridged { client, agent, end }
+}
+
+pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    limits.linger = Duration::from_secs(2);
+    change(&mut limits);
+    limits
+}
+
+pub(crate) fn peer(role: Role, pipe: usize) -> (Transport, Peer) {
+    let (their_output, our_input) = tokio::io::duplex(pipe);
+    let (our_output, their_input) = tokio::io::duplex(pipe);
+    let peer = Peer {
+        role,
+        input: Some(our_output),
+        output: our_input,
+        buffer: Vec::new(),
+        asked: HashMap::new(),
+    };
+    (Transport::new(their_input, their_output), peer)
+}
+
+/// Whether there is a kind that the version does not have, other than those that tests make up.
+fn stray(read: &str) -> bool {
+    read.matches("Unknown(").count() > read.matches("_odd").count()
+}
+
+impl Peer {
+    /// Writes a line.
+    pub(crate) async fn say(&mut self, line: &str) {
+        if let Ok(message) = serde_json::from_str::<Value>(line)
+            && let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str())
+        {
+            self.asked.insert(id.to_string(), method.to_owned());
+        }
+        let input = self.input.as_mut().expect("closed");
+        let line = format!("{line}\n");
+        tokio::time::timeout(PATIENCE, input.write_all(line.as_bytes()))
+            .await
+            .expect("the bridge reads")
+            .expect("the bridge is there");
+    }
+
+    pub(crate) async fn send(&mut self, message: Value) {
+        self.say(&message.to_string()).await;
+    }
+
+    pub(crate) async fn asks(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+        let id: Value = id.into();
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+            .await;
+    }
+
+    pub(crate) async fn tells(&mut self, method: &str, params: Value) {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await;
+    }
+
+    pub(crate) async fn answers(&mut self, id: impl Into<Value>, result: Value) {
+        let id: Value = id.into();
+        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}))
+            .await;
+    }
+
+    pub(crate) async fn refuses(&mut self, id: impl Into<Value>, code: i32, message: &str) {
+        let id: Value = id.into();
+        self.send(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}))
+            .await;
+    }
+
+    /// An update of session `s`.
+    pub(crate) async fn updates(&mut self, update: Value) {
+        self.tells(
+            "session/update",
+            json!({"sessionId": "s", "update": update}),
+        )
+        .await;
+    }
+
+    /// The next line as it came, `None` at the end.
+    async fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(at) = self.buffer.iter().position(|b| *b == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=at).collect();
+                return Some(String::from_utf8(line).unwrap().trim_end().to_owned());
+            }
+            if self.output.read_buf(&mut self.buffer).await.unwrap() == 0 {
+                assert_eq!(self.buffer, b"", "a line without an end");
+                return None;
+            }
+        }
+    }
+
+    /// The next line as it came.
+    #[track_caller]
+    pub(crate) fn raw(&mut self) -> impl Future<Output = String> {
+        let caller = std::panic::Location::caller();
+        async move {
+            match tokio::time::timeout(PATIENCE, self.line()).await {
+                Ok(Some(line)) => line,
+                Ok(None) => panic!("{caller}: the bridge has closed it"),
+                Err(_) => panic!("{caller}: nothing arrives"),
+            }
+        }
+    }
+
+    /// The next message, which is what its version has.
+    #[track_caller]
+    pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let line = match tokio::time::timeout(PATIENCE, self.line()).await {
+                Ok(Some(line)) => line,
+                Ok(None) => panic!("{caller}: the bridge has closed it"),
+                Err(_) => panic!("{caller}: nothing arrives"),
+            };
+            if let Err(wrong) = self.check(&line) {
+                panic!("{caller}: {:?} gets {line}: {wrong}", self.role);
+            }
+            serde_json::from_str(&line).unwrap()
+        }
+    }
+
+    /// The next message is this one.
+    #[track_caller]
+    pub(crate) fn gets(&mut self, expected: Value) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        let mut expected = expected;
+        expected["jsonrpc"] = json!("2.0");
+        async move {
+            let line = match tokio::time::timeout(PATIENCE, self.line()).await {
+                Ok(Some(line)) => line,
+                Ok(None) => panic!("{caller}: the bridge has closed it, not said {expected}"),
+                Err(_) => panic!("{caller}: nothing arrives instead of {expected}"),
+            };
+            let found: Value = serde_json::from_str(&line).unwrap();
+            assert!(
+                found == expected,
+                "{caller}:\n   found {found}\nexpected {expected}"
+            );
+            if let Err(wrong) = self.check(&line) {
+                panic!("{caller}: {:?} gets {line}: {wrong}", self.role);
+            }
+        }
+    }
+
+    /// The next message is this update of session `s`.
+    #[track_caller]
+    pub(crate) fn sees(&mut self, update: Value) -> impl Future<Output = ()> {
+        self.gets(json!({"method": "session/update",
+            "params": {"sessionId": "s", "update": update}}))
+    }
+
+    /// The next message is this answer.
+    #[track_caller]
+    pub(crate) fn is_told(
+        &mut self,
+        id: impl Into<Value>,
+        result: Value,
+    ) -> impl Future<Output = ()> {
+        let id: Value = id.into();
+        self.gets(json!({"id": id, "result": result}))
+    }
+
+    /// The next message is an error with this code; gives its text.
+    #[track_caller]
+    pub(crate) fn is_refused(
+        &mut self,
+        id: impl Into<Value>,
+        code: i32,
+    ) -> impl Future<Output = String> {
+        let caller = std::panic::Location::caller();
+        let id: Value = id.into();
+        let next = self.next();
+        async move {
+            let answer = next.await;
+            assert_eq!(answer["id"], id, "{caller}: {answer}");
+            assert_eq!(answer["error"]["code"], code, "{caller}: {answer}");
+            answer["error"]["message"].as_str().unwrap().to_owned()
+        }
+    }
+
+    /// Nothing arrives, however long one waits.
+    #[track_caller]
+    pub(crate) fn gets_nothing(&mut self) -> impl Future<Output = ()> {
+        let caller = std::panic::Location::caller();
+        async move {
+            let wait = Duration::from_millis(500);
+            if let Ok(line) = tokio::time::timeout(wait, self.line()).await {
+                panic!("{caller}: {line:?} arrives");
+            }
+        }
+    }
+
+    /// The bridge has nothing more to say.
+    pub(crate) async fn ends(&mut self) {
+        let line = tokio::time::timeout(PATIENCE, self.line()).await;
+        assert_eq!(line.expect("it is not closed"), None);
+    }
+
+    /// This end says nothing more.
+    pub(crate) fn close(&mut self) {
+        self.input = None;
+    }
+
+    /// Whether a line is a message that this end's version has.
+    fn check(&self, line: &str) -> Result<(), String> {
+        #[derive(serde::Deserialize)]
+        struct Message<'a> {
+            id: Option<Value>,
+            method: Option<String>,
+            #[serde(borrow)]
+            params: Option<&'a RawValue>,
+            #[serde(borrow)]
+            result: Option<&'a RawValue>,
+        }
+        let message: Message<'_> = serde_json::from_str(line).map_err(|e| e.to_string())?;
+        let id = message.id.map(|id| id.to_string());
+        let read = match (&message.method, id, message.result) {
+            (Some(method), id, _) => self.check_call(method, id.is_some(), message.params),
+            (None, Some(id), Some(result)) => match self.asked.get(&id) {
+                Some(method) => self.check_result(method, result),
+                None => Ok(Value::Null),
+            },
+            _ => Ok(Value::Null),
+        };
+        match read {
+            Ok(read) if stray(&read.to_string()) => Err(read.to_string()),
+            Ok(_) | Err(ReadError::UnknownMethod(_)) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn check_call(
+        &self,
+        method: &str,
+        request: bool,
+        params: Option<&RawValue>,
+    ) -> Result<Value, ReadError> {
+        fn shown<T: std::fmt::Debug>(read: Result<T, ReadError>) -> Result<Value, ReadError> {
+            read.map(|read| Value::String(format!("{read:?}")))
+        }
+        match (self.role, request) {
+            (Role::Client(1), true) => shown(v1::AgentRequest::read(method, params)),
+            (Role::Client(1), false) => shown(v1::AgentNotification::read(method, params)),
+            (Role::Client(_), true) => shown(v2::AgentRequest::read(method, params)),
+            (Role::Client(_), false) => shown(v2::AgentNotification::read(method, params)),
+            (Role::Agent(1), true) => shown(v1::ClientRequest::read(method, params)),
+            (Role::Agent(1), false) => shown(v1::ClientNotification::read(method, params)),
+            (Role::Agent(_), true) => shown(v2::ClientRequest::read(method, params)),
+            (Role::Agent(_), false) => shown(v2::ClientNotification::read(method, params)),
+        }
+    }
+
+    fn check_result(&self, method: &str, result: &RawValue) -> Result<Value, ReadError> {
+        fn shown<T: std::fmt::Debug>(read: Result<T, ReadError>) -> Result<Value, ReadError> {
+            read.map(|read| Value::String(format!("{read:?}")))
+        }
+        match self.role {
+            Role::Client(1) => shown(v1::AgentResponse::read(method, result)),
+            Role::Client(_) => shown(v2::AgentResponse::read(method, result)),
+            Role::Agent(1) => shown(v1::ClientResponse::read(method, result)),
+            Role::Agent(_) => shown(v2::ClientResponse::read(method, result)),
+        }
+    }
+}
