@@ -4,21 +4,20 @@ use std::sync::{Arc, OnceLock};
 
 use acp_wire::v1::{
     AgentCapabilities, AuthMethod, AuthMethodId, AuthenticateRequest, DeleteSessionRequest,
-    ForkSessionRequest, Implementation, ListSessionsRequest, ListSessionsResponse,
-    LoadSessionRequest, LogoutRequest, McpServer, NewSessionRequest, ProtocolVersion,
-    ResumeSessionRequest, SessionId,
+    Implementation, ListSessionsRequest, ListSessionsResponse, LogoutRequest, McpServer,
+    ProtocolVersion, SessionId,
 };
 use acp_wire::v2;
 
 use super::Client;
 use super::initialize::{Agreed, initialize};
 use super::mcp_servers::OwnServers;
+use super::opening::Old;
 use super::request::not_offered;
 use super::session::Session;
-use super::sessions::{Opened, Sessions};
+use super::sessions::Sessions;
 use super::side::ClientSide;
 use crate::connection::{Ask, Connection};
-use crate::convert;
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
 use crate::session_setup::SessionSetup;
@@ -193,40 +192,10 @@ impl AgentConnection {
     /// server it does not take, or the end of the connection.
     pub async fn new_session(&self, setup: impl Into<SessionSetup>) -> Result<Session> {
         let setup = self.check(setup.into())?;
-        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
         if self.speaks_v2() {
-            let servers = servers_of_v2(setup.mcp_servers);
-            let mut request = v2::NewSessionRequest::new(setup.cwd)
-                .mcp_servers(servers)
-                .additional_directories(setup.additional_directories);
-            request.meta = setup.meta;
-            let on_answer = move |answer: Result<&v2::NewSessionResponse, &Error>| {
-                if let Ok(answer) = answer {
-                    let (options, commands) = (&answer.config_options, &answer.available_commands);
-                    opened_v2(&sessions, &answer.session_id, options, commands);
-                }
-            };
-            let answer = conn
-                .request_with(&request, Ask::default(), on_answer)
-                .await?;
-            return Ok(self.session(answer.session_id));
+            return self.open(&setup.new_v2(), None, Ask::default()).await;
         }
-        let mut request = NewSessionRequest::new(setup.cwd, setup.mcp_servers)
-            .additional_directories(setup.additional_directories);
-        request.meta = setup.meta;
-        let answer = conn
-            .request_with(&request, Ask::default(), move |answer| {
-                if let Ok(answer) = answer {
-                    let opened = Opened {
-                        modes: answer.modes.as_ref(),
-                        models: answer.models.as_ref(),
-                        options: answer.config_options.as_deref(),
-                    };
-                    sessions.opened(&answer.session_id, &opened);
-                }
-            })
-            .await?;
-        Ok(self.session(answer.session_id))
+        self.open(&setup.new_v1(), None, Ask::default()).await
     }
 
     /// Opens an old session and has it replayed; its thread is complete when this returns.
@@ -243,41 +212,20 @@ impl AgentConnection {
             return Err(not_offered("loadSession"));
         }
         let setup = self.check(setup.into())?;
-        let before = self.0.sessions.claim_for_replay(&id);
-        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
-        let opened = id.clone();
+        // The replay comes ahead of the answer, and is seen ahead of it.
         let ask = Ask {
             ordered: true,
             ..Ask::default()
         };
         if self.speaks_v2() {
-            let request = resume_v2(&id, setup).replay_from(v2::ReplayFrom::start());
-            conn.request_with(&request, ask, move |answer| match answer {
-                Ok(answer) => {
-                    let (options, commands) = (&answer.config_options, &answer.available_commands);
-                    opened_v2(&sessions, &opened, options, commands);
-                }
-                Err(_) => sessions.restore(&opened, before),
-            })
-            .await?;
-            return Ok(self.session(id));
+            let request = setup.resume_v2(&id).replay_from(v2::ReplayFrom::start());
+            return self
+                .open(&request, Some(Old::replayed(self, id)), ask)
+                .await;
         }
-        let mut request = LoadSessionRequest::new(&id, setup.cwd, setup.mcp_servers)
-            .additional_directories(setup.additional_directories);
-        request.meta = setup.meta;
-        conn.request_with(&request, ask, move |answer| match answer {
-            Ok(answer) => {
-                let about = Opened {
-                    modes: answer.modes.as_ref(),
-                    models: answer.models.as_ref(),
-                    options: answer.config_options.as_deref(),
-                };
-                sessions.opened(&opened, &about);
-            }
-            Err(_) => sessions.restore(&opened, before),
-        })
-        .await?;
-        Ok(self.session(id))
+        let request = setup.load_v1(&id);
+        self.open(&request, Some(Old::replayed(self, id)), ask)
+            .await
     }
 
     /// Opens an old session without having it replayed.
@@ -294,36 +242,15 @@ impl AgentConnection {
             return Err(not_offered("sessionCapabilities.resume"));
         }
         let setup = self.check(setup.into())?;
-        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
-        let opened = id.clone();
         if self.speaks_v2() {
-            let request = resume_v2(&id, setup);
-            let on_answer = move |answer: Result<&v2::ResumeSessionResponse, &Error>| {
-                if let Ok(answer) = answer {
-                    let (options, commands) = (&answer.config_options, &answer.available_commands);
-                    opened_v2(&sessions, &opened, options, commands);
-                }
-            };
-            conn.request_with(&request, Ask::default(), on_answer)
-                .await?;
-            return Ok(self.session(id));
+            let request = setup.resume_v2(&id);
+            return self
+                .open(&request, Some(Old::as_it_is(id)), Ask::default())
+                .await;
         }
-        let mut request = ResumeSessionRequest::new(&id, setup.cwd)
-            .mcp_servers(setup.mcp_servers)
-            .additional_directories(setup.additional_directories);
-        request.meta = setup.meta;
-        conn.request_with(&request, Ask::default(), move |answer| {
-            if let Ok(answer) = answer {
-                let about = Opened {
-                    modes: answer.modes.as_ref(),
-                    models: answer.models.as_ref(),
-                    options: answer.config_options.as_deref(),
-                };
-                sessions.opened(&opened, &about);
-            }
-        })
-        .await?;
-        Ok(self.session(id))
+        let request = setup.resume_v1(&id);
+        self.open(&request, Some(Old::as_it_is(id)), Ask::default())
+            .await
     }
 
     /// Opens a new session that begins as a copy of another (`session/fork`, unstable).
@@ -340,41 +267,10 @@ impl AgentConnection {
             return Err(not_offered("sessionCapabilities.fork"));
         }
         let setup = self.check(setup.into())?;
-        let (conn, sessions) = (self.connection(), Arc::clone(&self.0.sessions));
         if self.speaks_v2() {
-            let servers = servers_of_v2(setup.mcp_servers);
-            let mut request = v2::ForkSessionRequest::new(&id, setup.cwd)
-                .mcp_servers(servers)
-                .additional_directories(setup.additional_directories);
-            request.meta = setup.meta;
-            let on_answer = move |answer: Result<&v2::ForkSessionResponse, &Error>| {
-                if let Ok(answer) = answer {
-                    let (options, commands) = (&answer.config_options, &answer.available_commands);
-                    opened_v2(&sessions, &answer.session_id, options, commands);
-                }
-            };
-            let answer = conn
-                .request_with(&request, Ask::default(), on_answer)
-                .await?;
-            return Ok(self.session(answer.session_id));
+            return self.open(&setup.fork_v2(&id), None, Ask::default()).await;
         }
-        let mut request = ForkSessionRequest::new(&id, setup.cwd)
-            .mcp_servers(setup.mcp_servers)
-            .additional_directories(setup.additional_directories);
-        request.meta = setup.meta;
-        let answer = conn
-            .request_with(&request, Ask::default(), move |answer| {
-                if let Ok(answer) = answer {
-                    let opened = Opened {
-                        modes: answer.modes.as_ref(),
-                        models: answer.models.as_ref(),
-                        options: answer.config_options.as_deref(),
-                    };
-                    sessions.opened(&answer.session_id, &opened);
-                }
-            })
-            .await?;
-        Ok(self.session(answer.session_id))
+        self.open(&setup.fork_v1(&id), None, Ask::default()).await
     }
 
     /// A page of the sessions there are.
@@ -416,7 +312,7 @@ impl AgentConnection {
         self.connection().closed().await
     }
 
-    fn session(&self, id: SessionId) -> Session {
+    pub(super) fn session(&self, id: SessionId) -> Session {
         let thread = self.0.sessions.claim(&id);
         Session::new(self.clone(), id, thread)
     }
@@ -449,36 +345,4 @@ impl AgentConnection {
             _ => None,
         }
     }
-}
-
-/// A session of an agent that speaks version 2 is open.
-fn opened_v2(
-    sessions: &Sessions,
-    id: &SessionId,
-    options: &[v2::SessionConfigOption],
-    commands: &[v2::AvailableCommand],
-) {
-    let options = convert::options_from_v2(options.to_vec());
-    let opened = Opened {
-        options: Some(&options),
-        ..Opened::default()
-    };
-    sessions.opened(id, &opened);
-    if !commands.is_empty() {
-        let announce = |thread: &mut crate::Thread| thread.set_commands(commands);
-        sessions.with(id, |state| state.thread.change(announce));
-    }
-}
-
-fn servers_of_v2(servers: Vec<McpServer>) -> Vec<v2::McpServer> {
-    let servers = servers.into_iter();
-    servers.filter_map(convert::mcp_server_to_v2).collect()
-}
-
-fn resume_v2(id: &SessionId, setup: SessionSetup) -> v2::ResumeSessionRequest {
-    let mut request = v2::ResumeSessionRequest::new(id, setup.cwd)
-        .mcp_servers(servers_of_v2(setup.mcp_servers))
-        .additional_directories(setup.additional_directories);
-    request.meta = setup.meta;
-    request
 }

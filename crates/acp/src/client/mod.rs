@@ -6,6 +6,7 @@
 mod agent;
 mod initialize;
 mod mcp_servers;
+mod opening;
 mod request;
 mod session;
 mod sessions;

@@ -1,0 +1,199 @@
+//! Sessions that are being opened: what is asked for, and what the answer says of them.
+
+use std::sync::Arc;
+
+use acp_wire::v1::{self, McpServer, SessionId};
+use acp_wire::{Request, v2};
+
+use super::agent::AgentConnection;
+use super::session::Session;
+use super::sessions::{Opened, Sessions, State};
+use crate::connection::Ask;
+use crate::convert;
+use crate::error::Result;
+use crate::session_setup::SessionSetup;
+
+/// A request with what a session is opened with.
+macro_rules! request {
+    ($setup:ident, $request:expr, $servers:expr) => {{
+        let mut request = $request;
+        request.mcp_servers = $servers($setup.mcp_servers);
+        request.additional_directories = $setup.additional_directories;
+        request.meta = $setup.meta;
+        request
+    }};
+}
+
+fn servers_v2(servers: Vec<McpServer>) -> Vec<v2::McpServer> {
+    let servers = servers.into_iter();
+    servers.filter_map(convert::mcp_server_to_v2).collect()
+}
+
+impl SessionSetup {
+    pub(super) fn new_v1(self) -> v1::NewSessionRequest {
+        let request = v1::NewSessionRequest::new(self.cwd, Vec::new());
+        request!(self, request, |servers| servers)
+    }
+
+    pub(super) fn load_v1(self, id: &SessionId) -> v1::LoadSessionRequest {
+        let request = v1::LoadSessionRequest::new(id, self.cwd, Vec::new());
+        request!(self, request, |servers| servers)
+    }
+
+    pub(super) fn resume_v1(self, id: &SessionId) -> v1::ResumeSessionRequest {
+        let request = v1::ResumeSessionRequest::new(id, self.cwd);
+        request!(self, request, |servers| servers)
+    }
+
+    pub(super) fn fork_v1(self, id: &SessionId) -> v1::ForkSessionRequest {
+        let request = v1::ForkSessionRequest::new(id, self.cwd);
+        request!(self, request, |servers| servers)
+    }
+
+    pub(super) fn new_v2(self) -> v2::NewSessionRequest {
+        let request = v2::NewSessionRequest::new(self.cwd);
+        request!(self, request, servers_v2)
+    }
+
+    pub(super) fn resume_v2(self, id: &SessionId) -> v2::ResumeSessionRequest {
+        let request = v2::ResumeSessionRequest::new(id, self.cwd);
+        request!(self, request, servers_v2)
+    }
+
+    pub(super) fn fork_v2(self, id: &SessionId) -> v2::ForkSessionRequest {
+        let request = v2::ForkSessionRequest::new(id, self.cwd);
+        request!(self, request, servers_v2)
+    }
+}
+
+/// An answer that says that a session is open.
+pub(super) trait Answer {
+    /// The session, if it is a new one.
+    fn new_session(&self) -> Option<&SessionId>;
+    /// Tells what it says of the session.
+    fn tell(&self, sessions: &Sessions, id: &SessionId);
+}
+
+macro_rules! answers {
+    ($tell:ident: $($answer:ty => $id:expr;)+) => { $(
+        impl Answer for $answer {
+            fn new_session(&self) -> Option<&SessionId> {
+                let id: fn(&Self) -> Option<&SessionId> = $id;
+                id(self)
+            }
+            fn tell(&self, sessions: &Sessions, id: &SessionId) {
+                $tell!(self, sessions, id);
+            }
+        }
+    )+ };
+}
+
+macro_rules! tell_v1 {
+    ($answer:ident, $sessions:ident, $id:ident) => {
+        $sessions.opened(
+            $id,
+            &Opened {
+                modes: $answer.modes.as_ref(),
+                models: $answer.models.as_ref(),
+                options: $answer.config_options.as_deref(),
+            },
+        )
+    };
+}
+
+macro_rules! tell_v2 {
+    ($answer:ident, $sessions:ident, $id:ident) => {
+        opened_v2(
+            $sessions,
+            $id,
+            &$answer.config_options,
+            &$answer.available_commands,
+        )
+    };
+}
+
+answers! { tell_v1:
+    v1::NewSessionResponse => |answer| Some(&answer.session_id);
+    v1::ForkSessionResponse => |answer| Some(&answer.session_id);
+    v1::LoadSessionResponse => |_| None;
+    v1::ResumeSessionResponse => |_| None;
+}
+
+answers! { tell_v2:
+    v2::NewSessionResponse => |answer| Some(&answer.session_id);
+    v2::ForkSessionResponse => |answer| Some(&answer.session_id);
+    v2::ResumeSessionResponse => |_| None;
+}
+
+fn opened_v2(
+    sessions: &Sessions,
+    id: &SessionId,
+    options: &[v2::SessionConfigOption],
+    commands: &[v2::AvailableCommand],
+) {
+    let options = convert::options_from_v2(options.to_vec());
+    let opened = Opened {
+        options: Some(&options),
+        ..Opened::default()
+    };
+    sessions.opened(id, &opened);
+    if !commands.is_empty() {
+        let announce = |thread: &mut crate::Thread| thread.set_commands(commands);
+        sessions.with(id, |state| state.thread.change(announce));
+    }
+}
+
+/// An old session that is opened again.
+pub(super) struct Old {
+    id: SessionId,
+    /// It is replayed. What there was of it before is there again if that fails.
+    replay: Option<Option<State>>,
+}
+
+impl Old {
+    pub(super) fn as_it_is(id: SessionId) -> Self {
+        Self { id, replay: None }
+    }
+
+    pub(super) fn replayed(agent: &AgentConnection, id: SessionId) -> Self {
+        let before = agent.0.sessions.claim_for_replay(&id);
+        Self {
+            id,
+            replay: Some(before),
+        }
+    }
+}
+
+impl AgentConnection {
+    /// Opens a session: a new one, or this old one.
+    pub(super) async fn open<R: Request<Response: Answer>>(
+        &self,
+        request: &R,
+        old: Option<Old>,
+        ask: Ask,
+    ) -> Result<Session> {
+        let id = old.as_ref().map(|old| old.id.clone());
+        let sessions = Arc::clone(&self.0.sessions);
+        let on_answer = move |answer: Result<&R::Response, &crate::Error>| match (answer, old) {
+            (Ok(answer), old) => {
+                let id = answer.new_session().or(old.as_ref().map(|old| &old.id));
+                if let Some(id) = id {
+                    answer.tell(&sessions, id);
+                }
+            }
+            (
+                Err(_),
+                Some(Old {
+                    id,
+                    replay: Some(before),
+                }),
+            ) => sessions.restore(&id, before),
+            (Err(_), _) => {}
+        };
+        let conn = self.connection();
+        let answer = conn.request_with(request, ask, on_answer).await?;
+        // One of the two is there: what names no session answers a request that did.
+        let id = answer.new_session().cloned().or(id);
+        Ok(self.session(id.unwrap_or_else(|| "".into())))
+    }
+}
