@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::config;
 use super::display_terminal::Mark;
 use super::initialize::ClientInfo;
-use super::tool_call::ToolCallHandle;
+use super::tool_call::{CANCELLED, ToolCallHandle};
 use crate::connection::Connection;
 use crate::convert;
 use crate::error::{Error, Result};
@@ -579,7 +579,7 @@ impl State {
 
 fn is_final(status: Option<&acp_wire::v1::ToolCallStatus>) -> bool {
     use acp_wire::v1::ToolCallStatus::{Completed, Failed};
-    matches!(status, Some(Completed | Failed))
+    matches!(status, Some(Completed | Failed)) || status.is_some_and(|s| s.as_str() == CANCELLED)
 }
 
 fn short_mark() -> Mark {

@@ -18,6 +18,9 @@ const LINES: usize = 12;
 /// How long a diff may be worked on before it is made coarser.
 const DIFFING: Duration = Duration::from_millis(200);
 
+/// How much of a text must be the end of another for it to be taken for its continuation, in bytes.
+const OVERLAP: usize = 80;
+
 /// How much of a tool call has been shown.
 #[derive(Default)]
 pub(super) struct Shown {
@@ -173,15 +176,12 @@ impl Part<'_, '_> {
             }
             ToolCallContent::Content(content) => match content {
                 ContentBlock::Text(text) => {
-                    // Text that grows is reported anew each time; only what is new is shown.
+                    let text = unfenced(&text.text);
                     let grown = before.iter().find_map(|old| match old {
-                        ToolCallContent::Content(old) => {
-                            let old = old.as_text().filter(|old| !old.is_empty())?;
-                            text.text.strip_prefix(old)
-                        }
+                        ToolCallContent::Content(old) => grown(unfenced(old.as_text()?), text),
                         _ => None,
                     });
-                    self.text(grown.unwrap_or(&text.text));
+                    self.text(grown.unwrap_or(text));
                 }
                 other => {
                     self.begin();
@@ -198,16 +198,7 @@ impl Part<'_, '_> {
             return;
         }
         self.begin();
-        let mut lines: Vec<&str> = text.trim_end().lines().collect();
-        // What a tool gives is often one block of code; its fence says nothing here.
-        let fenced = lines.first().is_some_and(|line| line.starts_with("```"))
-            && lines
-                .last()
-                .is_some_and(|line| line.trim_end_matches('`').is_empty());
-        if fenced && lines.len() > 2 {
-            lines.pop();
-            lines.remove(0);
-        }
+        let lines: Vec<&str> = text.trim_end().lines().collect();
         for line in lines.iter().take(LINES) {
             self.out.styled(self.out.styles.dim, &format!("  {line}\n"));
         }
@@ -251,6 +242,55 @@ impl Part<'_, '_> {
             .styled(style, &format!("{how}{}", exit.unwrap_or_default()));
         self.out.text("\n");
     }
+}
+
+/// What a tool gives is often one block of code; its fence says nothing here.
+fn unfenced(text: &str) -> &str {
+    let trimmed = text.trim_end();
+    let inside = || {
+        let ticks = trimmed.bytes().take_while(|byte| *byte == b'`').count();
+        let fence = trimmed.get(..ticks).filter(|_| ticks >= 3)?;
+        let (_, block) = trimmed.split_once('\n')?;
+        let block = block.strip_suffix(fence)?;
+        (block.is_empty() || block.ends_with('\n')).then_some(block)
+    };
+    inside().unwrap_or(text)
+}
+
+/// What of `new` has not been shown with `old`: text that grows is reported anew each time, all of it, or
+/// the end of it when it has become much. `None` if it is another text.
+fn grown<'t>(old: &str, new: &'t str) -> Option<&'t str> {
+    if old.trim().is_empty() {
+        return None;
+    }
+    if let Some(more) = new.strip_prefix(old) {
+        return Some(more);
+    }
+    // Its beginning has been cut off: how it begins is how the other ended. A few bytes of that are
+    // chance.
+    let both = overlap(old.as_bytes(), new.as_bytes());
+    new.get(both..).filter(|_| both >= OVERLAP)
+}
+
+/// The length of the longest beginning of `new` that is the end of `old`, in time that grows with their
+/// lengths alone (Knuth, Morris and Pratt's search).
+fn overlap(old: &[u8], new: &[u8]) -> usize {
+    // For each beginning of `new`, how much of it is also its end, itself left out.
+    let mut borders = vec![0; new.len()];
+    let extend = |borders: &[usize], mut matched: usize, byte: u8| {
+        while matched > 0 && new.get(matched) != Some(&byte) {
+            matched = borders.get(matched - 1).copied().unwrap_or_default();
+        }
+        matched + usize::from(new.get(matched) == Some(&byte))
+    };
+    let mut matched = 0;
+    for at in 1..new.len() {
+        matched = extend(&borders, matched, new.get(at).copied().unwrap_or_default());
+        if let Some(border) = borders.get_mut(at) {
+            *border = matched;
+        }
+    }
+    old.iter().fold(0, |matched, byte| extend(&borders, matched, *byte))
 }
 
 fn title(call: &ThreadToolCall) -> String {
@@ -362,4 +402,32 @@ fn placeholder_or_text(block: &ContentBlock) -> String {
     block
         .as_text()
         .map_or_else(|| placeholder(block), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_new_of_a_growing_text_is_shown() {
+        assert_eq!(grown("one\n", "one\ntwo\n"), Some("two\n"));
+        assert_eq!(grown("one\n", "another\n"), None);
+        assert_eq!(grown("", "one\n"), None);
+        // A fence is not part of it.
+        let fenced = |text: &str| format!("````sh\n{text}````\n");
+        assert_eq!(unfenced(&fenced("one\n```\n")), "one\n```\n");
+        assert_eq!(unfenced("```\n```"), "");
+        for whole in ["```", "```\none", "one\n```", "```x```"] {
+            assert_eq!(unfenced(whole), whole);
+        }
+        let (before, after) = (fenced("one\n"), fenced("one\ntwo\n"));
+        assert_eq!(grown(unfenced(&before), unfenced(&after)), Some("two\n"));
+        // The end of what was printed, as one kilobyte of it slides by.
+        let all: String = (0..1000).map(|n| format!("line {n}\n")).collect();
+        let window = |end: usize| &all[end - 1000..end];
+        assert_eq!(grown(window(2000), window(2300)), Some(&all[2000..2300]));
+        assert_eq!(grown(window(2000), window(4000)), None);
+        let same = "y\n".repeat(500);
+        assert_eq!(grown(&same, &same), Some(""));
+    }
 }
