@@ -77,7 +77,9 @@ impl View {
             None => (Self::Client, process.content()),
             Some(news) if turn.client().shows_terminals() => {
                 let (call, command) = (doing.handle.id().clone(), news.command());
-                let terminal = turn.display_terminal(call, &command, Some(turn.cwd())).await?;
+                let terminal = turn
+                    .display_terminal(call, &command, Some(turn.cwd()))
+                    .await?;
                 let content = terminal.as_content();
                 (Self::Terminal(terminal, Arc::clone(news)), Some(content))
             }

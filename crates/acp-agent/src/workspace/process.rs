@@ -91,7 +91,9 @@ impl News {
         let text = std::mem::take(&mut so_far.text);
         match std::mem::take(&mut so_far.lost) {
             0 => text,
-            lost => format!("\n[{lost} bytes were printed faster than they could be shown]\n{text}"),
+            lost => {
+                format!("\n[{lost} bytes were printed faster than they could be shown]\n{text}")
+            }
         }
     }
 
@@ -245,4 +247,3 @@ async fn start_own(workspace: &Workspace, line: &str) -> Result<OwnProcess, Faul
         news,
     })
 }
-

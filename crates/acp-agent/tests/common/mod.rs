@@ -242,9 +242,15 @@ impl Fixture {
             cwd: dir.path().to_owned(),
         };
         let (ours, theirs) = acp::transport::memory();
-        let theirs = if offers.shows { theirs } else { hide_terminals(theirs) };
+        let theirs = if offers.shows {
+            theirs
+        } else {
+            hide_terminals(theirs)
+        };
         acp::agent::start(theirs, agent, options.clone());
-        let agent = acp::client::connect_with(ours, client, options).await.unwrap();
+        let agent = acp::client::connect_with(ours, client, options)
+            .await
+            .unwrap();
         let session = agent.new_session(dir.path()).await.unwrap();
         // Announced as soon as the session is there, so that no later test sees it in between.
         until(session.thread(), |thread| !thread.commands().is_empty()).await;

@@ -8,9 +8,9 @@ use acp::thread::{Diff, FileChange, FileTexts, ThreadToolCall, ToolCallContent, 
 use acp::v1::{ContentBlock, TerminalId};
 use similar::TextDiff;
 
-use super::clean::{self, Clean};
-use super::screen::Out;
 use super::text::placeholder;
+use crate::clean::{self, Clean};
+use crate::screen::Out;
 
 /// How many lines of a tool's text are shown. Commands are shown whole, as they run.
 const LINES: usize = 12;
@@ -290,7 +290,8 @@ fn overlap(old: &[u8], new: &[u8]) -> usize {
             *border = matched;
         }
     }
-    old.iter().fold(0, |matched, byte| extend(&borders, matched, *byte))
+    old.iter()
+        .fold(0, |matched, byte| extend(&borders, matched, *byte))
 }
 
 fn title(call: &ThreadToolCall) -> String {
@@ -359,8 +360,8 @@ fn show_patch(patch: &str, out: &mut Out) {
     }
 }
 
-/// What a permission request is about, with what the person needs to decide.
-pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
+/// What a permission request is about, with what the person needs to decide, and what they can answer.
+pub(in crate::run) fn question(request: &PermissionRequest, out: &mut Out) {
     let call = &request.tool_call;
     let title = [&request.title, &call.title];
     let title = title.into_iter().find(|title| !title.trim().is_empty());
@@ -395,6 +396,9 @@ pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
     }
     if let Some(command) = &request.command {
         out.text(&format!("  in {}\n", clean::line(&command.cwd)));
+    }
+    for (n, option) in request.options.iter().enumerate() {
+        out.text(&format!("  {}) {}\n", n + 1, clean::line(&option.name)));
     }
 }
 
