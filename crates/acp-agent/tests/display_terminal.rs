@@ -1,6 +1,8 @@
 //! Commands that the agent runs itself, in a terminal that the client shows.
 
 #![cfg(unix)]
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
 

@@ -3,16 +3,15 @@
 use std::io::IsTerminal;
 
 use acp::client::AgentConnection;
-use acp::jsonrpc;
-use acp::v1::{AuthMethod, AuthMethodTerminal};
+use acp::v1::{AuthMethod, AuthMethodTerminal, ProtocolVersion};
 
 use crate::args::{LoginArgs, LogoutArgs};
 use crate::clean;
 use crate::exit::Exit;
 use crate::screen::{Screen, print};
 use crate::signals::{Signal, Signals};
-use crate::start::Target;
-use crate::visit::{Failure, visit};
+use crate::start::{Failure, Target};
+use crate::visit::visit;
 
 pub(crate) async fn login(args: LoginArgs) -> Exit {
     let cwd = match std::env::current_dir() {
@@ -98,7 +97,7 @@ fn choose<'a>(
             .ok_or_else(|| Exit::usage(format!("the agent names no way to log in `{wanted}`"))),
         (None, _) => Err(Exit::usage(format!(
             "the agent names several ways to log in; choose one:{}",
-            commands(target, methods)
+            commands(&target, agent)
         ))),
     }
 }
@@ -112,12 +111,17 @@ fn shown(methods: &[AuthMethod]) -> String {
         };
         let (id, name) = (clean::line(id.as_str()), clean::line(&name));
         let (how, description) = match method {
-            AuthMethod::Terminal(method) => (" (in the terminal)", method.description.clone()),
-            AuthMethod::Agent(method) => ("", method.description.clone()),
-            AuthMethod::Unknown(method) => {
-                (" (of a kind unknown here)", method.field("description"))
+            AuthMethod::Terminal(method) => {
+                let how = " (in the terminal)".to_owned();
+                (how, method.description.clone())
             }
-            _ => ("", None),
+            AuthMethod::Agent(method) => (String::new(), method.description.clone()),
+            AuthMethod::Unknown(method) => {
+                let kind: String = method.field("type").unwrap_or_default();
+                let how = format!(" (of the type {}, unknown here)", clean::line(&kind));
+                (how, method.field("description"))
+            }
+            _ => (String::new(), None),
         };
         text.push_str(&format!("  {id}: {name}{how}\n"));
         for line in clean::clean(&description.unwrap_or_default()).lines() {
@@ -128,9 +132,13 @@ fn shown(methods: &[AuthMethod]) -> String {
 }
 
 /// What can be typed to log in, each on a line of its own.
-fn commands(target: Target<'_>, methods: &[AuthMethod]) -> String {
+fn commands(target: &Target<'_>, agent: &AgentConnection) -> String {
     let mut text = String::new();
-    for (id, name) in methods.iter().filter_map(AuthMethod::id_and_name) {
+    let methods = agent.auth_methods();
+    for method in methods.iter().filter(|method| can(agent, method)) {
+        let Some((id, name)) = method.id_and_name() else {
+            continue;
+        };
         let command = match methods {
             [_] => target.to_type(&["login"]),
             _ => target.to_type(&["login", "--method", id.as_str()]),
@@ -140,25 +148,22 @@ fn commands(target: Target<'_>, methods: &[AuthMethod]) -> String {
     text
 }
 
-/// What one can do about `auth_required`, as part of that error.
-pub(crate) fn needed(
-    target: &Target<'_>,
-    agent: &AgentConnection,
-    error: &acp::Error,
-) -> acp::Error {
-    let mut message = match error {
-        acp::Error::Rpc(error) => error.message.clone(),
-        error => error.to_string(),
-    };
-    let commands = commands(*target, agent.auth_methods());
-    if commands.is_empty() {
-        message.push_str("; the agent names no way to log in: see its own documentation");
+/// Whether it is known here how to log in by it. A type unknown here is left to the agent in version 1,
+/// which had no types at first; version 2 forbids it.
+fn can(agent: &AgentConnection, method: &AuthMethod) -> bool {
+    let known = matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_));
+    known || agent.version() == ProtocolVersion::V1
+}
+
+/// What one can do about `auth_required`.
+pub(crate) fn needed(target: &Target<'_>, agent: &AgentConnection, error: &acp::Error) -> Exit {
+    let commands = commands(target, agent);
+    let help = if commands.is_empty() {
+        "the agent names no way to log in: see its own documentation".to_owned()
     } else {
-        message.push_str("; log in first:");
-        message.push_str(&commands);
-        message.push('\n');
-    }
-    acp::Error::Rpc(jsonrpc::Error::new(jsonrpc::Error::AUTH_REQUIRED, message))
+        format!("log in first:{commands}")
+    };
+    Exit::failed(format!("the agent answered with an error: {error}; {help}"))
 }
 
 async fn authenticate(
@@ -178,12 +183,15 @@ async fn authenticate(
             }
             Ok(Login::InTerminal(method.clone()))
         }
-        AuthMethod::Agent(method) => {
+        method => {
+            let known = method.id_and_name().filter(|_| can(agent, method));
+            let Some((id, name)) = known else {
+                return Err(Exit::usage("this way to log in is of a type unknown here").into());
+            };
             screen.note("the agent logs in; Ctrl-C gives up");
-            agent.authenticate(&method.id).await?;
-            Ok(Login::Done(method.name.clone()))
+            agent.authenticate(id).await?;
+            Ok(Login::Done(name))
         }
-        _ => Err(Exit::usage("this way to log in is of a kind unknown here").into()),
     }
 }
 
@@ -210,7 +218,8 @@ async fn in_terminal(target: Target<'_>, method: &AuthMethodTerminal) -> Result<
     };
     match ended {
         Ok(exit) if exit.success() => Ok(()),
-        Ok(_) if interrupted => Err(Exit::CANCELLED),
+        // Its end may be seen before the signal is.
+        Ok(exit) if interrupted || exit.signal.as_deref() == Some("SIGINT") => Err(Exit::CANCELLED),
         Ok(exit) => Err(Exit::failed(format!(
             "not logged in: the agent's program ended with {exit}"
         ))),

@@ -10,8 +10,8 @@ use crate::clean;
 use crate::exit::Exit;
 use crate::login;
 use crate::screen::{Screen, print};
-use crate::start::Target;
-use crate::visit::{Failure, visit};
+use crate::start::{Failure, Target};
+use crate::visit::visit;
 
 /// How many sessions are listed at most, and how many pages are asked for.
 const MOST: usize = 10_000;

@@ -57,7 +57,7 @@ impl Target<'_> {
     }
 
     /// What to type for doing something else with the same agent.
-    pub(crate) fn to_type(&self, arguments: &[&str]) -> String {
+    pub(crate) fn to_type(self, arguments: &[&str]) -> String {
         let mut words = vec!["acp".to_owned()];
         words.extend(arguments.iter().map(|word| quoted(word)));
         if self.protocol.protocol != 1 {
@@ -123,14 +123,40 @@ pub(crate) fn transport_of_turn(
     }))
 }
 
-/// Says what went wrong, with what the agent itself said of it.
-pub(crate) async fn failed(process: &AgentProcess, error: &acp::Error) -> Exit {
-    match error {
-        acp::Error::Closed(_) | acp::Error::Version { .. } | acp::Error::Unreadable { .. } => {
-            broken(process, error).await
+/// Why what was begun with an agent did not come to its end.
+pub(crate) enum Failure {
+    /// The agent, or the way to it.
+    Agent(acp::Error),
+    /// Anything else.
+    Exit(Exit),
+}
+
+impl From<acp::Error> for Failure {
+    fn from(error: acp::Error) -> Self {
+        Self::Agent(error)
+    }
+}
+
+impl From<Exit> for Failure {
+    fn from(exit: Exit) -> Self {
+        Self::Exit(exit)
+    }
+}
+
+impl Failure {
+    /// Says what went wrong, with what the agent itself said of it.
+    pub(crate) async fn exit(self, process: &AgentProcess) -> Exit {
+        use acp::Error::{Closed, Invalid, NotOffered, Unreadable, Version};
+        match self {
+            Self::Exit(exit) => exit,
+            Self::Agent(error @ (Closed(_) | Version { .. } | Unreadable { .. })) => {
+                broken(process, &error).await
+            }
+            Self::Agent(error @ (NotOffered { .. } | Invalid(_))) => Exit::usage(error.to_string()),
+            Self::Agent(error) => {
+                Exit::failed(format!("the agent answered with an error: {error}"))
+            }
         }
-        acp::Error::NotOffered { .. } | acp::Error::Invalid(_) => Exit::usage(error.to_string()),
-        _ => Exit::failed(format!("the agent answered with an error: {error}")),
     }
 }
 

@@ -12,30 +12,10 @@ use crate::elicit::Elicit;
 use crate::exit::Exit;
 use crate::screen::Screen;
 use crate::signals::{Signal, Signals};
-use crate::start::{self, GRACE, SLOW, SLOW_START, Target};
+use crate::start::{self, Failure, GRACE, SLOW, SLOW_START, Target};
 
 /// How long an agent may take to answer once the person has left its question unanswered.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// Why a visit ended early.
-pub(crate) enum Failure {
-    /// The agent's doing.
-    Agent(acp::Error),
-    /// Anything else.
-    Exit(Exit),
-}
-
-impl From<acp::Error> for Failure {
-    fn from(error: acp::Error) -> Self {
-        Self::Agent(error)
-    }
-}
-
-impl From<Exit> for Failure {
-    fn from(exit: Exit) -> Self {
-        Self::Exit(exit)
-    }
-}
 
 /// Starts the agent, does `work` with it, and ends it: when this returns, it does not run any more.
 pub(crate) async fn visit<T>(
@@ -100,8 +80,7 @@ async fn talk<T>(
     };
     match done {
         Ok(done) => Ok(done),
-        Err(Failure::Exit(exit)) => Err(exit),
-        Err(Failure::Agent(error)) => Err(start::failed(process, &error).await),
+        Err(failure) => Err(failure.exit(process).await),
     }
 }
 

@@ -21,7 +21,7 @@ use crate::ask::{self, Person};
 use crate::exit::Exit;
 use crate::login;
 use crate::signals::{Signal, Signals};
-use crate::start::{self, GRACE, SLOW, SLOW_START, Target};
+use crate::start::{self, Failure, GRACE, SLOW, SLOW_START, Target};
 
 /// How long an agent may take to end a turn that `--timeout` has cancelled.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -187,7 +187,7 @@ impl TurnOfAgent<'_> {
                 biased;
                 opened = &mut opening => return match opened {
                     Ok(session) => Ok(session),
-                    Err(error) => Err(self.failed(&error).await),
+                    Err(failure) => Err(failure.exit(&self.process).await),
                 },
                 _ = signals.next() => return Err(Exit::CANCELLED),
                 () = until(deadline) => {
@@ -270,10 +270,9 @@ impl TurnOfAgent<'_> {
             Err(_) if timed_out => self.timed_out(None),
             Err(_) if interrupted => Exit::of(&StopReason::Cancelled),
             Err(error) if error.is_auth_required() => {
-                let error = login::needed(&self.run.target(), session.agent(), &error);
-                self.failed(&error).await
+                login::needed(&self.run.target(), session.agent(), &error)
             }
-            Err(error) => self.failed(&error).await,
+            Err(error) => Failure::Agent(error).exit(&self.process).await,
         }
     }
 
@@ -302,10 +301,6 @@ impl TurnOfAgent<'_> {
 
     fn content(&self, agent: &AgentConnection) -> Result<Vec<ContentBlock>, Exit> {
         prompt::content(&self.run.text, &self.run.attachments, agent.capabilities())
-    }
-
-    async fn failed(&self, error: &acp::Error) -> Exit {
-        start::failed(&self.process, error).await
     }
 
     /// How to go on with the session, if the agent keeps it.
@@ -337,7 +332,7 @@ impl Run {
         }
     }
 
-    async fn open(&self, transport: acp::Transport, client: RunClient) -> acp::Result<Session> {
+    async fn open(&self, transport: acp::Transport, client: RunClient) -> Result<Session, Failure> {
         let options = self.args.protocol.set(acp::Options::new());
         let agent = acp::client::connect_with(transport, client, options).await?;
         let setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
@@ -349,7 +344,7 @@ impl Run {
         };
         let session = match session {
             Err(error) if error.is_auth_required() => {
-                return Err(login::needed(&self.target(), &agent, &error));
+                return Err(login::needed(&self.target(), &agent, &error).into());
             }
             other => other?,
         };

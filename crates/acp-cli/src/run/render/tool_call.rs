@@ -65,24 +65,21 @@ impl Shown {
             part.heading = true;
             part.begin();
         }
+        // In their order: what a terminal has printed comes before a text that says how it ended.
         for content in &call.content {
             if let ToolCallContent::Terminal(id) = content {
-                if self.terminals.iter().all(|known| known.id != *id) {
-                    self.terminals.push(ShownTerminal {
-                        id: id.clone(),
-                        bytes: 0,
-                        clean: Clean::default(),
-                        at_line_start: true,
-                        command: false,
-                    });
-                }
+                self.terminal(id).update(thread, &mut part);
             } else if !self.content.contains(content) {
+                for terminal in &mut self.terminals {
+                    terminal.end(&mut part);
+                }
                 part.content(content, &self.content);
             }
         }
         if self.content != call.content {
             self.content.clone_from(&call.content);
         }
+        // Also those that are no longer part of it.
         for terminal in &mut self.terminals {
             terminal.update(thread, &mut part);
         }
@@ -95,9 +92,29 @@ impl Shown {
         }
         part.shown
     }
+
+    /// What has been shown of a terminal.
+    fn terminal(&mut self, id: &TerminalId) -> &mut ShownTerminal {
+        let known = self.terminals.iter().position(|known| known.id == *id);
+        let at = known.unwrap_or(self.terminals.len());
+        if known.is_none() {
+            self.terminals.push(ShownTerminal::new(id));
+        }
+        &mut self.terminals[at]
+    }
 }
 
 impl ShownTerminal {
+    fn new(id: &TerminalId) -> Self {
+        Self {
+            id: id.clone(),
+            bytes: 0,
+            clean: Clean::default(),
+            at_line_start: true,
+            command: false,
+        }
+    }
+
     fn update(&mut self, thread: &Thread, part: &mut Part<'_, '_>) {
         let Some(terminal) = thread.terminal(&self.id) else {
             return;
