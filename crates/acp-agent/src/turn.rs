@@ -205,27 +205,23 @@ impl Running<'_> {
             None => self.carry_out(call, report, &mut doing).await,
         };
         let terminals = doing.terminals;
-        let failed_with = |why: &str| {
-            let mut content = terminals.clone();
-            content.push(tools::text(why));
-            handle
-                .change()
-                .status(ToolCallStatus::Failed)
-                .content(content)
-        };
         match done {
             Ok(output) => {
                 finish(&handle, &output).await?;
                 Ok(output)
             }
             Err(Fault::Failed(why) | Fault::Missing(why)) => {
-                let update = failed_with(&why).raw_output(json!({ "error": why }));
+                let mut content = terminals;
+                content.push(tools::text(&why));
+                let update = handle.change().status(ToolCallStatus::Failed);
+                let update = update.content(content);
+                let update = update.raw_output(json!({ "error": why }));
                 handle.update(update).await?;
                 Ok(failed(why))
             }
             Err(Fault::Stop(error)) => {
                 if matches!(error, acp::Error::Cancelled) {
-                    handle.update(failed_with("Cancelled.")).await?;
+                    handle.cancel(terminals).await?;
                 }
                 Err(error)
             }

@@ -12,7 +12,7 @@ use acp::agent::Turn;
 use acp::jsonrpc;
 
 use crate::session::{Own, SessionState};
-pub(crate) use process::{Printed, Process, REPORT_EVERY};
+pub(crate) use process::{News, Printed, Process};
 pub(crate) use tree::{EntryKind, Given, Look, Tree};
 
 /// How long a cancelled turn waits for what must not be given up half-way: a file that is being

@@ -35,6 +35,9 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Run(RunArgs),
     Agent(AgentArgs),
+    Login(LoginArgs),
+    Logout(LogoutArgs),
+    Sessions(SessionsArgs),
     #[command(hide = true)]
     McpProxy(McpProxyArgs),
     Bridge(BridgeArgs),
@@ -164,6 +167,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) cwd: PathBuf,
 
+    /// Go on with an old session of the agent's, by its id; `acp sessions` lists them. What was said in it
+    /// before is not shown again.
+    #[arg(long, value_name = "SESSION ID")]
+    pub(crate) resume: Option<String>,
+
     /// What the agent may do without being asked: `ask` asks you each time, `reads` allows what only
     /// looks and rejects the rest, `all` allows everything, `none` rejects everything. By default `ask`
     /// on a terminal and `reads` elsewhere.
@@ -200,11 +208,96 @@ pub(crate) struct RunArgs {
     pub(crate) format: Format,
 }
 
+/// Log in to an agent, by one of the ways that it names.
+///
+/// Without --method the agent must name one way only; if it names several, they are listed. What the agent
+/// wants to know is asked on the terminal. A way that needs the agent's own program is run in this terminal.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp login [OPTIONS] -- AGENT COMMAND...",
+    after_long_help = LOGIN_EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct LoginArgs {
+    /// The agent, with its arguments.
+    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+
+    /// Which way to log in, by its id.
+    #[arg(long, value_name = "ID")]
+    pub(crate) method: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArg,
+}
+
+/// Log out of an agent.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp logout [OPTIONS] -- AGENT COMMAND...",
+    after_long_help = LOGIN_EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct LogoutArgs {
+    /// The agent, with its arguments.
+    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArg,
+}
+
+/// List the sessions that an agent keeps, to go on with by `acp run --resume`.
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp sessions [OPTIONS] -- AGENT COMMAND...",
+    after_long_help = SESSIONS_EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct SessionsArgs {
+    /// The agent, with its arguments.
+    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+
+    /// Only sessions that work in this directory.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArg,
+
+    /// What to print: `text` for people; `json` for programs, a session a line as the protocol writes it.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ListFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    Text,
+    Json,
+}
+
+const LOGIN_EXIT_CODES: &str = "\
+Exit codes:
+    0  logged in, or out
+    1  the agent answered with an error, or its program did not end with 0
+    2  wrong usage, a way the agent does not offer, or no terminal where one is needed
+    3  the agent could not be started, or broke the connection
+  130  cancelled by Ctrl-C";
+
+const SESSIONS_EXIT_CODES: &str = "\
+Exit codes:
+    0  all sessions, or the first 10,000 of them, are listed
+    1  the agent answered with an error
+    2  wrong usage, or the agent does not list sessions
+    3  the agent could not be started, or broke the connection
+  130  cancelled by Ctrl-C";
+
 const EXIT_CODES: &str = "\
 Exit codes:
     0  the agent has finished (end_turn)
     1  the agent answered with an error
-    2  wrong usage, or an attachment the agent does not take
+    2  wrong usage, or something the agent does not offer or take
     3  the agent could not be started, or broke the connection
     4  the agent refused (refusal)
     5  a limit of the agent's was reached (max_tokens, max_turn_requests)

@@ -9,7 +9,7 @@ use acp_host::{AgentCommand, AgentProcess};
 
 use crate::args::{BridgeArgs, Version};
 use crate::exit::Exit;
-use crate::run::signals::Signals;
+use crate::signals::Signals;
 
 /// How long an agent may take to end once it is asked to, after it was given time when its stdin was
 /// closed.

@@ -1,8 +1,10 @@
-//! How a command ends. The codes are listed in `acp run --help`.
+//! How a command ends. The codes are listed in the long help of each.
 
 use std::process::ExitCode;
 
 use acp::v1::StopReason;
+
+use crate::clean;
 
 /// The end of a command: a code, and what to say about it on stderr.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +22,15 @@ impl Exit {
         code: 130,
         message: None,
     };
+
+    /// Nobody reads what is printed: the code of what `SIGPIPE` ends.
+    pub(crate) const UNREAD: Self = Self {
+        code: 141,
+        message: None,
+    };
+
+    /// The code for an agent that could not be started, or broke the connection.
+    pub(crate) const BROKEN: u8 = 3;
 
     fn with(code: u8, message: impl Into<String>) -> Self {
         Self {
@@ -40,7 +51,7 @@ impl Exit {
 
     /// The agent could not be started, or broke the connection.
     pub(crate) fn broken(message: impl Into<String>) -> Self {
-        Self::with(3, message)
+        Self::with(Self::BROKEN, message)
     }
 
     /// `--timeout` was reached.
@@ -74,7 +85,8 @@ impl Exit {
     /// Says what is to be said.
     pub(crate) fn report(self) -> ExitCode {
         if let Some(message) = self.message {
-            eprintln!("acp: {message}");
+            // Some of it is the agent's own words.
+            eprintln!("acp: {}", clean::clean(&message));
         }
         ExitCode::from(self.code)
     }

@@ -2,10 +2,19 @@
 
 mod agent;
 mod args;
+mod ask;
 mod bridge;
+mod clean;
+mod elicit;
 mod exit;
+mod login;
 mod mcp_proxy;
 mod run;
+mod screen;
+mod sessions;
+mod signals;
+mod start;
+mod visit;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -28,8 +37,11 @@ fn main() -> ExitCode {
             let exit = match args.command {
                 Command::Bridge(args) => runtime.block_on(bridge::bridge(args)),
                 Command::Agent(args) => runtime.block_on(agent::agent(args)),
+                Command::Login(args) => runtime.block_on(login::login(args)),
+                Command::Logout(args) => runtime.block_on(login::logout(args)),
                 Command::McpProxy(args) => runtime.block_on(mcp_proxy::mcp_proxy(args)),
                 Command::Run(args) => runtime.block_on(run::run(args)),
+                Command::Sessions(args) => runtime.block_on(sessions::sessions(args)),
             };
             // A thread that waits for someone to type must not keep the process.
             runtime.shutdown_background();

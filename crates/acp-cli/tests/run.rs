@@ -80,6 +80,56 @@ fn the_project_s_own_tests_are_found_and_run() {
 }
 
 #[test]
+fn a_command_looks_the_same_in_both_versions() {
+    let project = Project::new();
+    project.write(
+        "Makefile",
+        "test:\n\t@echo one; sleep 0.2; echo two; exit 1\n",
+    );
+    // In version 1 in a terminal of the client's, in version 2 in one of the agent's.
+    let shown = ["1", "2"].map(|version| {
+        let ended = project
+            .run(&["--protocol", version, "--allow", "all", "/test"])
+            .code(0);
+        let from = ended.stdout.find("* Run `make test`").unwrap();
+        let to = ended.stdout.find("failed: exit code 2").unwrap();
+        ended.stdout[from..to].to_owned()
+    });
+    assert_eq!(shown[0], shown[1]);
+    assert!(
+        shown[0].contains("  $ sh -c 'make test'\n  | one\n  | two\n"),
+        "{}",
+        shown[0]
+    );
+}
+
+#[test]
+fn text_that_grows_is_shown_once() {
+    let project = Project::new();
+    // Reports all that was printed each time, as agents do that have no terminals.
+    let agent = r#"update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
+        printed() { update '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"'$1'","content":[{"type":"content","content":{"type":"text","text":"```\n'$2'\n```"}}]}'; }
+        while read -r line; do case $line in
+          *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
+          *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
+          *'"session/prompt"'*)
+            update '{"sessionUpdate":"tool_call","toolCallId":"c","title":"Run it"}'
+            printed in_progress 'one'; sleep 0.2
+            printed in_progress 'one\ntwo'; sleep 0.2
+            printed completed 'one\ntwo\nthree'
+            printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}';;
+        esac; done"#;
+    let ended = project.run(&["go", "--", "sh", "-c", agent]).code(0);
+    assert!(
+        ended
+            .stdout
+            .ends_with("  one\n  two\n  three\n  completed\n"),
+        "{ended:#?}"
+    );
+    assert_eq!(ended.stdout.matches("one").count(), 1, "{ended:#?}");
+}
+
+#[test]
 fn quiet_prints_what_the_agent_says_and_nothing_else() {
     let project = Project::new();
     let turn = r#"{"think": "hm"}, {"read": {"path": "notes.txt"}}, {"say": ["Do", "ne."]}"#;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -68,6 +68,21 @@ impl AgentCommand {
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
         self
+    }
+
+    /// The file of the program, and how it is started.
+    pub(crate) fn to_start(&self) -> Result<(PathBuf, Command), SpawnError> {
+        let file = self.file()?;
+        if let Some(cwd) = self.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
+            return Err(SpawnError::NoDirectory { cwd: cwd.clone() });
+        }
+        let mut child = sys::program(&file, OsStr::new(&self.program));
+        child.args(&self.args);
+        if let Some(cwd) = &self.cwd {
+            child.current_dir(cwd).env("PWD", cwd);
+        }
+        child.envs(self.env.iter().map(|(name, value)| (name, value)));
+        Ok((file, child))
     }
 
     /// The file of the program. A relative path is meant from where this process runs, as the person
@@ -173,25 +188,16 @@ impl AgentProcess {
         command: &AgentCommand,
         mut on_stderr: impl FnMut(&str) + Send + 'static,
     ) -> Result<Self, SpawnError> {
-        let file = command.file()?;
-        if let Some(cwd) = command.cwd.as_ref().filter(|cwd| !cwd.is_dir()) {
-            return Err(SpawnError::NoDirectory { cwd: cwd.clone() });
-        }
+        let (file, mut child) = command.to_start()?;
         let failed = |source| SpawnError::System {
             file: file.clone(),
             source,
         };
         let (stderr, writer) = io::pipe().map_err(failed)?;
-        let mut child = sys::program(&file, OsStr::new(&command.program));
         child
-            .args(&command.args)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(writer);
-        if let Some(cwd) = &command.cwd {
-            child.current_dir(cwd).env("PWD", cwd);
-        }
-        child.envs(command.env.iter().map(|(name, value)| (name, value)));
 
         let tail = Arc::new(Mutex::new(BoundedText::new(TAIL_BYTES)));
         let kept = tail.clone();

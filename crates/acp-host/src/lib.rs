@@ -19,6 +19,7 @@
 mod agent_process;
 mod files;
 mod host;
+mod in_terminal;
 mod output;
 mod permissions;
 mod process;

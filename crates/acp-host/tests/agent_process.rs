@@ -226,3 +226,23 @@ async fn what_cannot_be_started_is_explained() {
     assert!(matches!(error, SpawnError::System { .. }), "{error:?}");
     assert!(error.to_string().contains("cannot start"), "{error}");
 }
+
+#[tokio::test]
+async fn a_program_in_the_terminal_has_what_it_is_given_and_its_end_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "test \"$PLACE $1\" = 'vault in' && pwd > where; exit $2";
+    let command = AgentCommand::new("sh")
+        .args(["-c", script, "sh"])
+        .cwd(dir.path());
+    let run = |code: &str| command.clone().args(["in", code]).env("PLACE", "vault");
+    assert!(soon(run("0").run_in_terminal()).await.unwrap().success());
+    let place = std::fs::read_to_string(dir.path().join("where")).unwrap();
+    let dir = dir.path().canonicalize().unwrap();
+    assert_eq!(place.trim_end(), dir.to_str().unwrap());
+    let exit = soon(run("3").run_in_terminal()).await.unwrap();
+    assert_eq!(exit.code, Some(3));
+    let exit = soon(sh("kill -TERM $$").run_in_terminal()).await.unwrap();
+    assert_eq!(exit.signal.as_deref(), Some("SIGTERM"));
+    let error = AgentCommand::new("no-such-program").run_in_terminal().await;
+    assert!(matches!(error, Err(SpawnError::NotInPath { .. })));
+}

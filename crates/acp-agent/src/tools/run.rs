@@ -1,5 +1,9 @@
 //! Running a command.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::agent::DisplayTerminal;
 use acp::v1::{TerminalExitStatus, ToolKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -8,10 +12,17 @@ use serde_json::json;
 use super::{About, Doing, Output, fenced, tail, text};
 use crate::model::ToolStatus;
 use crate::permission::one_line;
-use crate::workspace::{Fault, Printed, Process, REPORT_EVERY};
+use crate::workspace::{Fault, News, Printed, Process};
 
 /// How much of what was printed is given back, in bytes: the end of it.
 const MOST: usize = 64 * 1024;
+
+/// How often output is reported as text at most: it is all of it each time.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+/// How often output is sent to a terminal that the client shows at most, so that a command that prints
+/// single characters does not make a message of each.
+const GATHER_FOR: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -31,11 +42,8 @@ impl Run {
 
     pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let process = Process::start(doing.workspace, &self.command).await?;
-        if let Some(terminal) = process.content() {
-            doing.terminals.push(terminal.clone());
-            doing.handle.content(vec![terminal]).await?;
-        }
-        let ended = follow(doing, &process).await;
+        let mut view = View::of(doing, &process).await?;
+        let ended = follow(doing, &process, &mut view).await;
         let result = match ended {
             Ok(status) => {
                 let printed = doing.workspace.unless_cancelled(process.printed()).await;
@@ -45,30 +53,99 @@ impl Run {
         };
         // Also when the turn is cancelled: what the command started must be gone when the turn is.
         process.release().await;
+        view.end().await?;
         let (status, printed) = result?;
         Ok(output(doing, &status, printed))
     }
 }
 
+/// How a person sees what a command prints.
+enum View {
+    /// It runs in a terminal of the client's, who shows it.
+    Client,
+    /// The client shows a terminal of the agent's.
+    Terminal(DisplayTerminal, Arc<News>),
+    /// As text of the tool call, all of it each time.
+    Text,
+}
+
+impl View {
+    /// The best that the client can do. What it shows is the content of the tool call from here on.
+    async fn of(doing: &mut Doing<'_>, process: &Process) -> acp::Result<Self> {
+        let turn = &doing.workspace.turn;
+        let (view, content) = match process.news() {
+            None => (Self::Client, process.content()),
+            Some(news) if turn.client().shows_terminals() => {
+                let (call, command) = (doing.handle.id().clone(), news.command());
+                let terminal = turn
+                    .display_terminal(call, &command, Some(turn.cwd()))
+                    .await?;
+                let content = terminal.as_content();
+                (Self::Terminal(terminal, Arc::clone(news)), Some(content))
+            }
+            Some(_) => (Self::Text, None),
+        };
+        if let Some(content) = content {
+            doing.terminals.push(content.clone());
+            doing.handle.content(vec![content]).await?;
+        }
+        Ok(view)
+    }
+
+    /// Shows what has been printed.
+    async fn update(&mut self, doing: &Doing<'_>, process: &Process) -> acp::Result<()> {
+        match self {
+            Self::Client => Ok(()),
+            Self::Terminal(terminal, news) => terminal.output(news.take().as_bytes()).await,
+            Self::Text => {
+                let printed = process.printed().await?;
+                let content = text(fenced(tail(&printed.text, MOST)));
+                doing.handle.content(vec![content]).await
+            }
+        }
+    }
+
+    /// How long what is printed is gathered at least.
+    fn pause(&self) -> Duration {
+        match self {
+            Self::Text => REPORT_EVERY,
+            _ => GATHER_FOR,
+        }
+    }
+
+    /// Shows the rest, and how the command ended.
+    async fn end(self) -> acp::Result<()> {
+        let Self::Terminal(mut terminal, news) = self else {
+            return Ok(());
+        };
+        let rest = news.take();
+        if !rest.is_empty() {
+            terminal.output(rest.as_bytes()).await?;
+        }
+        terminal.exited(news.exit().unwrap_or_default()).await
+    }
+}
+
 /// Waits for the end, and shows what is printed until then where the client does not.
-async fn follow(doing: &Doing<'_>, process: &Process) -> Result<TerminalExitStatus, Fault> {
+async fn follow(
+    doing: &Doing<'_>,
+    process: &Process,
+    view: &mut View,
+) -> Result<TerminalExitStatus, Fault> {
     let mut exited = std::pin::pin!(process.exited());
     loop {
         tokio::select! {
             biased;
             () = doing.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
-            () = process.prints() => {
-                let printed = process.printed().await?;
-                doing.handle.content(vec![text(fenced(tail(&printed.text, MOST)))]).await?;
-            }
+            () = process.prints() => view.update(doing, process).await?,
         }
         // What is printed meanwhile is shown at once afterwards.
         tokio::select! {
             biased;
             () = doing.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
-            () = tokio::time::sleep(REPORT_EVERY) => {}
+            () = tokio::time::sleep(view.pause()) => {}
         }
     }
 }

@@ -1,7 +1,6 @@
 //! A command that runs: in a terminal of the client's, or as a process of the agent's own.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::agent::{Terminal, TerminalCommand};
 use acp::v1::{
@@ -12,6 +11,7 @@ use acp_host::{TerminalEventKind, Terminals};
 use tokio::sync::Notify;
 
 use super::{Fault, GRACE, Workspace};
+use crate::tools::tail;
 
 /// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
 /// scroll back further than a model does.
@@ -19,6 +19,10 @@ const CLIENT_KEEPS: u64 = 256 * 1024;
 
 /// How much output the agent keeps of a process of its own, in bytes.
 const OWN_KEEPS: u64 = 64 * 1024;
+
+/// How much output waits to be shown at most, in bytes. A command that prints faster than the client reads
+/// is not slowed down: what it printed first is not shown.
+const NEWS_KEPT: usize = 256 * 1024;
 
 /// A command that was started. Dropping it ends the command.
 pub(crate) enum Process {
@@ -32,7 +36,71 @@ pub(crate) struct OwnProcess {
     terminals: Terminals,
     session: SessionId,
     terminal: TerminalId,
-    printed: Arc<Notify>,
+    news: Arc<News>,
+}
+
+/// What happens in a process of the agent's, for whoever shows it.
+#[derive(Default)]
+pub(crate) struct News {
+    so_far: Mutex<SoFar>,
+    more: Notify,
+}
+
+#[derive(Default)]
+struct SoFar {
+    command: String,
+    /// What was printed and has not been taken: the end of it, if it was much.
+    text: String,
+    /// How many bytes in front of that are lost.
+    lost: usize,
+    exit: Option<TerminalExitStatus>,
+}
+
+impl News {
+    fn so_far(&self) -> MutexGuard<'_, SoFar> {
+        self.so_far.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, event: TerminalEventKind) {
+        let mut so_far = self.so_far();
+        match event {
+            TerminalEventKind::Started { command, .. } => so_far.command = command,
+            TerminalEventKind::Output(text) => {
+                so_far.text.push_str(&text);
+                if so_far.text.len() > NEWS_KEPT {
+                    let cut = so_far.text.len() - tail(&so_far.text, NEWS_KEPT).len();
+                    so_far.text.drain(..cut);
+                    so_far.lost += cut;
+                }
+                drop(so_far);
+                self.more.notify_one();
+            }
+            TerminalEventKind::Exited(status) => so_far.exit = Some(status),
+            _ => {}
+        }
+    }
+
+    /// The command, as a person would write it.
+    pub(crate) fn command(&self) -> String {
+        self.so_far().command.clone()
+    }
+
+    /// Takes what was printed since this was last called.
+    pub(crate) fn take(&self) -> String {
+        let mut so_far = self.so_far();
+        let text = std::mem::take(&mut so_far.text);
+        match std::mem::take(&mut so_far.lost) {
+            0 => text,
+            lost => {
+                format!("\n[{lost} bytes were printed faster than they could be shown]\n{text}")
+            }
+        }
+    }
+
+    /// How the command ended, if it has.
+    pub(crate) fn exit(&self) -> Option<TerminalExitStatus> {
+        self.so_far().exit.clone()
+    }
 }
 
 /// What a command has printed: the end of it, if it was much.
@@ -60,11 +128,20 @@ impl Process {
         }
     }
 
-    /// It as content of a tool call, if the client can show it.
+    /// It as content of a tool call, if it is a terminal of the client's.
     pub(crate) fn content(&self) -> Option<ToolCallContent> {
         match self {
             Self::Client(terminal) => Some(terminal.as_content()),
             Self::Own(_) => None,
+        }
+    }
+
+    /// What happens in it, if it is the agent's own. A client shows by itself what happens in its
+    /// terminals.
+    pub(crate) fn news(&self) -> Option<&Arc<News>> {
+        match self {
+            Self::Client(_) => None,
+            Self::Own(own) => Some(&own.news),
         }
     }
 
@@ -82,11 +159,11 @@ impl Process {
         }
     }
 
-    /// Waits until it has printed more. A client shows by itself what is printed in its terminals.
+    /// Waits until it has printed more.
     pub(crate) async fn prints(&self) {
         match self {
             Self::Client(_) => std::future::pending().await,
-            Self::Own(own) => own.printed.notified().await,
+            Self::Own(own) => own.news.more.notified().await,
         }
     }
 
@@ -153,13 +230,9 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<Terminal, 
 async fn start_own(workspace: &Workspace, line: &str) -> Result<OwnProcess, Fault> {
     // Says why if the session's directory is not here.
     workspace.own()?;
-    let printed = Arc::new(Notify::new());
-    let tell = Arc::clone(&printed);
-    let terminals = Terminals::new(move |event| {
-        if matches!(event.kind, TerminalEventKind::Output(_)) {
-            tell.notify_one();
-        }
-    });
+    let news = Arc::<News>::default();
+    let told = Arc::clone(&news);
+    let terminals = Terminals::new(move |event| told.tell(event.kind));
     let session = workspace.turn.id().clone();
     terminals.open_session(&session, workspace.turn.cwd());
     let (shell, option) = SHELL;
@@ -171,9 +244,6 @@ async fn start_own(workspace: &Workspace, line: &str) -> Result<OwnProcess, Faul
         terminals,
         session,
         terminal: created.terminal_id,
-        printed,
+        news,
     })
 }
-
-/// How often output of the agent's own processes is reported at most.
-pub(crate) const REPORT_EVERY: Duration = Duration::from_millis(100);

@@ -20,9 +20,10 @@ use acp::client::{
 };
 use acp::thread::{ItemKind, ThreadToolCall, ToolCallContent, ToolCallStatus};
 use acp::v1::*;
-use acp::{Thread, ThreadHandle};
+use acp::{Thread, ThreadHandle, Transport};
 use acp_agent::{CodingAgent, ScriptedModel};
 use acp_host::{Files, TerminalEventKind};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{oneshot, watch};
 
 /// Long enough for anything here, short enough to notice what hangs.
@@ -34,17 +35,21 @@ pub struct Offers {
     pub read: bool,
     pub write: bool,
     pub terminal: bool,
+    /// It shows the agent's own terminals.
+    pub shows: bool,
 }
 
 pub const ALL: Offers = Offers {
     read: true,
     write: true,
     terminal: true,
+    shows: true,
 };
 pub const NONE: Offers = Offers {
     read: false,
     write: false,
     terminal: false,
+    shows: false,
 };
 
 /// How a permission request is answered.
@@ -216,6 +221,11 @@ impl Fixture {
     }
 
     pub async fn new(agent: CodingAgent, offers: Offers) -> Self {
+        Self::speaking(acp::Options::new(), agent, offers).await
+    }
+
+    /// As [`new`](Self::new), in a version of the protocol.
+    pub async fn speaking(options: acp::Options, agent: CodingAgent, offers: Offers) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let seen = Arc::new(Seen::default());
         let (print, printed) = watch::channel(String::new());
@@ -232,8 +242,15 @@ impl Fixture {
             cwd: dir.path().to_owned(),
         };
         let (ours, theirs) = acp::transport::memory();
-        acp::agent::start(theirs, agent, acp::Limits::default());
-        let agent = acp::client::connect(ours, client).await.unwrap();
+        let theirs = if offers.shows {
+            theirs
+        } else {
+            hide_terminals(theirs)
+        };
+        acp::agent::start(theirs, agent, options.clone());
+        let agent = acp::client::connect_with(ours, client, options)
+            .await
+            .unwrap();
         let session = agent.new_session(dir.path()).await.unwrap();
         // Announced as soon as the session is there, so that no later test sees it in between.
         until(session.thread(), |thread| !thread.commands().is_empty()).await;
@@ -381,6 +398,25 @@ impl Fixture {
     pub fn mode(&self) -> String {
         self.session.thread().read(mode)
     }
+}
+
+/// Takes from `initialize` that the client shows terminals of the agent's: our own clients always do.
+fn hide_terminals(transport: Transport) -> Transport {
+    let (reader, writer) = transport.into_split();
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(async move {
+        let mut reader = BufReader::new(reader);
+        let mut ours = ours;
+        let mut first = String::new();
+        reader.read_line(&mut first).await.unwrap();
+        let told = r#""terminal_output":true"#;
+        assert!(first.contains(told), "{first}");
+        let first = first.replace(told, r#""terminal_output":false"#);
+        ours.write_all(first.as_bytes()).await.unwrap();
+        // Until either end is gone.
+        let _ = tokio::io::copy(&mut reader, &mut ours).await;
+    });
+    Transport::new(theirs, writer)
 }
 
 /// The mode that a thread shows.

@@ -4,13 +4,14 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acp::client::{Client, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
-use acp::v1::{Implementation, RequestPermissionOutcome, SessionId};
+use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId};
 use acp::{Result, ThreadHandle};
 use acp_host::{Host, Policy};
 
-use super::ask::Ask;
-use super::render::Screen;
+use super::permission::Ask;
+use crate::ask::{self, Person};
+use crate::elicit::Elicit;
 
 /// What is to be told to the person beside the thread.
 #[derive(Clone, Default)]
@@ -31,6 +32,8 @@ impl Notes {
 
 pub(super) struct RunClient {
     host: Arc<Host<Ask>>,
+    /// Where there is someone to ask.
+    elicit: Option<Elicit>,
     policy: Policy,
     notes: Notes,
 }
@@ -39,12 +42,13 @@ impl RunClient {
     pub(super) fn new(
         policy: Policy,
         cwd: &Path,
-        screen: Screen,
+        person: &Arc<Person>,
         notes: Notes,
     ) -> io::Result<Self> {
-        let host = Arc::new(Host::new(policy, Ask::new(screen), [cwd.to_owned()])?);
+        let asks = Ask(Arc::clone(person));
         Ok(Self {
-            host,
+            host: Arc::new(Host::new(policy, asks, [cwd.to_owned()])?),
+            elicit: ask::possible().then(|| Elicit::new(Arc::clone(person))),
             policy,
             notes,
         })
@@ -86,6 +90,21 @@ impl Client for RunClient {
                 .add(format!("rejected by --allow {}: {title}", self.policy));
         }
         Ok(outcome)
+    }
+
+    fn terminal_login(&self) -> bool {
+        // Not here, but what `acp login` can do is what a person needs to be told of.
+        true
+    }
+
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        self.elicit.as_ref()
+    }
+
+    async fn elicitation_completed(&self, id: &ElicitationId) {
+        if let Some(elicit) = &self.elicit {
+            elicit.completed(id);
+        }
     }
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile> {

@@ -1,14 +1,11 @@
 //! `acp run`: one turn, headless.
 
-mod ask;
 mod client;
 mod mcp;
+mod permission;
 mod prompt;
 mod render;
-pub(crate) mod signals;
-mod start;
 
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,22 +16,18 @@ use tokio::time::Instant;
 
 use self::client::{Notes, RunClient};
 use self::render::Renderer;
-use self::signals::{Signal, Signals};
 use crate::args::{Format, RunArgs};
+use crate::ask::{self, Person};
 use crate::exit::Exit;
-
-/// How long an agent may take to end by itself once its stdin is closed, and again once it is asked
-/// to end.
-const GRACE: Duration = Duration::from_secs(2);
+use crate::login;
+use crate::signals::{Signal, Signals};
+use crate::start::{self, Failure, GRACE, SLOW, SLOW_START, Target};
 
 /// How long an agent may take to end a turn that `--timeout` has cancelled.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// How long an agent must have been silent after the end of its turn.
 const AFTERTHOUGHTS: Duration = Duration::from_millis(50);
-
-/// How long to wait before saying that an agent has not answered yet.
-const SLOW_START: Duration = Duration::from_secs(5);
 
 pub(crate) async fn run(args: RunArgs) -> Exit {
     match Run::prepare(args) {
@@ -95,13 +88,13 @@ impl Run {
         };
         let renderer = Renderer::new(self.args.format);
         let notes = Notes::default();
-        let client = match RunClient::new(self.policy, &self.cwd, renderer.screen(), notes.clone())
-        {
+        let person = Person::new(renderer.screen());
+        let client = match RunClient::new(self.policy, &self.cwd, &person, notes.clone()) {
             Ok(client) => client,
             Err(e) => return Exit::usage(format!("--cwd {}: {e}", self.cwd.display())),
         };
         let terminals = client.host();
-        let process = match start::spawn(&self.args.agent, &self.cwd, self.args.protocol) {
+        let process = match self.target().spawn() {
             Ok(process) => Arc::new(process),
             Err(exit) => return exit,
         };
@@ -109,6 +102,7 @@ impl Run {
             run: &self,
             renderer,
             notes,
+            person,
             process: Arc::clone(&process),
         };
         let exit = turn.drive(client, &mut signals).await;
@@ -134,6 +128,7 @@ struct TurnOfAgent<'a> {
     run: &'a Run,
     renderer: Renderer,
     notes: Notes,
+    person: Arc<Person>,
     process: Arc<AgentProcess>,
 }
 
@@ -150,7 +145,15 @@ impl TurnOfAgent<'_> {
             Ok(content) => content,
             Err(exit) => return exit,
         };
+        if self.run.args.resume.is_some() {
+            // Replayed or not, what there is so far is the past.
+            let thread = session.thread();
+            thread.read(|thread| self.renderer.skip(thread));
+        }
         let exit = self.turn(&session, content, signals, deadline).await;
+        if exit.code != Exit::BROKEN {
+            self.how_to_go_on(&session);
+        }
         let noise = session.agent().connection().noise();
         session.agent().close();
         if noise.lines > 0 && self.run.args.format == Format::Text {
@@ -172,7 +175,9 @@ impl TurnOfAgent<'_> {
         signals: &mut Signals,
         deadline: Option<Instant>,
     ) -> Result<Session, Exit> {
-        let transport = start::transport(&self.process, self.run.args.format)?;
+        let args = &self.run.args;
+        let transport =
+            start::transport_of_turn(&self.process, args.format, args.resume.is_some())?;
         let mut opening = std::pin::pin!(self.run.open(transport, client));
         let slow = tokio::time::sleep(SLOW_START);
         tokio::pin!(slow);
@@ -182,7 +187,7 @@ impl TurnOfAgent<'_> {
                 biased;
                 opened = &mut opening => return match opened {
                     Ok(session) => Ok(session),
-                    Err(error) => Err(self.failed(error).await),
+                    Err(failure) => Err(failure.exit(&self.process).await),
                 },
                 _ = signals.next() => return Err(Exit::CANCELLED),
                 () = until(deadline) => {
@@ -194,7 +199,7 @@ impl TurnOfAgent<'_> {
                     return Err(exit);
                 }
                 () = &mut slow, if !slow.is_elapsed() => {
-                    self.renderer.note("the agent has not answered yet; Ctrl-C ends it");
+                    self.renderer.note(SLOW);
                 }
                 () = ticks.next() => self.renderer.tick("starting the agent"),
             }
@@ -227,7 +232,7 @@ impl TurnOfAgent<'_> {
                     interrupted = true;
                     let how = if signal == Signal::Interrupt { "cancelling; Ctrl-C again ends it at once" } else { "cancelling" };
                     self.renderer.note(how);
-                    let _ = session.cancel().await;
+                    self.cancel(session).await;
                 }
                 () = until(deadline) => {
                     if timed_out {
@@ -236,7 +241,7 @@ impl TurnOfAgent<'_> {
                     }
                     timed_out = true;
                     deadline = Some(Instant::now() + LAST_WORDS);
-                    let _ = session.cancel().await;
+                    self.cancel(session).await;
                 }
                 revision = thread.changed(seen) => {
                     seen = revision;
@@ -244,7 +249,7 @@ impl TurnOfAgent<'_> {
                     if self.renderer.broken() {
                         // Whoever reads the output has had enough: as `head` does.
                         let _ = session.cancel().await;
-                        return Exit { code: 141, message: None };
+                        return Exit::UNREAD;
                     }
                 }
                 () = ticks.next() => self.renderer.tick_of(&thread),
@@ -264,8 +269,18 @@ impl TurnOfAgent<'_> {
             Ok(reason) => Exit::of(&reason),
             Err(_) if timed_out => self.timed_out(None),
             Err(_) if interrupted => Exit::of(&StopReason::Cancelled),
-            Err(error) => self.failed(error).await,
+            Err(error) if error.is_auth_required() => {
+                login::needed(&self.run.target(), session.agent(), &error)
+            }
+            Err(error) => Failure::Agent(error).exit(&self.process).await,
         }
+    }
+
+    /// Cancels the turn. Whoever waits for an answer of the person's is told that there is none when the
+    /// agent has been told why.
+    async fn cancel(&self, session: &Session) {
+        let _ = session.cancel().await;
+        self.person.leave();
     }
 
     fn show(&mut self, thread: &acp::ThreadHandle) {
@@ -288,28 +303,48 @@ impl TurnOfAgent<'_> {
         prompt::content(&self.run.text, &self.run.attachments, agent.capabilities())
     }
 
-    /// Says what went wrong, with what the agent itself said of it.
-    async fn failed(&self, error: acp::Error) -> Exit {
-        match &error {
-            acp::Error::Closed(_) | acp::Error::Version { .. } | acp::Error::Unreadable { .. } => {
-                start::broken(&self.process, &error).await
-            }
-            acp::Error::NotOffered { .. } | acp::Error::Invalid(_) => {
-                Exit::usage(error.to_string())
-            }
-            _ => Exit::failed(format!("the agent answered with an error: {error}")),
+    /// How to go on with the session, if the agent keeps it.
+    fn how_to_go_on(&self, session: &Session) {
+        let args = &self.run.args;
+        let agent = session.agent().capabilities();
+        let keeps = agent.load_session || agent.session_capabilities.resume.is_some();
+        // The bundled agent keeps no session for longer than it runs.
+        if !keeps || args.format != Format::Text || args.agent.is_empty() {
+            return;
         }
+        let cwd = args.cwd.to_string_lossy();
+        let mut words = vec!["run", "--resume", session.id().as_str()];
+        if args.cwd != std::path::Path::new(".") {
+            words.extend(["--cwd", &cwd]);
+        }
+        words.push("PROMPT");
+        let command = self.run.target().to_type(&words);
+        self.renderer.hint(&format!("go on with: {command}"));
     }
 }
 
 impl Run {
-    async fn open(&self, transport: acp::Transport, client: RunClient) -> acp::Result<Session> {
+    fn target(&self) -> Target<'_> {
+        Target {
+            command: &self.args.agent,
+            cwd: &self.cwd,
+            protocol: self.args.protocol,
+        }
+    }
+
+    async fn open(&self, transport: acp::Transport, client: RunClient) -> Result<Session, Failure> {
         let options = self.args.protocol.set(acp::Options::new());
         let agent = acp::client::connect_with(transport, client, options).await?;
         let setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
-        let session = match agent.new_session(setup).await {
+        let resumes = agent.capabilities().session_capabilities.resume.is_some();
+        let session = match &self.args.resume {
+            None => agent.new_session(setup).await,
+            Some(id) if resumes => agent.resume_session(id.as_str(), setup).await,
+            Some(id) => agent.load_session(id.as_str(), setup).await,
+        };
+        let session = match session {
             Err(error) if error.is_auth_required() => {
-                return Err(start::how_to_authenticate(&agent, &error));
+                return Err(login::needed(&self.target(), &agent, &error).into());
             }
             other => other?,
         };
@@ -330,10 +365,4 @@ async fn until(deadline: Option<Instant>) {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
         None => std::future::pending().await,
     }
-}
-
-/// Writes to stdout; `false` when nobody reads it any more.
-fn print(bytes: &[u8]) -> bool {
-    let mut out = std::io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).is_ok()
 }

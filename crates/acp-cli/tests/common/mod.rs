@@ -1,7 +1,17 @@
 //! Running the built binary as a person or a script would.
 
 // Clippy takes only what is in a test function for a test, and not every test uses all of this.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    dead_code
+)]
+
+pub(crate) mod agent;
+#[cfg(target_os = "linux")]
+pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -41,13 +51,38 @@ impl Project {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.acp(&["run"]);
+        command.args(args);
+        command
+    }
+
+    /// `acp` in this project.
+    pub(crate) fn acp(&self, args: &[&str]) -> Command {
         let mut command = Command::new(ACP);
         command
-            .arg("run")
             .args(args)
             .current_dir(self.path())
             .stdin(Stdio::null());
         command
+    }
+
+    /// What is typed in a shell, where the binary is in `PATH`.
+    pub(crate) fn shell(&self, line: &str) -> Ended {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", line])
+            .current_dir(self.path())
+            .env("PATH", format!("{binaries}:{path}"))
+            .stdin(Stdio::null());
+        Ended::of(command.output().unwrap())
+    }
+
+    /// The command line that is this test program as [`agent`].
+    pub(crate) fn agent(&self, flags: &str) -> String {
+        let this = std::env::current_exe().unwrap();
+        format!("{} {} {flags}", this.display(), agent::AS_THE_AGENT)
     }
 
     /// `acp run` with the bundled agent playing a script.
@@ -110,4 +145,40 @@ impl Ended {
         );
         self
     }
+
+    /// The line of stderr with this in it, without the spaces around it.
+    #[track_caller]
+    pub(crate) fn line(&self, part: &str) -> String {
+        let line = self.stderr.lines().find(|line| line.contains(part));
+        let line = line.unwrap_or_else(|| panic!("stderr has no {part:?}: {self:#?}"));
+        line.trim().to_owned()
+    }
 }
+
+/// The tests of a program that has no harness, because it is an agent, too, whose stdout a harness would
+/// print to. With an argument, those with it in their name.
+pub(crate) fn main(tests: &[(&str, fn())]) {
+    if agent::was_meant() {
+        return;
+    }
+    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    for (name, test) in tests {
+        if wanted.as_ref().is_none_or(|wanted| name.contains(wanted)) {
+            println!("test {name} ...");
+            test();
+        }
+    }
+    println!("test result: ok");
+}
+
+/// A list of tests for [`main`].
+#[allow(unused_macros, reason = "not every test needs it")]
+macro_rules! tests {
+    ($($(#[$only:meta])* $test:ident,)+) => {
+        fn main() {
+            common::main(&[$($(#[$only])* (stringify!($test), $test),)+]);
+        }
+    };
+}
+#[allow(unused_imports, reason = "not every test needs it")]
+pub(crate) use tests;

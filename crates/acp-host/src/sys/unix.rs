@@ -3,9 +3,9 @@
 use std::ffi::OsStr;
 use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -232,6 +232,14 @@ fn exit(status: &WaitIdStatus) -> Exit {
     Exit {
         code: status.exit_status(),
         signal: status.terminating_signal().map(signal_name),
+    }
+}
+
+/// How a process ended.
+pub(crate) fn exit_of(status: ExitStatus) -> Exit {
+    Exit {
+        code: status.code(),
+        signal: status.signal().map(signal_name),
     }
 }
 

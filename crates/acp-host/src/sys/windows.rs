@@ -104,7 +104,8 @@ impl Group {
     }
 }
 
-fn exit_of(status: ExitStatus) -> Exit {
+/// How a process ended.
+pub(crate) fn exit_of(status: ExitStatus) -> Exit {
     Exit {
         code: status.code(),
         signal: None,

@@ -7,6 +7,9 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
+/// The status of version 2 that version 1 has no word for.
+pub(crate) const CANCELLED: &str = "cancelled";
+
 /// A tool call that has been reported. Each method reports a change.
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
@@ -64,6 +67,23 @@ impl ToolCallHandle {
     /// The connection has ended.
     pub async fn complete(&self) -> Result<()> {
         self.update(self.change().status(ToolCallStatus::Completed))
+            .await
+    }
+
+    /// It was not finished when the turn was cancelled; of what it has shown, `content` stays. Version 1 has
+    /// no status for that: there it has failed, and a text says why.
+    ///
+    /// # Errors
+    /// The connection has ended.
+    pub async fn cancel(&self, mut content: Vec<ToolCallContent>) -> Result<()> {
+        let status = if self.session.client().speaks_v2() {
+            // Which the conversion leaves as it is.
+            ToolCallStatus::from(CANCELLED)
+        } else {
+            content.push(ContentBlock::text("Cancelled.").into());
+            ToolCallStatus::Failed
+        };
+        self.update(self.change().status(status).content(content))
             .await
     }
 

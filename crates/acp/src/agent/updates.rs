@@ -7,6 +7,7 @@ use acp_wire::v2;
 use serde::Serialize;
 
 use super::session::{AGENT, Session, THOUGHT, USER};
+use super::tool_call::CANCELLED;
 use crate::convert;
 use crate::error::Result;
 
@@ -134,8 +135,6 @@ impl Session {
 }
 
 fn is_final(status: Option<&ToolCallStatus>) -> bool {
-    matches!(
-        status,
-        Some(ToolCallStatus::Completed | ToolCallStatus::Failed)
-    )
+    use ToolCallStatus::{Completed, Failed};
+    matches!(status, Some(Completed | Failed)) || status.is_some_and(|s| s.as_str() == CANCELLED)
 }

@@ -1,7 +1,5 @@
 //! What `acp run` shows: the session's thread, as it grows.
 
-mod clean;
-mod screen;
 mod text;
 mod tool_call;
 
@@ -10,9 +8,10 @@ use std::time::Duration;
 use acp::Thread;
 use acp::thread::ItemKind;
 
-pub(super) use self::screen::Screen;
 use self::text::Text;
+pub(super) use self::tool_call::question;
 use crate::args::Format;
+use crate::screen::Screen;
 
 /// Shows a thread. It only ever adds to what it has shown, so that it can be piped and logged.
 pub(super) struct Renderer {
@@ -35,6 +34,11 @@ impl Renderer {
         self.screen.clone()
     }
 
+    /// What there is so far is not shown: it is the session's past.
+    pub(super) fn skip(&mut self, thread: &Thread) {
+        self.text.skip(thread);
+    }
+
     /// Shows what has changed.
     pub(super) fn render(&mut self, thread: &Thread) {
         match self.format {
@@ -48,6 +52,11 @@ impl Renderer {
     /// Says something about the run itself.
     pub(super) fn note(&self, note: &str) {
         self.screen.note(note);
+    }
+
+    /// Says what one may do next.
+    pub(super) fn hint(&self, hint: &str) {
+        self.screen.hint(hint);
     }
 
     /// Ends the last line.

@@ -8,9 +8,9 @@ use acp::v1::{
     CompactionStatus, ContentBlock, EmbeddedResourceResource, NoticeSeverity, PlanId, ToolCallId,
 };
 
-use super::clean::{self, Clean};
-use super::screen::Out;
 use super::tool_call::Shown;
+use crate::clean::{self, Clean};
+use crate::screen::Out;
 
 /// How much of a thread has been shown.
 #[derive(Default)]
@@ -58,6 +58,11 @@ fn end(text: &str) -> &str {
 }
 
 impl Text {
+    /// Takes what there is for shown.
+    pub(super) fn skip(&mut self, thread: &Thread) {
+        self.revision = thread.revision();
+    }
+
     /// Only what the agent says.
     pub(super) fn messages(&mut self, thread: &Thread, out: &mut Out) {
         for (at, item) in self.changed(thread) {

@@ -8,15 +8,18 @@ use acp::thread::{Diff, FileChange, FileTexts, ThreadToolCall, ToolCallContent, 
 use acp::v1::{ContentBlock, TerminalId};
 use similar::TextDiff;
 
-use super::clean::{self, Clean};
-use super::screen::Out;
 use super::text::placeholder;
+use crate::clean::{self, Clean};
+use crate::screen::Out;
 
 /// How many lines of a tool's text are shown. Commands are shown whole, as they run.
 const LINES: usize = 12;
 
 /// How long a diff may be worked on before it is made coarser.
 const DIFFING: Duration = Duration::from_millis(200);
+
+/// How much of a text must be the end of another for it to be taken for its continuation, in bytes.
+const OVERLAP: usize = 80;
 
 /// How much of a tool call has been shown.
 #[derive(Default)]
@@ -62,24 +65,21 @@ impl Shown {
             part.heading = true;
             part.begin();
         }
+        // In their order: what a terminal has printed comes before a text that says how it ended.
         for content in &call.content {
             if let ToolCallContent::Terminal(id) = content {
-                if self.terminals.iter().all(|known| known.id != *id) {
-                    self.terminals.push(ShownTerminal {
-                        id: id.clone(),
-                        bytes: 0,
-                        clean: Clean::default(),
-                        at_line_start: true,
-                        command: false,
-                    });
-                }
+                self.terminal(id).update(thread, &mut part);
             } else if !self.content.contains(content) {
+                for terminal in &mut self.terminals {
+                    terminal.end(&mut part);
+                }
                 part.content(content, &self.content);
             }
         }
         if self.content != call.content {
             self.content.clone_from(&call.content);
         }
+        // Also those that are no longer part of it.
         for terminal in &mut self.terminals {
             terminal.update(thread, &mut part);
         }
@@ -92,9 +92,29 @@ impl Shown {
         }
         part.shown
     }
+
+    /// What has been shown of a terminal.
+    fn terminal(&mut self, id: &TerminalId) -> &mut ShownTerminal {
+        let known = self.terminals.iter().position(|known| known.id == *id);
+        let at = known.unwrap_or(self.terminals.len());
+        if known.is_none() {
+            self.terminals.push(ShownTerminal::new(id));
+        }
+        &mut self.terminals[at]
+    }
 }
 
 impl ShownTerminal {
+    fn new(id: &TerminalId) -> Self {
+        Self {
+            id: id.clone(),
+            bytes: 0,
+            clean: Clean::default(),
+            at_line_start: true,
+            command: false,
+        }
+    }
+
     fn update(&mut self, thread: &Thread, part: &mut Part<'_, '_>) {
         let Some(terminal) = thread.terminal(&self.id) else {
             return;
@@ -173,15 +193,12 @@ impl Part<'_, '_> {
             }
             ToolCallContent::Content(content) => match content {
                 ContentBlock::Text(text) => {
-                    // Text that grows is reported anew each time; only what is new is shown.
+                    let text = unfenced(&text.text);
                     let grown = before.iter().find_map(|old| match old {
-                        ToolCallContent::Content(old) => {
-                            let old = old.as_text().filter(|old| !old.is_empty())?;
-                            text.text.strip_prefix(old)
-                        }
+                        ToolCallContent::Content(old) => grown(unfenced(old.as_text()?), text),
                         _ => None,
                     });
-                    self.text(grown.unwrap_or(&text.text));
+                    self.text(grown.unwrap_or(text));
                 }
                 other => {
                     self.begin();
@@ -198,16 +215,7 @@ impl Part<'_, '_> {
             return;
         }
         self.begin();
-        let mut lines: Vec<&str> = text.trim_end().lines().collect();
-        // What a tool gives is often one block of code; its fence says nothing here.
-        let fenced = lines.first().is_some_and(|line| line.starts_with("```"))
-            && lines
-                .last()
-                .is_some_and(|line| line.trim_end_matches('`').is_empty());
-        if fenced && lines.len() > 2 {
-            lines.pop();
-            lines.remove(0);
-        }
+        let lines: Vec<&str> = text.trim_end().lines().collect();
         for line in lines.iter().take(LINES) {
             self.out.styled(self.out.styles.dim, &format!("  {line}\n"));
         }
@@ -251,6 +259,56 @@ impl Part<'_, '_> {
             .styled(style, &format!("{how}{}", exit.unwrap_or_default()));
         self.out.text("\n");
     }
+}
+
+/// What a tool gives is often one block of code; its fence says nothing here.
+fn unfenced(text: &str) -> &str {
+    let trimmed = text.trim_end();
+    let inside = || {
+        let ticks = trimmed.bytes().take_while(|byte| *byte == b'`').count();
+        let fence = trimmed.get(..ticks).filter(|_| ticks >= 3)?;
+        let (_, block) = trimmed.split_once('\n')?;
+        let block = block.strip_suffix(fence)?;
+        (block.is_empty() || block.ends_with('\n')).then_some(block)
+    };
+    inside().unwrap_or(text)
+}
+
+/// What of `new` has not been shown with `old`: text that grows is reported anew each time, all of it, or
+/// the end of it when it has become much. `None` if it is another text.
+fn grown<'t>(old: &str, new: &'t str) -> Option<&'t str> {
+    if old.trim().is_empty() {
+        return None;
+    }
+    if let Some(more) = new.strip_prefix(old) {
+        return Some(more);
+    }
+    // Its beginning has been cut off: how it begins is how the other ended. A few bytes of that are
+    // chance.
+    let both = overlap(old.as_bytes(), new.as_bytes());
+    new.get(both..).filter(|_| both >= OVERLAP)
+}
+
+/// The length of the longest beginning of `new` that is the end of `old`, in time that grows with their
+/// lengths alone (Knuth, Morris and Pratt's search).
+fn overlap(old: &[u8], new: &[u8]) -> usize {
+    // For each beginning of `new`, how much of it is also its end, itself left out.
+    let mut borders = vec![0; new.len()];
+    let extend = |borders: &[usize], mut matched: usize, byte: u8| {
+        while matched > 0 && new.get(matched) != Some(&byte) {
+            matched = borders.get(matched - 1).copied().unwrap_or_default();
+        }
+        matched + usize::from(new.get(matched) == Some(&byte))
+    };
+    let mut matched = 0;
+    for at in 1..new.len() {
+        matched = extend(&borders, matched, new.get(at).copied().unwrap_or_default());
+        if let Some(border) = borders.get_mut(at) {
+            *border = matched;
+        }
+    }
+    old.iter()
+        .fold(0, |matched, byte| extend(&borders, matched, *byte))
 }
 
 fn title(call: &ThreadToolCall) -> String {
@@ -319,8 +377,8 @@ fn show_patch(patch: &str, out: &mut Out) {
     }
 }
 
-/// What a permission request is about, with what the person needs to decide.
-pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
+/// What a permission request is about, with what the person needs to decide, and what they can answer.
+pub(in crate::run) fn question(request: &PermissionRequest, out: &mut Out) {
     let call = &request.tool_call;
     let title = [&request.title, &call.title];
     let title = title.into_iter().find(|title| !title.trim().is_empty());
@@ -356,10 +414,41 @@ pub(super) fn question(request: &PermissionRequest, out: &mut Out) {
     if let Some(command) = &request.command {
         out.text(&format!("  in {}\n", clean::line(&command.cwd)));
     }
+    for (n, option) in request.options.iter().enumerate() {
+        out.text(&format!("  {}) {}\n", n + 1, clean::line(&option.name)));
+    }
 }
 
 fn placeholder_or_text(block: &ContentBlock) -> String {
     block
         .as_text()
         .map_or_else(|| placeholder(block), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_new_of_a_growing_text_is_shown() {
+        assert_eq!(grown("one\n", "one\ntwo\n"), Some("two\n"));
+        assert_eq!(grown("one\n", "another\n"), None);
+        assert_eq!(grown("", "one\n"), None);
+        // A fence is not part of it.
+        let fenced = |text: &str| format!("````sh\n{text}````\n");
+        assert_eq!(unfenced(&fenced("one\n```\n")), "one\n```\n");
+        assert_eq!(unfenced("```\n```"), "");
+        for whole in ["```", "```\none", "one\n```", "```x```"] {
+            assert_eq!(unfenced(whole), whole);
+        }
+        let (before, after) = (fenced("one\n"), fenced("one\ntwo\n"));
+        assert_eq!(grown(unfenced(&before), unfenced(&after)), Some("two\n"));
+        // The end of what was printed, as one kilobyte of it slides by.
+        let all: String = (0..1000).map(|n| format!("line {n}\n")).collect();
+        let window = |end: usize| &all[end - 1000..end];
+        assert_eq!(grown(window(2000), window(2300)), Some(&all[2000..2300]));
+        assert_eq!(grown(window(2000), window(4000)), None);
+        let same = "y\n".repeat(500);
+        assert_eq!(grown(&same, &same), Some(""));
+    }
 }

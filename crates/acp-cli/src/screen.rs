@@ -4,11 +4,9 @@ use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use acp::client::PermissionRequest;
 use anstyle::{AnsiColor, Style};
 
-use super::{clean, tool_call};
-use crate::run::print;
+use crate::clean;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -17,12 +15,12 @@ const QUIET: Duration = Duration::from_millis(600);
 
 /// What is shown in which way.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Styles {
-    pub(super) bold: Style,
-    pub(super) dim: Style,
-    pub(super) good: Style,
-    pub(super) bad: Style,
-    pub(super) accent: Style,
+pub(crate) struct Styles {
+    pub(crate) bold: Style,
+    pub(crate) dim: Style,
+    pub(crate) good: Style,
+    pub(crate) bad: Style,
+    pub(crate) accent: Style,
 }
 
 impl Styles {
@@ -38,15 +36,15 @@ impl Styles {
 }
 
 /// What is shown in one go.
-pub(super) struct Out {
-    pub(super) styles: Styles,
+pub(crate) struct Out {
+    pub(crate) styles: Styles,
     bytes: String,
     at_line_start: bool,
 }
 
 impl Out {
     /// Adds text.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         if let Some(last) = text.chars().last() {
             self.bytes.push_str(text);
             self.at_line_start = last == '\n';
@@ -54,7 +52,7 @@ impl Out {
     }
 
     /// Adds text in a style.
-    pub(super) fn styled(&mut self, style: Style, text: &str) {
+    pub(crate) fn styled(&mut self, style: Style, text: &str) {
         let at_line_start = self.at_line_start;
         self.text(&format!("{style}{text}{style:#}"));
         // The end of the style is not seen.
@@ -65,16 +63,33 @@ impl Out {
     }
 
     /// Ends the line, if there is one.
-    pub(super) fn end_line(&mut self) {
+    pub(crate) fn end_line(&mut self) {
         if !self.at_line_start {
             self.text("\n");
         }
     }
 }
 
+/// A terminal that can only print.
+fn dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|term| term == "dumb")
+}
+
+/// Whether what is printed there may have colours.
+fn colors(to: &impl IsTerminal) -> bool {
+    let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    to.is_terminal() && !dumb() && !unwanted
+}
+
+/// Writes to stdout; `false` when nobody reads it any more.
+pub(crate) fn print(bytes: &[u8]) -> bool {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).is_ok()
+}
+
 /// Shared by what shows the thread and what asks questions.
 #[derive(Clone)]
-pub(in crate::run) struct Screen(Arc<Mutex<State>>);
+pub(crate) struct Screen(Arc<Mutex<State>>);
 
 struct State {
     styles: Styles,
@@ -100,7 +115,7 @@ impl State {
 }
 
 /// A question that is open; what is to be shown waits until it is answered.
-pub(in crate::run) struct Question(Screen);
+pub(crate) struct Question(Screen);
 
 impl Drop for Question {
     fn drop(&mut self) {
@@ -111,20 +126,17 @@ impl Drop for Question {
 }
 
 impl Screen {
-    pub(super) fn new(live: bool) -> Self {
+    pub(crate) fn new(live: bool) -> Self {
         let (out, err) = (std::io::stdout(), std::io::stderr());
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let color = out.is_terminal() && !dumb && !no_color;
         let now = Instant::now();
         Self(Arc::new(Mutex::new(State {
-            styles: if color {
+            styles: if colors(&out) {
                 Styles::colored()
             } else {
                 Styles::default()
             },
             at_line_start: true,
-            live: live && out.is_terminal() && err.is_terminal() && !dumb,
+            live: live && out.is_terminal() && err.is_terminal() && !dumb(),
             spinning: false,
             frame: 0,
             begun: now,
@@ -138,16 +150,16 @@ impl Screen {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.lock().live
     }
 
-    pub(super) fn broken(&self) -> bool {
+    pub(crate) fn broken(&self) -> bool {
         self.lock().broken
     }
 
     /// Shows what `draw` draws. While a question is open nothing is drawn: it is made up for later.
-    pub(super) fn draw(&self, draw: impl FnOnce(&mut Out)) {
+    pub(crate) fn draw(&self, draw: impl FnOnce(&mut Out)) {
         let mut state = self.lock();
         if state.asking {
             return;
@@ -170,7 +182,7 @@ impl Screen {
     }
 
     /// Says something about the run itself, on stderr.
-    pub(super) fn note(&self, note: &str) {
+    pub(crate) fn note(&self, note: &str) {
         let mut state = self.lock();
         state.stop_spinning();
         if !state.at_line_start {
@@ -180,7 +192,7 @@ impl Screen {
         eprintln!("acp: {}", clean::line(note));
     }
 
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         let mut state = self.lock();
         state.stop_spinning();
         if !state.at_line_start {
@@ -190,7 +202,7 @@ impl Screen {
     }
 
     /// Says that time passes, if nothing else has been shown for a while.
-    pub(super) fn tick(&self, doing: &str) {
+    pub(crate) fn tick(&self, doing: &str) {
         let mut state = self.lock();
         let idle = state.at_line_start && !state.asking && state.last_shown.elapsed() > QUIET;
         if !state.live || !idle {
@@ -206,8 +218,19 @@ impl Screen {
         state.spinning = true;
     }
 
-    /// Shows a permission request.
-    pub(in crate::run) fn question(&self, request: &PermissionRequest) -> Question {
+    /// Says something that helps with what comes next, on stderr.
+    pub(crate) fn hint(&self, hint: &str) {
+        let dim = if colors(&std::io::stderr()) {
+            Style::new().dimmed()
+        } else {
+            Style::new()
+        };
+        self.finish();
+        eprintln!("{dim}{}{dim:#}", clean::line(hint));
+    }
+
+    /// Shows a question. Nothing else is shown until what this gives is dropped.
+    pub(crate) fn question(&self, draw: impl FnOnce(&mut Out)) -> Question {
         let mut state = self.lock();
         state.stop_spinning();
         state.asking = true;
@@ -218,18 +241,10 @@ impl Screen {
         };
         out.end_line();
         out.text("\n");
-        tool_call::question(request, &mut out);
-        for (n, option) in request.options.iter().enumerate() {
-            out.text(&format!("  {}) {}\n", n + 1, clean::line(&option.name)));
-        }
+        draw(&mut out);
         eprint!("{}", out.bytes);
         state.at_line_start = true;
         drop(state);
         Question(self.clone())
-    }
-
-    /// Asks for one of so many answers.
-    pub(in crate::run) fn ask(&self, options: usize) {
-        eprint!("answer [1-{options}]: ");
     }
 }

@@ -5,13 +5,13 @@ use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 /// Takes out what would command the terminal rather than be shown on it. Keeps its place between
 /// pieces, so that a sequence that is split over two of them is taken out as well.
 #[derive(Default)]
-pub(super) struct Clean {
+pub(crate) struct Clean {
     parser: Parser<DefaultCharAccumulator>,
     shown: Shown,
 }
 
 impl Clean {
-    pub(super) fn text(&mut self, piece: &str) -> String {
+    pub(crate) fn text(&mut self, piece: &str) -> String {
         for byte in piece.bytes() {
             self.parser.advance(&mut self.shown, byte);
         }
@@ -64,12 +64,12 @@ impl Perform for Shown {
 }
 
 /// A piece that stands alone.
-pub(super) fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     Clean::default().text(text)
 }
 
 /// A piece that stands alone on one line.
-pub(super) fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
 }
 

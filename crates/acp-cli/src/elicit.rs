@@ -1,0 +1,183 @@
+//! Elicitation: what the agent wants to know from the person, asked on the terminal.
+
+mod field;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use acp::Result;
+use acp::client::Elicitation;
+use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction,
+    ElicitationAction, ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId,
+    ElicitationMode, ElicitationNoContent, ElicitationSchema, ElicitationUrlCapabilities,
+};
+
+use self::field::{Field, Given};
+use crate::ask::{Dialog, Person};
+use crate::clean;
+
+/// How many web pages that are not done with are remembered; of older ones the end is not told.
+const PAGES: usize = 64;
+
+/// Asks the person at the terminal.
+pub(crate) struct Elicit {
+    person: Arc<Person>,
+    /// The web pages that the person went to.
+    pages: Mutex<VecDeque<ElicitationId>>,
+}
+
+impl Elicit {
+    pub(crate) fn new(person: Arc<Person>) -> Self {
+        Self {
+            person,
+            pages: Mutex::default(),
+        }
+    }
+
+    /// What was asked on a web page has been done there.
+    pub(crate) fn completed(&self, id: &ElicitationId) {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = pages.len();
+        pages.retain(|page| page != id);
+        if pages.len() < before {
+            drop(pages);
+            let note = "what was asked on the web page has been done";
+            self.person.screen().note(note);
+        }
+    }
+
+    /// Shows the address of a web page. It is for the person to open it.
+    async fn page(&self, message: &str, id: &ElicitationId, url: &str) -> ElicitationAction {
+        let question = |out: &mut crate::screen::Out| {
+            out.text(&head(message));
+            out.text(&format!(
+                "  It is asked on this web page, which is for you to open:\n  {}\n",
+                clean::line(url)
+            ));
+        };
+        let Some(mut dialog) = self.person.ask(question).await else {
+            return cancelled();
+        };
+        let answer = yes(&mut dialog, "go on? [Y/n]: ").await;
+        if answer == Some(true) {
+            let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+            if pages.len() == PAGES {
+                pages.pop_front();
+            }
+            pages.push_back(id.clone());
+        }
+        match answer {
+            Some(true) => ElicitationAction::Accept(ElicitationAcceptAction::default()),
+            Some(false) => declined(),
+            None => cancelled(),
+        }
+    }
+
+    /// Asks field by field.
+    async fn form(&self, message: &str, form: &ElicitationSchema) -> Result<ElicitationAction> {
+        let fields = Field::of(form).map_err(acp::Error::invalid_params)?;
+        let question = |out: &mut crate::screen::Out| {
+            out.text(&head(message));
+            for about in [&form.title, &form.description].into_iter().flatten() {
+                for line in clean::clean(about).lines() {
+                    out.text(&format!("  {line}\n"));
+                }
+            }
+            if fields.iter().any(|field| field.required) {
+                out.text("  (no answer to what is required declines, Ctrl-C cancels)\n");
+            }
+        };
+        let Some(mut dialog) = self.person.ask(question).await else {
+            return Ok(cancelled());
+        };
+        let mut content = BTreeMap::new();
+        for field in &fields {
+            match ask(&mut dialog, field).await {
+                Some(Given::Value(value)) => {
+                    content.insert(field.name.to_owned(), value);
+                }
+                Some(Given::Nothing) if field.required => return Ok(declined()),
+                Some(Given::Nothing) => {}
+                None => return Ok(cancelled()),
+            }
+        }
+        Ok(match yes(&mut dialog, "send this? [Y/n]: ").await {
+            Some(true) => ElicitationAction::Accept(ElicitationAcceptAction::new(content)),
+            Some(false) => declined(),
+            None => cancelled(),
+        })
+    }
+}
+
+impl Elicitation for Elicit {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new()
+            .form(ElicitationFormCapabilities::new())
+            .url(ElicitationUrlCapabilities::new())
+    }
+
+    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        let message = &request.message;
+        let action = match &request.mode {
+            ElicitationMode::Form { requested_schema } => {
+                self.form(message, requested_schema).await?
+            }
+            ElicitationMode::Url {
+                elicitation_id,
+                url,
+            } => self.page(message, elicitation_id, url).await,
+            _ => {
+                let message = "this mode of elicitation is not offered";
+                return Err(acp::Error::invalid_params(message));
+            }
+        };
+        Ok(CreateElicitationResponse::new(action))
+    }
+}
+
+/// Who asks, and what: an agent must not look like this program.
+fn head(message: &str) -> String {
+    let message = clean::clean(message);
+    let mut lines = message.lines();
+    let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
+    for line in lines {
+        text.push_str(&format!("  {line}\n"));
+    }
+    text
+}
+
+/// Asks for one field until the answer is one it can have; `None` if there will be none.
+async fn ask(dialog: &mut Dialog<'_>, field: &Field<'_>) -> Option<Given> {
+    for line in field.about() {
+        dialog.say(&format!("  {line}"));
+    }
+    let prompt = format!("  {}: ", field.prompt());
+    loop {
+        match field.read(&dialog.answer(&prompt).await?) {
+            Ok(given) => return Some(given),
+            Err(why) => dialog.say(&format!("  {why}")),
+        }
+    }
+}
+
+/// Asks for yes, which is the default, or no.
+async fn yes(dialog: &mut Dialog<'_>, prompt: &str) -> Option<bool> {
+    loop {
+        let answer = dialog.answer(prompt).await?;
+        if answer.is_empty() {
+            return Some(true);
+        }
+        if let Some(answer) = field::yes_or_no(&answer) {
+            return Some(answer);
+        }
+    }
+}
+
+fn declined() -> ElicitationAction {
+    ElicitationAction::Decline(ElicitationNoContent::default())
+}
+
+fn cancelled() -> ElicitationAction {
+    ElicitationAction::Cancel(ElicitationNoContent::default())
+}

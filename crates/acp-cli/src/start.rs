@@ -1,0 +1,217 @@
+//! Starting the agent, and saying what went wrong with it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use acp::Transport;
+use acp::jsonrpc::{self, Incoming, RequestId};
+use acp_host::{AgentCommand, AgentProcess};
+
+use crate::args::{Format, ProtocolArg};
+use crate::exit::Exit;
+use crate::screen::print;
+
+/// How long a broken agent may take to end, so that its exit code can be told.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// How long an agent may take to end by itself once its stdin is closed, and again once it is asked
+/// to end.
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
+
+/// How long to wait before saying that an agent has not answered yet.
+pub(crate) const SLOW_START: Duration = Duration::from_secs(5);
+
+/// What is said then.
+pub(crate) const SLOW: &str = "the agent has not answered yet; Ctrl-C ends it";
+
+/// The agent that was asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<'a> {
+    /// Its program and arguments; nothing for the bundled agent.
+    pub(crate) command: &'a [String],
+    /// Where it runs.
+    pub(crate) cwd: &'a Path,
+    pub(crate) protocol: ProtocolArg,
+}
+
+impl Target<'_> {
+    /// How it is started.
+    pub(crate) fn command(&self) -> Result<AgentCommand, Exit> {
+        let command = match self.command.split_first() {
+            Some((program, args)) => AgentCommand::new(program).args(args),
+            None => {
+                let this = std::env::current_exe()
+                    .map_err(|e| Exit::broken(format!("cannot find this program: {e}")))?;
+                let protocol = format!("--protocol={}", self.protocol.protocol);
+                AgentCommand::new(this).args(["agent", &protocol])
+            }
+        };
+        Ok(command.cwd(self.cwd))
+    }
+
+    /// Starts it.
+    pub(crate) fn spawn(&self) -> Result<AgentProcess, Exit> {
+        let log = |line: &str| tracing::debug!(target: "agent", "{line}");
+        AgentProcess::spawn_with(&self.command()?, log)
+            .map_err(|e| Exit::broken(format!("the agent could not be started: {e}")))
+    }
+
+    /// What to type for doing something else with the same agent.
+    pub(crate) fn to_type(self, arguments: &[&str]) -> String {
+        let mut words = vec!["acp".to_owned()];
+        words.extend(arguments.iter().map(|word| quoted(word)));
+        if self.protocol.protocol != 1 {
+            words.push(format!("--protocol {}", self.protocol.protocol));
+        }
+        if !self.command.is_empty() {
+            words.push("--".to_owned());
+        }
+        words.extend(self.command.iter().map(|word| quoted(word)));
+        words.join(" ")
+    }
+}
+
+/// A word as one types it in a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The way to the agent.
+pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, Exit> {
+    let (stdin, stdout) = process
+        .take_stdio()
+        .ok_or_else(|| Exit::broken("the agent has no stdin and stdout"))?;
+    Ok(Transport::new(stdout, stdin))
+}
+
+/// The way to the agent for a turn. With `--format json` every message that comes along it is printed;
+/// of a session that is `resumed`, only what comes when it is open.
+pub(crate) fn transport_of_turn(
+    process: &AgentProcess,
+    format: Format,
+    resumed: bool,
+) -> Result<Transport, Exit> {
+    let transport = transport(process)?;
+    if format != Format::Json {
+        return Ok(transport);
+    }
+    let mut past = resumed;
+    Ok(transport.inspect(move |line| {
+        // The answer to `initialize`, the first request there is, is not about the session. The second
+        // one opens it; updates ahead of its answer are the past of one that is loaded.
+        let about_session = match jsonrpc::parse(line) {
+            Ok(Incoming::Response { id, .. }) => {
+                past &= id != RequestId::Number(1);
+                id != RequestId::Number(0)
+            }
+            Ok(Incoming::Notification { .. }) => !past,
+            Ok(_) => true,
+            Err(_) => false,
+        };
+        if about_session {
+            // Printed in one piece. When nobody reads it any more, the turn goes on and is seen in
+            // the exit code.
+            let mut bytes = Vec::with_capacity(line.len() + 1);
+            bytes.extend_from_slice(line);
+            bytes.push(b'\n');
+            print(&bytes);
+        }
+    }))
+}
+
+/// Why what was begun with an agent did not come to its end.
+pub(crate) enum Failure {
+    /// The agent, or the way to it.
+    Agent(acp::Error),
+    /// Anything else.
+    Exit(Exit),
+}
+
+impl From<acp::Error> for Failure {
+    fn from(error: acp::Error) -> Self {
+        Self::Agent(error)
+    }
+}
+
+impl From<Exit> for Failure {
+    fn from(exit: Exit) -> Self {
+        Self::Exit(exit)
+    }
+}
+
+impl Failure {
+    /// Says what went wrong, with what the agent itself said of it.
+    pub(crate) async fn exit(self, process: &AgentProcess) -> Exit {
+        use acp::Error::{Closed, Invalid, NotOffered, Unreadable, Version};
+        match self {
+            Self::Exit(exit) => exit,
+            Self::Agent(error @ (Closed(_) | Version { .. } | Unreadable { .. })) => {
+                broken(process, &error).await
+            }
+            Self::Agent(error @ (NotOffered { .. } | Invalid(_))) => Exit::usage(error.to_string()),
+            Self::Agent(error) => {
+                Exit::failed(format!("the agent answered with an error: {error}"))
+            }
+        }
+    }
+}
+
+/// The agent is gone, or talks what nobody understands.
+async fn broken(process: &AgentProcess, error: &acp::Error) -> Exit {
+    let ended = tokio::time::timeout(ENDING, process.wait()).await;
+    let mut message = match (error, ended) {
+        (acp::Error::Closed(_), Ok(exit)) => format!("the agent ended: {exit}"),
+        (acp::Error::Closed(reason), Err(_)) => format!("the agent broke the connection: {reason}"),
+        (error, _) => error.to_string(),
+    };
+    message.push_str(&tail(process));
+    Exit::broken(message)
+}
+
+/// The end of what the agent printed to stderr, as the end of a message.
+pub(crate) fn tail(process: &AgentProcess) -> String {
+    const LINES: usize = 20;
+    let tail = process.stderr_tail();
+    let tail = tail.trim_end();
+    if tail.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<&str> = tail.lines().collect();
+    let last = lines
+        .get(lines.len().saturating_sub(LINES)..)
+        .unwrap_or_default();
+    let mut text = String::from("\nthe last it printed to stderr:");
+    for line in last {
+        text.push_str("\n  ");
+        text.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_to_be_typed_can_be_typed() {
+        let command = ["my agent", "--key=it's", ""].map(str::to_owned);
+        let target = |protocol| Target {
+            command: &command,
+            cwd: Path::new("."),
+            protocol: ProtocolArg { protocol },
+        };
+        assert_eq!(
+            target(1).to_type(&["login", "--method", "a b"]),
+            r"acp login --method 'a b' -- 'my agent' '--key=it'\''s' ''"
+        );
+        assert!(
+            target(2)
+                .to_type(&["login"])
+                .starts_with("acp login --protocol 2 -- ")
+        );
+    }
+}

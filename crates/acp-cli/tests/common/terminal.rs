@@ -1,0 +1,78 @@
+//! The binary on a terminal of its own, which `script` (of util-linux, and on every Debian) provides.
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use super::Project;
+
+/// A command on a terminal.
+pub(crate) struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    screen: ChildStdout,
+    pub(crate) seen: String,
+}
+
+impl Terminal {
+    /// Starts a command line of the shell in the project.
+    pub(crate) fn start(project: &Project, line: &str) -> Self {
+        let mut child = Command::new("script")
+            .args(["--quiet", "--return", "--flush", "--command"])
+            .arg(line)
+            .arg("/dev/null")
+            .current_dir(project.path())
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script, of util-linux, is installed");
+        let (keys, screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        Self {
+            child,
+            keys,
+            screen,
+            seen: String::new(),
+        }
+    }
+
+    /// Waits until this is on the screen.
+    #[track_caller]
+    pub(crate) fn until(&mut self, shown: &str) {
+        let mut bytes = [0; 1024];
+        while !self.seen.contains(shown) {
+            let n = self.screen.read(&mut bytes).unwrap();
+            assert_ne!(n, 0, "ended before {shown:?}: {}", self.seen);
+            self.seen.push_str(&String::from_utf8_lossy(&bytes[..n]));
+        }
+    }
+
+    /// Waits until this is on the screen, types the answer, and forgets what was there.
+    #[track_caller]
+    pub(crate) fn answer(&mut self, shown: &str, keys: &str) {
+        self.until(shown);
+        self.seen.clear();
+        self.key(keys);
+    }
+
+    pub(crate) fn key(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// The exit code, and all that was on the screen.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        let mut rest = Vec::new();
+        self.screen.read_to_end(&mut rest).unwrap();
+        self.seen.push_str(&String::from_utf8_lossy(&rest));
+        (self.child.wait().unwrap().code(), self.seen)
+    }
+
+    /// That it ends with this exit code; gives what was on the screen.
+    #[track_caller]
+    pub(crate) fn ends(self, code: i32) -> String {
+        let (ended, screen) = self.end();
+        assert_eq!(ended, Some(code), "{screen}");
+        screen
+    }
+}
