@@ -15,8 +15,11 @@ pub mod client;
 mod connection;
 mod convert;
 mod error;
+pub mod guide;
 mod options;
 mod session_setup;
+#[cfg(any(feature = "testing", doc))]
+pub mod testing;
 pub mod thread;
 pub mod transport;
 mod update;

@@ -78,7 +78,7 @@ impl Prompting {
             self.done = None;
             return None;
         };
-        if !self.at_work && !(self.taken && idle.stop_reason.is_some()) {
+        if !(self.at_work || self.taken && idle.stop_reason.is_some()) {
             return None;
         }
         self.at_work = false;
