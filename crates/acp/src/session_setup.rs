@@ -44,6 +44,13 @@ impl SessionSetup {
         self.additional_directories = directories;
         self
     }
+
+    /// Sets custom data.
+    #[must_use]
+    pub fn meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
 }
 
 impl<P: AsRef<Path>> From<P> for SessionSetup {

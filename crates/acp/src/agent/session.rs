@@ -47,6 +47,13 @@ impl SessionOpened {
         self.config_options = options;
         self
     }
+
+    /// Sets custom data for the answer.
+    #[must_use]
+    pub fn meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
 }
 
 /// A session. Cloning it is cheap; all clones are the same session.

@@ -42,7 +42,7 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(limits())).await
 }
 
-/// As [`serve`], with limits of your own ([`serve_limits`] has those of [`serve`]), or for clients that
+/// As [`serve`], with limits of your own ([`limits`] has those of [`serve`]), or for clients that
 /// may speak the draft of version 2 ([`Options::draft_version_2`]).
 ///
 /// # Errors

@@ -40,14 +40,21 @@ impl TerminalCommand {
         }
     }
 
-    /// Sets where to run it.
+    /// Sets environment to add to the client's own.
+    #[must_use]
+    pub fn env(mut self, env: Vec<EnvVariable>) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// Sets where to run it, an absolute path.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Sets how many bytes of output to keep.
+    /// Sets how many bytes of output to keep at most; the beginning goes first.
     #[must_use]
     pub fn output_byte_limit(mut self, bytes: u64) -> Self {
         self.output_byte_limit = Some(bytes);

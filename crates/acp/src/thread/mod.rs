@@ -80,6 +80,7 @@ pub enum Activity {
 
 /// One thing after another in a thread.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Item {
     /// The thread's revision when this item last changed.
     pub revision: u64,

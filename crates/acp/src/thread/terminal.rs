@@ -14,6 +14,7 @@ pub(super) const KEPT: usize = 1024 * 1024;
 
 /// A terminal as a person sees it: the end of its output, and how its command ended.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ThreadTerminal {
     /// What was run, if known.
     pub command: Option<String>,
