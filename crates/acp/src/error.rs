@@ -101,7 +101,8 @@ impl Error {
         matches!(self, Self::Closed(_))
     }
 
-    /// Whether the connection has ended because reading or writing failed.
+    /// Whether the connection has ended because reading or writing failed. A peer that is gone may be
+    /// noticed by that, or by the end of what it wrote, whichever comes first.
     #[must_use]
     pub fn is_transport(&self) -> bool {
         matches!(self, Self::Closed(CloseReason::Transport(_)))
@@ -159,10 +160,10 @@ pub enum CloseReason {
     /// This side closed it.
     #[error("closed on this side")]
     Local,
-    /// The peer closed it.
+    /// The peer closed it: there is nothing more to read.
     #[error("the peer closed it")]
     Peer,
-    /// Reading or writing failed.
+    /// Reading or writing failed. A broken pipe is among them: the peer reads no more.
     #[error("{0}")]
     Transport(Arc<std::io::Error>),
 }
