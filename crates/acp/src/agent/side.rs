@@ -34,7 +34,8 @@ pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
 
-/// Serves a client until it closes its side.
+/// Serves a client until it closes its side. What it asked for before that is worked on for two seconds more
+/// at most ([`Limits::linger`]).
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -58,7 +59,8 @@ pub async fn serve_with<A: Agent>(
     }
 }
 
-/// Begins to serve a client, and gives the connection.
+/// Begins to serve a client, and gives the connection: for a program that does something beside it. Its
+/// options are used as they are, [`Limits::linger`] included. Must be called within a Tokio runtime.
 pub fn start<A: Agent>(transport: Transport, agent: A, options: impl Into<Options>) -> Connection {
     let options = options.into();
     let side = AgentSide {

@@ -7,7 +7,8 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// A tool call that has been reported. Each method reports a change.
+/// A tool call that has been reported. Each method reports a change: Tool calls, "Updating". Cloning it is
+/// cheap. Dropping it reports nothing.
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -41,7 +42,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// It is under way.
+    /// It is under way (`in_progress`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -50,7 +51,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// What it has produced, all of it.
+    /// What it has produced, all of it: it replaces what was reported before. Tool calls, "Content".
     ///
     /// # Errors
     /// The connection has ended.
@@ -58,7 +59,7 @@ impl ToolCallHandle {
         self.update(self.change().content(content)).await
     }
 
-    /// It is done.
+    /// It is done (`completed`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -67,7 +68,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// It failed, and why.
+    /// It failed (`failed`), and why; that replaces its content.
     ///
     /// # Errors
     /// The connection has ended.

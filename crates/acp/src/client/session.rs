@@ -57,12 +57,13 @@ impl Session {
         &self.agent.0.sessions
     }
 
-    /// Runs a turn: sends the prompt, and returns when the turn has ended and every update of it has
-    /// been delivered. Dropping the future cancels the turn.
+    /// Runs a turn (`session/prompt`): sends the prompt, and returns when the turn has ended and every
+    /// update of it has been delivered. Dropping the future cancels the turn.
     ///
     /// # Errors
-    /// A turn is running already; the prompt holds what the agent does not take; the agent's error;
-    /// the end of the connection.
+    /// A turn is running already, or the session is closed ([`Error::Invalid`]); the prompt holds what the
+    /// agent does not take ([`Error::NotOffered`]); the agent's error; the end of the connection. A turn
+    /// that was cancelled is no error but a stop reason.
     pub async fn prompt(&self, prompt: impl Into<Prompt>) -> Result<StopReason> {
         let prompt = prompt.into();
         self.check(&prompt.content)?;
@@ -216,10 +217,12 @@ impl Session {
         self.set_config_option(&option, mode).await
     }
 
-    /// Sets a config option: Session config options, "From the Client".
+    /// Sets a config option: Session config options, "From the Client". Its thread shows it when this
+    /// returns. A boolean may be given as the text `true` or `false`.
     ///
     /// # Errors
-    /// The agent has no such option or it has no such value; its error; the end of the connection.
+    /// The agent has no such option or it has no such value ([`Error::Invalid`], with those there are); its
+    /// error; the end of the connection.
     pub async fn set_config_option(
         &self,
         option: impl Into<SessionConfigId>,
@@ -326,7 +329,7 @@ impl Session {
         })
     }
 
-    /// Closes the session: the agent cancels what runs and frees what the session holds.
+    /// Closes the session (`session/close`): the agent cancels what runs and frees what the session holds.
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.

@@ -52,9 +52,9 @@
 //! | anything else | [`update`](Session::update), [`connection`](Session::connection) |
 //!
 //! What the client does not offer fails with [`Error::NotOffered`] before anything is sent;
-//! [`ClientInfo::capabilities`] says beforehand what it offers. Each of these waits while the client
-//! reads slowly ([`ordering`](super::ordering)) and fails when the connection has ended, so `?` is what to do with
-//! their errors: there is nobody left to tell.
+//! [`ClientInfo::capabilities`] says beforehand what it offers. Each of these waits while the client reads
+//! slowly ([`ordering`](super::ordering)) and fails when the connection has ended, so `?` is what to do
+//! with their errors: there is nobody left to tell.
 //!
 //! Outside of a turn there is the [`Session`], which is cheap to clone and may be kept: a title, commands or
 //! usage can be told at any time.

@@ -36,8 +36,8 @@
 //! # }
 //! ```
 //!
-//! The future of [`Client::request_permission`](crate::Client::request_permission) is dropped when its turn is
-//! cancelled; a dialog that lives in it is gone with it.
+//! The future of [`Client::request_permission`](crate::Client::request_permission) is dropped when its turn
+//! is cancelled; a dialog that lives in it is gone with it.
 //!
 //! # The agent's side
 //!
@@ -90,8 +90,8 @@
 //! What a turn asks of the client is given up with the turn: a permission request and an elicitation give
 //! `Cancelled` at once, whether or not the client answers; reading a file and
 //! [`Turn::unless_cancelled`](crate::agent::Turn::unless_cancelled) give
-//! [`Error::Cancelled`](crate::Error::Cancelled), which an agent passes on by `?`. Writing a file is not given
-//! up half-way, for whether it was written must be known.
+//! [`Error::Cancelled`](crate::Error::Cancelled), which an agent passes on by `?`. Writing a file is not
+//! given up half-way, for whether it was written must be known.
 //!
 //! # Other requests
 //!

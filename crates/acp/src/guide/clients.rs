@@ -70,7 +70,8 @@
 //! ```
 //!
 //! Each request is worked on beside the others, so it may take as long as a person takes. When the turn is
-//! cancelled meanwhile, the future is dropped and the agent is told so ([`cancellation`](super::cancellation)).
+//! cancelled meanwhile, the future is dropped and the agent is told so
+//! ([`cancellation`](super::cancellation)).
 //!
 //! Files and terminals are lent by the crate `acp-host`; tools of the client's own by the crate `acp-mcp`.
 //!
@@ -114,10 +115,10 @@
 //!
 //! # Authentication
 //!
-//! An agent that wants to be logged in to answers [`new_session`](AgentConnection::new_session) with an error for
-//! which [`Error::is_auth_required`] is true. [`AgentConnection::auth_methods`] are the ways to do it, and
-//! [`AgentConnection::authenticate`] takes one; methods of type `terminal` are done by running the agent's
-//! program in a terminal, with the arguments that the method names.
+//! An agent that wants to be logged in to answers [`new_session`](AgentConnection::new_session) with an
+//! error for which [`Error::is_auth_required`] is true. [`AgentConnection::auth_methods`] are the ways to
+//! do it, and [`AgentConnection::authenticate`] takes one; methods of type `terminal` are done by running
+//! the agent's program in a terminal, with the arguments that the method names.
 //!
 //! Whole programs: [client.rs](super::examples#clientrs), [permission.rs](super::examples#permissionrs),
 //! [files_and_terminals.rs](super::examples#files_and_terminalsrs),

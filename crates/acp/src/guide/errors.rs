@@ -28,9 +28,9 @@
 //! | [`Cancelled`](Error::Cancelled) | a cancel: the turn's, or a request's | goes on | pass it on by `?`; it becomes the right answer |
 //! | [`Backlog`](Error::Backlog) | this side's own update handler, slow while it waits for an answer | goes on | ask from outside of the handler, or raise [`Limits::backlog`](crate::Limits::backlog) |
 //!
-//! A peer whose process ends closes two pipes. Whoever reads then sees the end ([`CloseReason::Peer`]), whoever
-//! writes a broken pipe ([`CloseReason::Transport`]), and which comes first is chance. So a program that
-//! wants to know whether the peer is gone asks [`Error::is_closed`], and not how.
+//! A peer whose process ends closes two pipes. Whoever reads then sees the end ([`CloseReason::Peer`]),
+//! whoever writes a broken pipe ([`CloseReason::Transport`]), and which comes first is chance. So a program
+//! that wants to know whether the peer is gone asks [`Error::is_closed`], and not how.
 //!
 //! ```
 //! use acp::testing::{Nobody, OnPrompt, connect};
@@ -69,16 +69,16 @@
 //! [`jsonrpc::Error`](crate::jsonrpc::Error) has the others and carries `data`. A handler that panics is
 //! answered for with an internal error, and the connection goes on.
 //!
-//! An error of [`Agent::prompt`](crate::Agent::prompt) ends the turn with an error: in version 1 as the answer
-//! to the prompt, in version 2 as the stop reason `error`. The client's
-//! [`Session::prompt`](crate::client::Session::prompt) gives [`Error::Rpc`] for either. After a cancel the turn
-//! ends as cancelled, whatever the error.
+//! An error of [`Agent::prompt`](crate::Agent::prompt) ends the turn with an error: in version 1 as the
+//! answer to the prompt, in version 2 as the stop reason `error`. The client's
+//! [`Session::prompt`](crate::client::Session::prompt) gives [`Error::Rpc`] for either. After a cancel the
+//! turn ends as cancelled, whatever the error.
 //!
 //! # What is no error
 //!
 //! What arrives that is no message, or answers nothing that was asked, ends nothing: it is counted
-//! ([`Connection::noise`](crate::Connection::noise)) and logged with `tracing`. Agents are known to print logs
-//! to stdout.
+//! ([`Connection::noise`](crate::Connection::noise)) and logged with `tracing`. Agents are known to print
+//! logs to stdout.
 
 #[cfg(doc)]
 use crate::{CloseReason, Error};

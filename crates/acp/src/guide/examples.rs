@@ -3,42 +3,42 @@
 //!
 //! # `agent.rs`
 //!
-//! ```ignore
+//! ```no_run
 #![doc = include_str!("../../examples/agent.rs")]
 //! ```
 //!
 //! # `client.rs`
 //!
-//! ```ignore
+//! ```no_run
 #![doc = include_str!("../../examples/client.rs")]
 //! ```
 //!
 //! # `both_versions.rs`
 //!
-//! ```ignore
+//! ```no_run
 #![doc = include_str!("../../examples/both_versions.rs")]
 //! ```
 //!
 //! # `permission.rs`
 //!
-//! ```ignore
+//! ```no_run
 #![doc = include_str!("../../examples/permission.rs")]
 //! ```
 //!
 //! # `files_and_terminals.rs`
 //!
-//! ```ignore
+//! ```no_run
 #![doc = include_str!("../../examples/files_and_terminals.rs")]
 //! ```
 //!
 //! # `extension.rs`
 //!
-//! ```ignore
+//! ```no_run
 #![doc = include_str!("../../examples/extension.rs")]
 //! ```
 //!
 //! # `elicitation.rs`
 //!
-//! ```ignore
+//! ```no_run
 #![doc = include_str!("../../examples/elicitation.rs")]
 //! ```

@@ -7,8 +7,9 @@
 //!
 //! Asking and telling is done on the [`Connection`](crate::Connection), which
 //! [`Session::connection`](crate::agent::Session::connection) and
-//! [`AgentConnection::connection`](crate::client::AgentConnection::connection) give. Being asked and told is
-//! `extension_request` and `extension_notification` of [`Agent`](crate::Agent) and of [`Client`](crate::Client).
+//! [`AgentConnection::connection`](crate::client::AgentConnection::connection) give. Being asked and told
+//! is `extension_request` and `extension_notification` of [`Agent`](crate::Agent) and of
+//! [`Client`](crate::Client).
 //!
 //! ```
 //! use acp::client::Client;
@@ -54,20 +55,22 @@
 //!
 //! A type of one's own can be a method, too: [`Request`](crate::wire::Request) and
 //! [`Notification`](crate::wire::Notification) name the method and the answer's type, and
-//! [`Connection::request`](crate::Connection::request) and [`Connection::notify`](crate::Connection::notify) take any.
+//! [`Connection::request`](crate::Connection::request) and
+//! [`Connection::notify`](crate::Connection::notify) take any.
 //!
 //! # Data
 //!
-//! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have [`Prompt`](crate::client::Prompt),
-//! [`SessionSetup`](crate::client::SessionSetup) and [`SessionOpened`](crate::agent::SessionOpened). Capabilities of
-//! one's own go into the `_meta` of the capabilities, which both sides can see:
+//! Every type of the protocol has a field `meta` (`_meta` on the wire), and so have
+//! [`Prompt`](crate::client::Prompt), [`SessionSetup`](crate::client::SessionSetup) and
+//! [`SessionOpened`](crate::agent::SessionOpened). Capabilities of one's own go into the `_meta` of the
+//! capabilities, which both sides can see:
 //! [`ClientInfo::capabilities`](crate::agent::ClientInfo::capabilities),
 //! [`AgentConnection::capabilities`](crate::client::AgentConnection::capabilities).
 //!
 //! # What this library does not know
 //!
-//! Nothing that a peer says is lost because this library is older than the peer: unknown kinds of updates, content
-//! and values are kept as they came ([`RawObject`](crate::wire::RawObject)), shown in the
+//! Nothing that a peer says is lost because this library is older than the peer: unknown kinds of updates,
+//! content and values are kept as they came ([`RawObject`](crate::wire::RawObject)), shown in the
 //! [`Thread`](crate::thread::ItemKind::Unknown), and written back as they were.
 //!
 //! The whole program: [extension.rs](super::examples#extensionrs).

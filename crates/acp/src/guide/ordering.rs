@@ -4,10 +4,10 @@
 //!
 //! 1. **What arrives in order is seen in order.** The answer to a prompt, and to the loading of a session, is
 //!    never seen before the updates that came ahead of it.
-//! 2. **Everything that is queued is bounded, in bytes.** A peer that stops reading makes a sender wait; it does
-//!    not make memory grow.
-//! 3. **No two peers that use this library lock each other up**, and an update handler that makes a request of
-//!    the agent does not lock itself up.
+//! 2. **Everything that is queued is bounded, in bytes.** A peer that stops reading makes a sender wait; it
+//!    does not make memory grow.
+//! 3. **No two peers that use this library lock each other up**, and an update handler that makes a request
+//!    of the agent does not lock itself up.
 //!
 //! # Seen in order
 //!
@@ -51,20 +51,23 @@
 //! # }
 //! ```
 //!
-//! Requests of the peer's are worked on beside each other, but begun in their order: each takes its first step
-//! before the next message is looked at. A prompt that follows a change of mode finds the mode changed, and a
-//! cancel that follows a prompt in the same packet finds the turn.
+//! Requests of the peer's are worked on beside each other, but begun in their order: each but
+//! a prompt takes its first step, and each prompt begins its turn, before the next message is looked at. A
+//! prompt that follows a change of mode finds the mode changed, and a cancel that follows a prompt in the
+//! same packet finds the turn.
 //!
 //! # Who waits for whom
 //!
-//! - **Whoever sends waits for room.** [`Turn::message`](crate::agent::Session::message) returns when the text is in
-//!   the outbox, not when the client has read it. When the outbox is full, senders wait in their turn.
+//! - **Whoever sends waits for room.** [`Turn::message`](crate::agent::Session::message) returns when the
+//!   text is in the outbox, not when the client has read it. When the outbox is full, senders wait in their
+//!   turn.
 //! - **The agent waits for a slow update handler**, through the pipe, and with it every session of the
 //!   connection. A front end that is slow and wants to slow nobody down watches the thread instead
 //!   ([`ThreadHandle::changed`](crate::ThreadHandle::changed)).
-//! - **A handler may make requests of the agent and await them**, except for prompts and loads, whose answers come
-//!   after all of their updates. While it works, answers are taken out of what has not been handled yet, up to
-//!   a limit; beyond it, whoever waits gets [`Error::Backlog`](crate::Error::Backlog) instead of waiting for ever.
+//! - **A handler may make requests of the agent and await them**, except for prompts and loads, whose
+//!   answers come after all of their updates. While it works, answers are taken out of what has not been
+//!   handled yet, up to a limit; beyond it, whoever waits gets [`Error::Backlog`](crate::Error::Backlog)
+//!   instead of waiting for ever.
 //!
 //! # What is bounded
 //!
@@ -82,6 +85,6 @@
 //!
 //! # The end
 //!
-//! When a connection ends, every request that waits fails with [`Error::Closed`](crate::Error::Closed), turns
-//! that run end, and no task stays behind: [`Connection::closed`](crate::Connection::closed) returns when that
-//! is so.
+//! When a connection ends, every request that waits fails with [`Error::Closed`](crate::Error::Closed),
+//! turns that run end, and no task stays behind: [`Connection::closed`](crate::Connection::closed) returns
+//! when that is so.

@@ -93,8 +93,8 @@
 //! the same code. Its memory is what a person can see, however fast it came: text that comes in pieces is one
 //! block, a tool call is one item however often it changes, and of each terminal the last MiB is kept.
 //!
-//! [`Thread::revision`] grows with every change and each [`Item`](crate::thread::Item) has the revision at which
-//! it last changed, so a front end that remembers one number renders only what is new.
+//! [`Thread::revision`] grows with every change and each [`Item`](crate::thread::Item) has the revision at
+//! which it last changed, so a front end that remembers one number renders only what is new.
 //!
 //! [`Error::NotOffered`]: crate::Error::NotOffered
 //! [`Error::Invalid`]: crate::Error::Invalid

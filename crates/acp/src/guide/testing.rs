@@ -72,8 +72,8 @@
 //!
 //! # A client
 //!
-//! The other way round, [`Peer`](crate::testing::Peer) is the agent. The client and the script run beside each
-//! other:
+//! The other way round, [`Peer`](crate::testing::Peer) is the agent. The client and the script run beside
+//! each other:
 //!
 //! ```
 //! # use acp::client::Client;
@@ -112,6 +112,7 @@
 //! ```
 //!
 //! Nothing waits for ever: each wait is over after ten seconds, or after the peer's
-//! [patience](crate::testing::Peer::set_patience). With `#[tokio::test(start_paused = true)]`, which needs Tokio's
-//! feature `test-util`, the clock moves only when every task waits. So that something hangs is known at once,
-//! and that nothing comes ([`expect_nothing`](crate::testing::Peer::expect_nothing)) is a fact and not a guess.
+//! [patience](crate::testing::Peer::set_patience). With `#[tokio::test(start_paused = true)]`, which needs
+//! Tokio's feature `test-util`, the clock moves only when every task waits. So that something hangs is
+//! known at once, and that nothing comes ([`expect_nothing`](crate::testing::Peer::expect_nothing)) is a
+//! fact and not a guess.

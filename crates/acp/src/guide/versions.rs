@@ -32,23 +32,24 @@
 //!
 //! # How it is agreed on
 //!
-//! A client that speaks both asks for version 2, in a request that an agent of either version can read. An agent
-//! answers with version 2 if it speaks it and was asked for it, with version 1 otherwise. So each side may be
-//! switched on alone: with any other peer it goes on in version 1. An agent that answers with a version the
-//! client does not speak fails the connection ([`Error::Version`](crate::Error::Version)).
+//! A client that speaks both asks for version 2, in a request that an agent of either version can read. An
+//! agent answers with version 2 if it speaks it and was asked for it, with version 1 otherwise. So each
+//! side may be switched on alone: with any other peer it goes on in version 1. An agent that answers with a
+//! version the client does not speak fails the connection ([`Error::Version`](crate::Error::Version)).
 //!
 //! # What is the same
 //!
-//! Nearly everything: [`Turn`](crate::agent::Turn) has methods and not messages, [`Thread`](crate::Thread) has
-//! what a person sees, and capabilities, permission requests, config options and MCP servers are in the words
-//! of version 1 whichever is spoken. In particular:
+//! Nearly everything: [`Turn`](crate::agent::Turn) has methods and not messages, [`Thread`](crate::Thread)
+//! has what a person sees, and capabilities, permission requests, config options and MCP servers are in the
+//! words of version 1 whichever is spoken. In particular:
 //!
-//! - [`Session::prompt`](crate::client::Session::prompt) returns at the end of the work. In version 1 that is the
-//!   prompt's answer; in version 2 the answer only says that the prompt was taken, and the end is told by an
-//!   update.
-//! - [`load_session`](crate::client::AgentConnection::load_session) replays a session, though version 2 says it by
-//!   `session/resume`.
-//! - [`set_mode`](crate::client::Session::set_mode) sets the mode, though version 2 has none but the config option.
+//! - [`Session::prompt`](crate::client::Session::prompt) returns at the end of the work. In version 1 that
+//!   is the prompt's answer; in version 2 the answer only says that the prompt was taken, and the end is
+//!   told by an update.
+//! - [`load_session`](crate::client::AgentConnection::load_session) replays a session, though version 2
+//!   says it by `session/resume`.
+//! - [`set_mode`](crate::client::Session::set_mode) sets the mode, though version 2 has none but the config
+//!   option.
 //!
 //! # What is not
 //!
@@ -60,7 +61,8 @@
 //! | the agent's terminals: [`Session::display_terminal`](crate::agent::Session::display_terminal) | if the client shows them | always |
 //! | what the agent does: [`Thread::activity`](crate::Thread::activity), [`background`](crate::Thread::background) | not told | told |
 //! | MCP servers over SSE | if the agent takes them | not in the protocol |
-//! | listing, closing and resuming sessions; ending an authentication | if the agent offers it | always |
+//! | listing, closing and resuming sessions; ending an authentication, where there is one | if the agent offers it | always |
+//! | loading sessions | if the agent offers it | every agent may be asked; one that does not replay says so |
 //! | [`Session::update_v2`](crate::agent::Session::update_v2) | [`Error::NotOffered`](crate::Error::NotOffered) | sent |
 //!
 //! # What falls back to what
@@ -78,8 +80,8 @@
 //! | does not offer [`close_session`](crate::Agent::close_session) | version 2, and closes | the turn is cancelled, the session forgotten |
 //! | offers [`load_session`](crate::Agent::load_session) alone | version 2, and resumes | loaded, and the replay is sent to nobody |
 //!
-//! A client does not see whether an agent of version 1 has modes or models instead of config options for them:
-//! they appear in the [`Thread`](crate::Thread) as config options, and are set as such.
+//! A client does not see whether an agent of version 1 has modes or models instead of config options for
+//! them: they appear in the [`Thread`](crate::Thread) as config options, and are set as such.
 //!
 //! The whole program: [both_versions.rs](super::examples#both_versionsrs).
 

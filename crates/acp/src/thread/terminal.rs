@@ -33,7 +33,7 @@ pub struct ThreadTerminal {
 }
 
 impl ThreadTerminal {
-    /// The output that is kept.
+    /// The output that is kept: the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
