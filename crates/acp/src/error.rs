@@ -167,3 +167,42 @@ pub enum CloseReason {
     #[error("{0}")]
     Transport(Arc<std::io::Error>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an error says of itself: the peer's answer, login, cancelled, closed, transport, protocol.
+    fn says(error: &Error) -> [bool; 6] {
+        [
+            error.peer_error().is_some(),
+            error.is_auth_required(),
+            error.is_cancelled(),
+            error.is_closed(),
+            error.is_transport(),
+            error.is_protocol(),
+        ]
+    }
+
+    #[test]
+    fn errors_are_told_apart_by_who_caused_them() {
+        let rpc = |code| Error::Rpc(jsonrpc::Error::new(code, "why"));
+        let broken = CloseReason::Transport(Arc::new(std::io::ErrorKind::BrokenPipe.into()));
+        let (yes, no) = (true, false);
+        for (error, said) in [
+            (rpc(-1), [yes, no, no, no, no, no]),
+            (rpc(-32000), [yes, yes, no, no, no, no]),
+            (rpc(-32800), [yes, no, yes, no, no, no]),
+            (Error::Cancelled, [no, no, yes, no, no, no]),
+            (Error::Closed(CloseReason::Peer), [no, no, no, yes, no, no]),
+            (Error::Closed(broken), [no, no, no, yes, yes, no]),
+            (
+                Error::Version { theirs: 9, ours: 1 },
+                [no, no, no, no, no, yes],
+            ),
+            (Error::Invalid("so".to_owned()), [no; 6]),
+        ] {
+            assert_eq!(says(&error), said, "{error:?}");
+        }
+    }
+}
