@@ -25,14 +25,17 @@
 #![allow(clippy::panic, reason = "it is for tests, which end so")]
 
 mod peer;
+mod receiving;
 mod record;
+mod sending;
 
 use std::panic::Location;
 use std::time::Duration;
 
 use acp_wire::v1::StopReason;
 
-pub use peer::{Call, Peer};
+pub use peer::Peer;
+pub use receiving::Call;
 
 use crate::agent::{Prompt, Turn};
 use crate::client::AgentConnection;
