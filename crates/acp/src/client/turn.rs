@@ -78,7 +78,8 @@ impl Prompting {
             self.done = None;
             return None;
         };
-        if !(self.at_work || self.taken && idle.stop_reason.is_some()) {
+        let ends = self.at_work || self.taken && idle.stop_reason.is_some();
+        if !ends {
             return None;
         }
         self.at_work = false;

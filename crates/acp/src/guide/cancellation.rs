@@ -97,6 +97,6 @@
 //!
 //! Dropping the future of any other request sends `$/cancel_request` and forgets the request; an answer that
 //! comes all the same is passed over. The other way round, `$/cancel_request` drops the work on a request and
-//! answers it with the code -32800 ([`Error::is_cancelled`](crate::Error::is_cancelled)). Prompts and
-//! permission requests of this library are not cancelled this way, because `session/cancel` says it in words
+//! answers it with the code -32800 ([`Error::is_cancelled`](crate::Error::is_cancelled)). Prompts
+//! are not cancelled this way, nor, in version 1, are permission requests: `session/cancel` says it in words
 //! that every peer knows.
