@@ -9,6 +9,16 @@
 //! queued is bounded in bytes: a peer that stops reading makes a sender wait, it does not make
 //! memory grow. When a connection ends, every request that waits fails with one clear error, and no
 //! task stays behind.
+//!
+//! The [`guide`] explains all of it, chapter by chapter: [agents](guide::agents),
+//! [clients](guide::clients), [sessions](guide::sessions), [cancellation](guide::cancellation),
+//! [ordering and back-pressure](guide::ordering), [errors](guide::errors), [testing](guide::testing),
+//! [versions](guide::versions), [extensions](guide::extensions), and [whole programs](guide::examples).
+//!
+//! # Features
+//!
+//! - `testing`, off by default: [`testing`], a connection in memory and a scripted peer, for
+//!   `dev-dependencies`.
 
 pub mod agent;
 pub mod bridge;
@@ -16,8 +26,11 @@ pub mod client;
 mod connection;
 mod convert;
 mod error;
+pub mod guide;
 mod options;
 mod session_setup;
+#[cfg(any(feature = "testing", doc))]
+pub mod testing;
 pub mod thread;
 pub mod transport;
 mod update;

@@ -20,7 +20,7 @@ pub struct SessionSetup {
 }
 
 impl SessionSetup {
-    /// A session in this directory.
+    /// A session in this directory, an absolute path.
     pub fn new(cwd: impl AsRef<Path>) -> Self {
         Self {
             // The protocol's paths are JSON strings: a name that is not Unicode cannot be said.
@@ -31,17 +31,24 @@ impl SessionSetup {
         }
     }
 
-    /// Sets the MCP servers.
+    /// Sets the MCP servers: Session setup, "MCP Servers".
     #[must_use]
     pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
         self.mcp_servers = servers;
         self
     }
 
-    /// Sets further roots.
+    /// Sets further roots, absolute paths. The agent must offer `additionalDirectories`.
     #[must_use]
     pub fn additional_directories(mut self, directories: Vec<String>) -> Self {
         self.additional_directories = directories;
+        self
+    }
+
+    /// Sets custom data.
+    #[must_use]
+    pub fn meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
         self
     }
 }

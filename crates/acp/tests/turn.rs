@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex};
 
 use acp::agent::{self, Prompt, Turn};
 use acp::client::{Client, PermissionRequest, Update, UpdateContext, connect};
+use acp::testing::{OnPrompt, connect_with};
 use acp::thread::ItemKind;
 use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCall,
     ToolKind,
 };
-use acp::{Agent, Result};
+use acp::{Agent, Options, Result};
 
 /// Says what it is told, and asks before it does so when told to.
 struct Echo;
@@ -217,4 +218,22 @@ async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
     );
     assert!(!session.thread().read(acp::Thread::is_running));
     assert!(agent.new_session("/tmp").await.is_err());
+}
+
+#[tokio::test]
+async fn custom_data_of_a_prompt_reaches_the_agent_in_either_version() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+            turn.message(format!("{:?}", prompt.meta)).await?;
+            Ok(StopReason::EndTurn)
+        });
+        let keeper = Keeper::default();
+        let (agent, _) = connect_with(agent, keeper.clone(), options).await;
+        let session = agent.new_session("/").await.unwrap();
+        let mut meta = acp::wire::Meta::new();
+        meta.insert("trace".to_owned(), 7.into());
+        let prompt = acp::client::Prompt::from("hi").meta(meta.clone());
+        session.prompt(prompt).await.unwrap();
+        assert_eq!(*keeper.text.lock().unwrap(), format!("{:?}", Some(meta)));
+    }
 }

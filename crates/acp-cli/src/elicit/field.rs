@@ -161,6 +161,8 @@ impl<'a> Field<'a> {
                 let titles: Vec<String> = values.iter().map(title).collect();
                 titles.join(", ")
             }
+            // No field here has such a value.
+            _ => String::new(),
         }
     }
 

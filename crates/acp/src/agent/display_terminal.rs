@@ -67,7 +67,7 @@ impl Session {
 }
 
 impl DisplayTerminal {
-    /// Its id.
+    /// Its id, which is no other terminal's.
     #[must_use]
     pub fn id(&self) -> &TerminalId {
         &self.id
@@ -79,7 +79,8 @@ impl DisplayTerminal {
         self.id.clone().into()
     }
 
-    /// Shows what was printed. The bytes may end within a character.
+    /// Shows what was printed. The bytes may end within a character; for clients of
+    /// version 1, which take text, they are read as UTF-8.
     ///
     /// # Errors
     /// The connection has ended.
@@ -99,7 +100,7 @@ impl DisplayTerminal {
         self.tell("terminal_output", output).await
     }
 
-    /// Shows how the command ended.
+    /// Shows how the command ended. What is shown stays.
     ///
     /// # Errors
     /// The connection has ended.

@@ -85,13 +85,21 @@ pub trait Agent: Send + Sync + 'static {
         false
     }
 
-    /// The id for a new session.
+    /// The id for a new session: Session setup, "Session ID". A random one by default, which nobody can
+    /// guess.
     fn new_session_id(&self) -> SessionId {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Opens a new session (`session/new`). Updates sent from here reach the client before it knows
-    /// the session's id; [`session_opened`](Self::session_opened) is the better place.
+    /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths of `setup` have
+    /// been checked to be absolute, and its MCP servers to be of a kind that is offered. Updates sent from
+    /// here reach the client before it knows the session's id; [`session_opened`](Self::session_opened) is
+    /// the better place.
+    ///
+    /// # Errors
+    /// There will be no session; the error is the answer. With
+    /// [`jsonrpc::Error::AUTH_REQUIRED`](acp_wire::jsonrpc::Error::AUTH_REQUIRED) the client is to
+    /// authenticate first.
     fn new_session(
         &self,
         session: &Session,
@@ -112,6 +120,9 @@ pub trait Agent: Send + Sync + 'static {
     ///
     /// The option of category `mode` is the session's mode: clients that know only modes see it as
     /// such, and set it by `session/set_mode`.
+    ///
+    /// # Errors
+    /// It cannot be set, and is as it was; the error is the answer.
     fn set_config_option(
         &self,
         session: &Session,
@@ -163,7 +174,10 @@ pub trait Agent: Send + Sync + 'static {
         None::<&optional::NotOffered>
     }
 
-    /// A request of an extension; `method` begins with `_`.
+    /// A request of an extension; `method` begins with `_`. Extensibility, "Custom Requests".
+    ///
+    /// # Errors
+    /// The error is the answer; -32601 where the method is not known.
     fn extension_request(
         &self,
         client: &Connection,
@@ -175,7 +189,8 @@ pub trait Agent: Send + Sync + 'static {
         async move { Err(Error::Rpc(error)) }
     }
 
-    /// A notification of an extension; `method` begins with `_`.
+    /// A notification of an extension; `method` begins with `_`. Extensibility, "Custom Notifications". The
+    /// next message is looked at when this returns.
     fn extension_notification(
         &self,
         client: &Connection,

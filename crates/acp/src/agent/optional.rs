@@ -1,4 +1,6 @@
 //! What an agent may offer beyond prompts. Each is one method or a few that belong together.
+//!
+//! An error that one of them gives is the answer to the request.
 
 use acp_wire::v1::{
     AuthMethod, AuthMethodId, ListSessionsRequest, ListSessionsResponse, SessionId, TerminalId,
@@ -10,9 +12,14 @@ use super::session::{Session, SessionOpened};
 use crate::error::Result;
 use crate::session_setup::SessionSetup;
 
-/// `session/load`: opens an old session and replays it.
+/// `session/load`: opens an old session and replays it. Session setup, "Loading Sessions"; in version 2
+/// `session/resume` with `replayFrom`.
 pub trait LoadSession: Send + Sync {
     /// Sends every message and tool call of the session's past through `session`, then returns.
+    ///
+    /// # Errors
+    /// There is no such session, or it cannot be opened. The client then has no session of this id, or
+    /// the one that was open before.
     fn load_session(
         &self,
         session: &Session,
@@ -23,6 +30,9 @@ pub trait LoadSession: Send + Sync {
 /// `session/resume`: opens an old session without replaying it.
 pub trait ResumeSession: Send + Sync {
     /// Opens the session.
+    ///
+    /// # Errors
+    /// As [`LoadSession::load_session`].
     fn resume_session(
         &self,
         session: &Session,
@@ -33,6 +43,9 @@ pub trait ResumeSession: Send + Sync {
 /// `session/fork`: a new session that begins as a copy of another. Unstable.
 pub trait ForkSession: Send + Sync {
     /// Copies the session `from`; `session` is the new one.
+    ///
+    /// # Errors
+    /// There is no session `from`, or it cannot be copied.
     fn fork_session(
         &self,
         from: &SessionId,
@@ -66,7 +79,11 @@ pub trait CancelWork: Send + Sync {
 
 /// `session/list`: the sessions there are.
 pub trait ListSessions: Send + Sync {
-    /// A page of them.
+    /// A page of them: those of `request.cwd` if it is given, from where `request.cursor` points. The
+    /// agent decides how many make a page, and names the cursor of the next.
+    ///
+    /// # Errors
+    /// The cursor is none that this agent gave, or the sessions cannot be read.
     fn list_sessions(
         &self,
         request: ListSessionsRequest,
@@ -75,17 +92,24 @@ pub trait ListSessions: Send + Sync {
 
 /// `session/close`: frees what a session holds.
 pub trait CloseSession: Send + Sync {
-    /// Its turn has been cancelled and has ended.
+    /// Frees it. Its turn has been cancelled and has ended, and the library has forgotten it.
+    ///
+    /// # Errors
+    /// What it holds cannot be freed. It is closed all the same.
     fn close_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
 /// `session/delete`: deletes a session for good.
 pub trait DeleteSession: Send + Sync {
-    /// Deletes it.
+    /// Deletes it. If it was open, its turn has been cancelled and has ended.
+    ///
+    /// # Errors
+    /// There is no such session, or it cannot be deleted.
     fn delete_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
-/// `authenticate` and `logout`; in version 2 `auth/login` and `auth/logout`.
+/// `authenticate` and `logout`; in version 2 `auth/login` and `auth/logout`. Initialization,
+/// "Authentication".
 pub trait Authentication: Send + Sync {
     /// How one can authenticate. Methods of type `terminal` are named to clients that can run the
     /// agent's program in a terminal.
@@ -93,6 +117,9 @@ pub trait Authentication: Send + Sync {
 
     /// Authenticates by one of [`methods`](Self::methods), which is of type `agent`. What the agent
     /// needs to know of the person it may ask by [`AuthContext::elicit`].
+    ///
+    /// # Errors
+    /// The person could not be authenticated.
     fn authenticate(
         &self,
         cx: &AuthContext,
@@ -105,6 +132,9 @@ pub trait Authentication: Send + Sync {
     }
 
     /// Ends the authentication.
+    ///
+    /// # Errors
+    /// It could not be ended.
     fn logout(&self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }

@@ -45,6 +45,13 @@ impl SessionOpened {
         self.config_options = options;
         self
     }
+
+    /// Sets custom data for the answer.
+    #[must_use]
+    pub fn meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
 }
 
 /// A session. Cloning it is cheap; all clones are the same session.
@@ -121,19 +128,20 @@ impl Session {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its id.
+    /// Its id: Session setup, "Session ID".
     #[must_use]
     pub fn id(&self) -> &SessionId {
         &self.0.id
     }
 
-    /// Its working directory, an absolute path.
+    /// Its working directory, an absolute path on this system or the client's: Session setup, "Working
+    /// Directory".
     #[must_use]
     pub fn cwd(&self) -> &str {
         &self.0.cwd
     }
 
-    /// Its roots: the working directory, and the further ones.
+    /// Its roots: the working directory, then the further ones (`additionalDirectories`). Absolute paths.
     #[must_use]
     pub fn roots(&self) -> &[String] {
         &self.0.roots
@@ -159,8 +167,8 @@ impl Session {
         &self.0.mark
     }
 
-    /// Reports a piece of the agent's message: Markdown text. Pieces that follow each other make one
-    /// message; a tool call, a thought or the end of the turn ends it.
+    /// Reports a piece of the agent's message (`agent_message_chunk`): Markdown text. Pieces that follow
+    /// each other make one message; a tool call, a thought or the end of the turn ends it.
     ///
     /// # Errors
     /// The connection has ended.
@@ -168,7 +176,7 @@ impl Session {
         self.text_chunk(AGENT, text.as_ref()).await
     }
 
-    /// Reports a piece of the agent's thoughts.
+    /// Reports a piece of the agent's thoughts (`agent_thought_chunk`): Markdown text.
     ///
     /// # Errors
     /// The connection has ended.
@@ -176,7 +184,7 @@ impl Session {
         self.text_chunk(THOUGHT, text.as_ref()).await
     }
 
-    /// Reports a piece of the agent's message that is not text.
+    /// Reports a piece of the agent's message that is not text: an image, a link to a file. Content.
     ///
     /// # Errors
     /// The connection has ended.
@@ -185,7 +193,8 @@ impl Session {
             .await
     }
 
-    /// Replays a piece of what the person said: only when a session is loaded.
+    /// Replays a piece of what the person said (`user_message_chunk`): only when a session is loaded. What
+    /// the person says in a prompt is known to the client.
     ///
     /// # Errors
     /// The connection has ended.
@@ -217,7 +226,7 @@ impl Session {
         self.state().speaking = None;
     }
 
-    /// Reports a new tool call.
+    /// Reports a new tool call: Tool calls, "Creating". Its id must not have been used in this session.
     ///
     /// # Errors
     /// The connection has ended.
@@ -232,7 +241,7 @@ impl Session {
         self.state().titles.get(call).cloned()
     }
 
-    /// Reports the plan, whole; it replaces the one before.
+    /// Reports the plan, whole; it replaces the one before. Agent plan, "Creating Plans".
     ///
     /// # Errors
     /// The connection has ended.
@@ -256,7 +265,7 @@ impl Session {
         self.plan(all).await
     }
 
-    /// A plan is gone.
+    /// A plan is gone (`plan_removed`, or the steps of the others).
     ///
     /// # Errors
     /// The connection has ended.
@@ -283,7 +292,7 @@ impl Session {
         Ok(())
     }
 
-    /// Announces the slash commands, all of them.
+    /// Announces the slash commands, all of them: Slash commands, "Advertising commands".
     ///
     /// # Errors
     /// The connection has ended.
@@ -294,7 +303,7 @@ impl Session {
         .await
     }
 
-    /// Gives the session a title.
+    /// Gives the session a title (`session_info_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -305,7 +314,7 @@ impl Session {
         .await
     }
 
-    /// Reports how full the model's context is, and the cost.
+    /// Reports how full the model's context is, in tokens, and what the session has cost (`usage_update`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -313,14 +322,14 @@ impl Session {
         self.update(SessionUpdate::UsageUpdate(usage)).await
     }
 
-    /// The config options as they are.
+    /// The config options as they are, those included that the client does not understand.
     #[must_use]
     pub fn config_options(&self) -> Vec<SessionConfigOption> {
         self.state().config_options.clone()
     }
 
-    /// Changes the config options, all of them, and reports it: also as a change of mode, if the
-    /// option of category `mode` has another value.
+    /// Changes the config options, all of them, and reports it (Session config options, "From the Agent"):
+    /// also as a change of mode, if the option of category `mode` has another value.
     ///
     /// # Errors
     /// The connection has ended.

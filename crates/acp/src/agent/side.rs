@@ -34,7 +34,8 @@ pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
 
-/// Serves a client until it closes its side.
+/// Serves a client until it closes its side. What it asked for before that is worked on for two seconds more
+/// at most ([`Limits::linger`]).
 ///
 /// # Errors
 /// Reading or writing fails.
@@ -42,7 +43,7 @@ pub async fn serve<A: Agent>(transport: Transport, agent: A) -> std::io::Result<
     serve_with(transport, agent, Options::new().limits(limits())).await
 }
 
-/// As [`serve`], with limits of your own ([`serve_limits`] has those of [`serve`]), or for clients that
+/// As [`serve`], with limits of your own ([`limits`] has those of [`serve`]), or for clients that
 /// may speak the draft of version 2 ([`Options::draft_version_2`]).
 ///
 /// # Errors
@@ -58,7 +59,8 @@ pub async fn serve_with<A: Agent>(
     }
 }
 
-/// Begins to serve a client, and gives the connection.
+/// Begins to serve a client, and gives the connection: for a program that does something beside it. Its
+/// options are used as they are, [`Limits::linger`] included. Must be called within a Tokio runtime.
 pub fn start<A: Agent>(transport: Transport, agent: A, options: impl Into<Options>) -> Connection {
     let options = options.into();
     let side = AgentSide {

@@ -9,7 +9,7 @@ use acp_wire::v1::{
 use super::session::Session;
 use crate::error::Result;
 
-/// A command to run in a terminal.
+/// A command to run in a terminal of the client's: Terminals, "Executing Commands".
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TerminalCommand {
@@ -40,14 +40,21 @@ impl TerminalCommand {
         }
     }
 
-    /// Sets where to run it.
+    /// Sets environment to add to the client's own.
+    #[must_use]
+    pub fn env(mut self, env: Vec<EnvVariable>) -> Self {
+        self.env = env;
+        self
+    }
+
+    /// Sets where to run it, an absolute path.
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<String>) -> Self {
         self.cwd = Some(cwd.into());
         self
     }
 
-    /// Sets how many bytes of output to keep.
+    /// Sets how many bytes of output to keep at most; the beginning goes first.
     #[must_use]
     pub fn output_byte_limit(mut self, bytes: u64) -> Self {
         self.output_byte_limit = Some(bytes);
@@ -64,7 +71,8 @@ impl TerminalCommand {
     }
 }
 
-/// A terminal of the client's. Dropping it releases it, which ends its command.
+/// A terminal of the client's: the specification's page Terminals. Dropping it releases it, which ends its
+/// command.
 #[derive(Debug)]
 pub struct Terminal {
     session: Session,
@@ -87,13 +95,14 @@ impl Terminal {
         &self.id
     }
 
-    /// It, as content of a tool call, which shows it live.
+    /// It, as content of a tool call, which shows it live: "Embedding in Tool Calls".
     #[must_use]
     pub fn as_content(&self) -> ToolCallContent {
         self.id.clone().into()
     }
 
-    /// What it has printed.
+    /// What it has printed until now, up to the command's
+    /// [`output_byte_limit`](TerminalCommand::output_byte_limit): "Getting Output".
     ///
     /// # Errors
     /// The client's error, or the end of the connection.
@@ -102,7 +111,8 @@ impl Terminal {
         self.session.connection().request(&request).await
     }
 
-    /// Waits for the end of its command.
+    /// Waits for the end of its command: "Waiting for Exit". Not for longer than the caller waits; see
+    /// [`Turn::unless_cancelled`](super::Turn::unless_cancelled).
     ///
     /// # Errors
     /// The client's error, or the end of the connection.
@@ -114,7 +124,7 @@ impl Terminal {
         Ok(status)
     }
 
-    /// Ends its command; the terminal stays.
+    /// Ends its command; the terminal stays, and what it has printed can be read. "Killing Commands".
     ///
     /// # Errors
     /// The client's error, or the end of the connection.
@@ -123,7 +133,7 @@ impl Terminal {
         self.session.connection().request(&request).await.map(drop)
     }
 
-    /// Releases it and waits until that is done.
+    /// Releases it and waits until that is done: "Releasing Terminals".
     ///
     /// # Errors
     /// The client's error, or the end of the connection.

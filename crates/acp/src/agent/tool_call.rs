@@ -10,7 +10,8 @@ use crate::error::Result;
 /// The status of version 2 that version 1 has no word for.
 pub(crate) const CANCELLED: &str = "cancelled";
 
-/// A tool call that has been reported. Each method reports a change.
+/// A tool call that has been reported. Each method reports a change: Tool calls, "Updating". Cloning it is
+/// cheap. Dropping it reports nothing.
 #[derive(Debug, Clone)]
 pub struct ToolCallHandle {
     session: Session,
@@ -44,7 +45,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// It is under way.
+    /// It is under way (`in_progress`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -53,7 +54,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// What it has produced, all of it.
+    /// What it has produced, all of it: it replaces what was reported before. Tool calls, "Content".
     ///
     /// # Errors
     /// The connection has ended.
@@ -61,7 +62,7 @@ impl ToolCallHandle {
         self.update(self.change().content(content)).await
     }
 
-    /// It is done.
+    /// It is done (`completed`).
     ///
     /// # Errors
     /// The connection has ended.
@@ -87,7 +88,7 @@ impl ToolCallHandle {
             .await
     }
 
-    /// It failed, and why.
+    /// It failed (`failed`), and why; that replaces its content.
     ///
     /// # Errors
     /// The connection has ended.

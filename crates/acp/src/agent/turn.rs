@@ -18,7 +18,7 @@ use crate::connection::Ask;
 use crate::convert;
 use crate::error::{Error, Result};
 
-/// What the person said.
+/// What the person said: Prompt turn, "User Message".
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Prompt {
@@ -29,7 +29,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// All of its text.
+    /// All of its text, one block after the other, without what is embedded or linked.
     #[must_use]
     pub fn text(&self) -> String {
         self.content
@@ -84,7 +84,8 @@ impl Turn {
         self.cancel.is_cancelled()
     }
 
-    /// Waits until the client cancels.
+    /// Waits until the client cancels; for ever if it does not. By itself this does not keep the turn from
+    /// being dropped: see [`take_cancellation`](Self::take_cancellation).
     pub async fn cancelled(&self) {
         self.cancel.cancelled().await;
     }
@@ -151,7 +152,7 @@ impl Turn {
     }
 
     /// Reads a text file through the client, unsaved changes included: File system, "Reading Files".
-    /// `line` counts from 1.
+    /// `path` is absolute, `line` counts from 1, `limit` is in lines; without them the whole file is read.
     ///
     /// # Errors
     /// The client does not offer it ([`Error::NotOffered`]), its error, a cancelled turn, or the end
@@ -173,10 +174,11 @@ impl Turn {
             .content)
     }
 
-    /// Writes a text file through the client: File system, "Writing Files".
+    /// Writes a text file through the client: File system, "Writing Files". `path` is absolute; a file that
+    /// is not there is created. A write that has begun is not given up when the turn is cancelled.
     ///
     /// # Errors
-    /// As [`read_text_file`](Self::read_text_file).
+    /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
     pub async fn write_text_file(&self, path: &str, content: &str) -> Result<()> {
         if !self.session.client().capabilities().fs.write_text_file {
             return Err(Session::not_offered("fs.writeTextFile"));
@@ -190,7 +192,7 @@ impl Turn {
     /// is released when the handle is dropped.
     ///
     /// # Errors
-    /// As [`read_text_file`](Self::read_text_file).
+    /// The client does not offer it ([`Error::NotOffered`]), its error, or the end of the connection.
     pub async fn create_terminal(&self, command: TerminalCommand) -> Result<Terminal> {
         if !self.session.client().capabilities().terminal {
             return Err(Session::not_offered("terminal"));

@@ -129,7 +129,7 @@ impl AgentConnection {
         &self.0.agreed.capabilities
     }
 
-    /// How one can authenticate.
+    /// How one can authenticate, as the agent said when it was connected to.
     #[must_use]
     pub fn auth_methods(&self) -> &[AuthMethod] {
         &self.0.agreed.auth_methods
@@ -169,7 +169,7 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Ends the authentication.
+    /// Ends the authentication (`logout`; in version 2 `auth/logout`).
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -185,7 +185,7 @@ impl AgentConnection {
         self.connection().request(&request).await.map(drop)
     }
 
-    /// Opens a new session.
+    /// Opens a new session (`session/new`): Session setup, "Creating a Session".
     ///
     /// # Errors
     /// The agent's error ([`Error::is_auth_required`] when one must authenticate first), an MCP
@@ -198,7 +198,8 @@ impl AgentConnection {
         self.open(&setup.new_v1(), None, Ask::default()).await
     }
 
-    /// Opens an old session and has it replayed; its thread is complete when this returns.
+    /// Opens an old session and has it replayed (`session/load`; in version 2 `session/resume` with
+    /// `replayFrom`): Session setup, "Loading Sessions". Its thread is complete when this returns.
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -228,7 +229,7 @@ impl AgentConnection {
             .await
     }
 
-    /// Opens an old session without having it replayed.
+    /// Opens an old session without having it replayed (`session/resume`).
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -273,7 +274,8 @@ impl AgentConnection {
         self.open(&setup.fork_v1(&id), None, Ask::default()).await
     }
 
-    /// A page of the sessions there are.
+    /// A page of the sessions there are (`session/list`); the answer's `next_cursor` is for the request of
+    /// the next.
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -287,7 +289,7 @@ impl AgentConnection {
         self.connection().request(request).await
     }
 
-    /// Deletes a session for good.
+    /// Deletes a session for good (`session/delete`).
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -307,7 +309,7 @@ impl AgentConnection {
         self.connection().close();
     }
 
-    /// Waits until the connection has ended.
+    /// Waits until the connection has ended and nothing of it runs any more, and tells why it did.
     pub async fn closed(&self) -> CloseReason {
         self.connection().closed().await
     }

@@ -68,6 +68,9 @@ pub trait Client: Send + Sync + 'static {
     /// The agent asks for permission: tool calls, "Requesting Permission". Rejects by default.
     ///
     /// When the turn is cancelled meanwhile, the future is dropped and the agent is told so.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] is answered as cancelled; any other is the answer to the request.
     fn request_permission(
         &self,
         request: PermissionRequest,
@@ -81,17 +84,17 @@ pub trait Client: Send + Sync + 'static {
         false
     }
 
-    /// Reading text files (`fs.readTextFile`).
+    /// Reading text files (`fs.readTextFile`). Agents of version 2 do not ask for it.
     fn read_text_file(&self) -> Option<&impl ReadTextFile> {
         None::<&request::NotOffered>
     }
 
-    /// Writing text files (`fs.writeTextFile`).
+    /// Writing text files (`fs.writeTextFile`). Agents of version 2 do not ask for it.
     fn write_text_file(&self) -> Option<&impl WriteTextFile> {
         None::<&request::NotOffered>
     }
 
-    /// Terminals (`terminal`).
+    /// Terminals (`terminal`). Agents of version 2 do not ask for them.
     fn terminals(&self) -> Option<&impl Terminals> {
         None::<&request::NotOffered>
     }
@@ -107,7 +110,10 @@ pub trait Client: Send + Sync + 'static {
         async {}
     }
 
-    /// A request of an extension; `method` begins with `_`.
+    /// A request of an extension; `method` begins with `_`. Extensibility, "Custom Requests".
+    ///
+    /// # Errors
+    /// The error is the answer; -32601 where the method is not known.
     fn extension_request(
         &self,
         method: &str,
@@ -118,7 +124,8 @@ pub trait Client: Send + Sync + 'static {
         async move { Err(Error::Rpc(error)) }
     }
 
-    /// A notification of an extension; `method` begins with `_`.
+    /// A notification of an extension; `method` begins with `_`. Extensibility, "Custom Notifications". The
+    /// next message is looked at when this returns.
     fn extension_notification(
         &self,
         method: &str,

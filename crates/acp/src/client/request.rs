@@ -117,7 +117,7 @@ impl PermissionRequest {
         }
     }
 
-    /// What sort of thing the tool call does.
+    /// What sort of thing the tool call does: a hint of the agent's, and no promise.
     #[must_use]
     pub fn kind(&self) -> &ToolKind {
         &self.tool_call.kind
@@ -147,63 +147,80 @@ impl PermissionRequest {
     }
 }
 
-/// `fs/read_text_file`.
+/// `fs/read_text_file`: File system, "Reading Files". Version 1 only.
 pub trait ReadTextFile: Send + Sync {
-    /// Reads a file as the person sees it, unsaved changes included.
+    /// Reads a file as the person sees it, unsaved changes included. `line` counts from 1, `limit` is in
+    /// lines.
+    ///
+    /// # Errors
+    /// The file is not there
+    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or it may
+    /// not or cannot be read.
     fn read_text_file(
         &self,
         request: ReadTextFileRequest,
     ) -> impl Future<Output = Result<ReadTextFileResponse>> + Send;
 }
 
-/// `fs/write_text_file`.
+/// `fs/write_text_file`: File system, "Writing Files". Version 1 only.
 pub trait WriteTextFile: Send + Sync {
     /// Writes a file; creates it if it is not there.
+    ///
+    /// # Errors
+    /// It may not or cannot be written.
     fn write_text_file(
         &self,
         request: WriteTextFileRequest,
     ) -> impl Future<Output = Result<WriteTextFileResponse>> + Send;
 }
 
-/// All of `terminal/*`.
+/// All of `terminal/*`: the specification's page Terminals. Version 1 only.
+///
+/// An error that one of them gives is the answer to the request. Whoever releases a terminal keeps what it
+/// has shown: the tool call that it is part of shows it still.
 pub trait Terminals: Send + Sync {
-    /// Starts a command.
+    /// Starts a command and answers at once: "Executing Commands".
     fn create(
         &self,
         request: CreateTerminalRequest,
     ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
 
-    /// What it has printed.
+    /// What it has printed, and how it ended if it has: "Getting Output". Of output beyond the limit of
+    /// bytes the beginning goes first, at the beginning of a character.
     fn output(
         &self,
         request: TerminalOutputRequest,
     ) -> impl Future<Output = Result<TerminalOutputResponse>> + Send;
 
-    /// Waits for its end.
+    /// Waits for its end: "Waiting for Exit".
     fn wait_for_exit(
         &self,
         request: WaitForTerminalExitRequest,
     ) -> impl Future<Output = Result<WaitForTerminalExitResponse>> + Send;
 
-    /// Ends the command; the terminal stays.
+    /// Ends the command; the terminal stays: "Killing Commands".
     fn kill(
         &self,
         request: KillTerminalRequest,
     ) -> impl Future<Output = Result<KillTerminalResponse>> + Send;
 
-    /// Ends the command if it runs, and frees the terminal.
+    /// Ends the command if it runs, and frees the terminal: "Releasing Terminals".
     fn release(
         &self,
         request: ReleaseTerminalRequest,
     ) -> impl Future<Output = Result<ReleaseTerminalResponse>> + Send;
 }
 
-/// `elicitation/create`.
+/// `elicitation/create`: asking the person for input, by a form or on a web page.
 pub trait Elicitation: Send + Sync {
     /// Which kinds it can show.
     fn capabilities(&self) -> ElicitationCapabilities;
 
-    /// Asks the person.
+    /// Asks the person. The future is dropped when the agent cancels the request.
+    ///
+    /// # Errors
+    /// They cannot be asked. That they say no is no error:
+    /// [`ElicitationAction::Decline`](acp_wire::v1::ElicitationAction::Decline).
     fn create(
         &self,
         request: CreateElicitationRequest,

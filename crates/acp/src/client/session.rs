@@ -9,7 +9,7 @@ use acp_wire::v1::{
     SetSessionConfigOptionRequest, SetSessionModeRequest, SetSessionModeResponse,
     SetSessionModelRequest, SetSessionModelResponse, StopReason, TerminalId, ToolCallId,
 };
-use acp_wire::{jsonrpc, v2};
+use acp_wire::{Meta, jsonrpc, v2};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -57,15 +57,16 @@ impl Session {
         &self.agent.0.sessions
     }
 
-    /// Runs a turn: sends the prompt, and returns when the turn has ended and every update of it has
-    /// been delivered. Dropping the future cancels the turn.
+    /// Runs a turn (`session/prompt`): sends the prompt, and returns when the turn has ended and every
+    /// update of it has been delivered. Dropping the future cancels the turn.
     ///
     /// # Errors
-    /// A turn is running already; the prompt holds what the agent does not take; the agent's error;
-    /// the end of the connection.
+    /// A turn is running already, or the session is closed ([`Error::Invalid`]); the prompt holds what the
+    /// agent does not take ([`Error::NotOffered`]); the agent's error; the end of the connection. A turn
+    /// that was cancelled is no error but a stop reason.
     pub async fn prompt(&self, prompt: impl Into<Prompt>) -> Result<StopReason> {
-        let Prompt(content) = prompt.into();
-        self.check(&content)?;
+        let prompt = prompt.into();
+        self.check(&prompt.content)?;
         let begun = self.sessions().with(&self.id, |state| {
             if state.running {
                 return false;
@@ -83,22 +84,24 @@ impl Session {
             }
             None => return Err(Error::Invalid("the session is closed".to_owned())),
         }
-        self.thread.change(|thread| thread.begin_turn(&content));
+        self.thread
+            .change(|thread| thread.begin_turn(&prompt.content));
         let mut turn = RunningTurn {
             session: self,
             answered: false,
         };
         let end = match self.agent.version() {
-            ProtocolVersion::V2 => self.prompt_v2(content).await,
-            _ => self.prompt_v1(content).await,
+            ProtocolVersion::V2 => self.prompt_v2(prompt).await,
+            _ => self.prompt_v1(prompt).await,
         };
         turn.answered = true;
         end
     }
 
     /// The answer ends the turn.
-    async fn prompt_v1(&self, content: Vec<ContentBlock>) -> Result<StopReason> {
-        let request = PromptRequest::new(&self.id, content);
+    async fn prompt_v1(&self, prompt: Prompt) -> Result<StopReason> {
+        let mut request = PromptRequest::new(&self.id, prompt.content);
+        request.meta = prompt.meta;
         let (sessions, id) = (Arc::clone(self.sessions()), self.id.clone());
         // On the reader: what comes after the answer is not part of the turn.
         let ask = Ask {
@@ -120,8 +123,9 @@ impl Session {
     }
 
     /// The answer only says that the prompt has been taken: see [`super::turn`].
-    async fn prompt_v2(&self, content: Vec<ContentBlock>) -> Result<StopReason> {
-        let request = v2::PromptRequest::new(&self.id, content);
+    async fn prompt_v2(&self, prompt: Prompt) -> Result<StopReason> {
+        let mut request = v2::PromptRequest::new(&self.id, prompt.content);
+        request.meta = prompt.meta;
         let (sender, end) = oneshot::channel();
         self.sessions()
             .with(&self.id, |state| state.prompting(Prompting::new(sender)));
@@ -256,10 +260,12 @@ impl Session {
         self.set_config_option(&option, mode).await
     }
 
-    /// Sets a config option: Session config options, "From the Client".
+    /// Sets a config option: Session config options, "From the Client". Its thread shows it when this
+    /// returns. A boolean may be given as the text `true` or `false`.
     ///
     /// # Errors
-    /// The agent has no such option or it has no such value; its error; the end of the connection.
+    /// The agent has no such option or it has no such value ([`Error::Invalid`], with those there are); its
+    /// error; the end of the connection.
     pub async fn set_config_option(
         &self,
         option: impl Into<SessionConfigId>,
@@ -366,7 +372,7 @@ impl Session {
         })
     }
 
-    /// Closes the session: the agent cancels what runs and frees what the session holds.
+    /// Closes the session (`session/close`): the agent cancels what runs and frees what the session holds.
     ///
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
@@ -436,24 +442,50 @@ impl Drop for RunningTurn<'_> {
     }
 }
 
-/// What is sent to the agent in a turn.
+/// What is sent to the agent in a turn: prompt turn, "User Message". Text is one by itself
+/// (`session.prompt("…")`), and so is a list of content blocks.
 #[derive(Debug, Clone, Default)]
-pub struct Prompt(pub Vec<ContentBlock>);
+#[non_exhaustive]
+pub struct Prompt {
+    /// Its content, in order. Beside text and resource links an agent takes what it says it does:
+    /// [`AgentCapabilities::prompt_capabilities`](acp_wire::v1::AgentCapabilities::prompt_capabilities).
+    pub content: Vec<ContentBlock>,
+    /// Custom data.
+    pub meta: Option<Meta>,
+}
+
+impl Prompt {
+    /// A prompt of these content blocks.
+    #[must_use]
+    pub fn new(content: Vec<ContentBlock>) -> Self {
+        Self {
+            content,
+            meta: None,
+        }
+    }
+
+    /// Sets custom data.
+    #[must_use]
+    pub fn meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
+        self
+    }
+}
 
 impl From<&str> for Prompt {
     fn from(text: &str) -> Self {
-        Self(vec![ContentBlock::text(text)])
+        Self::new(vec![ContentBlock::text(text)])
     }
 }
 
 impl From<String> for Prompt {
     fn from(text: String) -> Self {
-        Self(vec![ContentBlock::text(text)])
+        Self::new(vec![ContentBlock::text(text)])
     }
 }
 
 impl From<Vec<ContentBlock>> for Prompt {
     fn from(content: Vec<ContentBlock>) -> Self {
-        Self(content)
+        Self::new(content)
     }
 }

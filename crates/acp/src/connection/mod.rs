@@ -244,12 +244,12 @@ impl Connection {
         self.0.stop.cancel();
     }
 
-    /// Closes the connection. What has been sent before is still written.
+    /// Closes the connection. What has been sent before is still written, for two seconds at most.
     pub fn close(&self) {
         self.shut(CloseReason::Local);
     }
 
-    /// Waits until the connection has ended and nothing of it runs any more.
+    /// Waits until the connection has ended and nothing of it runs any more, and tells why it did.
     pub async fn closed(&self) -> CloseReason {
         let mut closed = self.0.closed.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
@@ -280,12 +280,13 @@ impl Connection {
     /// (`$/cancel_request`).
     ///
     /// # Errors
-    /// The peer's error answer, an answer that cannot be read, or the end of the connection.
+    /// The peer's error answer, an answer that cannot be read, the end of the connection, params that are no
+    /// JSON, or, from within an update handler, too much that it has not taken ([`Error::Backlog`]).
     pub async fn request<R: Request>(&self, params: &R) -> Result<R::Response> {
         self.request_with(params, Ask::default(), |_| ()).await
     }
 
-    /// Sends a request of any method and waits for its answer as it comes.
+    /// Sends a request of any method and waits for its answer as it comes: Extensibility, "Custom Requests".
     ///
     /// # Errors
     /// As [`request`](Self::request).
@@ -362,15 +363,15 @@ impl Connection {
     /// Sends a notification; waits for room when the peer reads slowly.
     ///
     /// # Errors
-    /// The end of the connection.
+    /// The end of the connection, or params that are no JSON ([`Error::Unwritable`]).
     pub async fn notify<N: Notification>(&self, params: &N) -> Result<()> {
         self.notify_raw(N::METHOD, params).await
     }
 
-    /// Sends a notification of any method.
+    /// Sends a notification of any method: Extensibility, "Custom Notifications".
     ///
     /// # Errors
-    /// The end of the connection.
+    /// As [`notify`](Self::notify).
     pub async fn notify_raw<P: Serialize + ?Sized>(&self, method: &str, params: &P) -> Result<()> {
         self.0
             .outbox

@@ -91,7 +91,8 @@ impl FileOperation {
     }
 }
 
-/// A file's text before and after a change.
+/// A file's text before and after a change. Two texts are all there is to it, so it may be made by
+/// anyone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileTexts {
     /// Before; `None` for a new file.

@@ -7,6 +7,7 @@ use super::{Item, ItemKind, Thread};
 
 /// A message, put together from its chunks.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Message {
     /// Its id, if the agent gave it one.
     pub id: Option<MessageId>,

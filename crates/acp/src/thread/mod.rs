@@ -78,8 +78,9 @@ pub enum Activity {
     Unknown,
 }
 
-/// One thing after another in a thread.
+/// One thing after another in a thread. It stays where it is; what it is may change.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Item {
     /// The thread's revision when this item last changed.
     pub revision: u64,
@@ -114,7 +115,7 @@ impl Thread {
         Self::default()
     }
 
-    /// Grows with every change.
+    /// Grows with every change, from 0.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.revision
@@ -126,7 +127,7 @@ impl Thread {
         &self.items
     }
 
-    /// A tool call.
+    /// A tool call, if this session has it.
     #[must_use]
     pub fn tool_call(&self, id: &ToolCallId) -> Option<&ThreadToolCall> {
         match &self.items.get(*self.tool_calls.get(id)?)?.kind {
@@ -172,7 +173,7 @@ impl Thread {
         self.updated_at.as_deref()
     }
 
-    /// How full the model's context is, and the cost.
+    /// How full the model's context is, in tokens, and what the session has cost.
     #[must_use]
     pub fn usage(&self) -> Option<&UsageUpdate> {
         self.usage.as_ref()
@@ -196,7 +197,7 @@ impl Thread {
         self.background.as_deref()
     }
 
-    /// How the last turn ended.
+    /// How the last turn ended; `None` while one runs, if it failed, and before the first.
     #[must_use]
     pub fn stop_reason(&self) -> Option<&StopReason> {
         self.stop_reason.as_ref()

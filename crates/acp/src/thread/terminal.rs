@@ -13,6 +13,7 @@ pub(super) const KEPT: usize = 1024 * 1024;
 
 /// A terminal as a person sees it: the end of its output, and how its command ended.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ThreadTerminal {
     /// What was run, if known.
     pub command: Option<String>,
@@ -33,7 +34,7 @@ pub struct ThreadTerminal {
 }
 
 impl ThreadTerminal {
-    /// The output that is kept.
+    /// The output that is kept: the last MiB.
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()

@@ -23,7 +23,7 @@ pub struct Transport {
 }
 
 impl Transport {
-    /// Reads from `reader` and writes to `writer`.
+    /// Reads from `reader` and writes to `writer`. Both are dropped when the connection has ended.
     pub fn new(
         reader: impl AsyncRead + Send + 'static,
         writer: impl AsyncWrite + Send + 'static,

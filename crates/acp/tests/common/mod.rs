@@ -5,14 +5,18 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use acp::agent::{Prompt, Turn};
 use acp::client::{AgentConnection, Session, Update, UpdateContext, connect_with};
+#[allow(unused_imports, reason = "each test uses a part of it")]
+pub(crate) use acp::testing::{Nobody, OnPrompt};
 use acp::v1::StopReason;
-use acp::{Agent, Client, Connection, Limits, Result, Thread, ThreadHandle, Transport};
+use acp::{
+    Agent, Client, Connection, Limits, Result, Thread, ThreadHandle, Transport, jsonrpc, testing,
+};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// How long something that must happen may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -45,26 +49,27 @@ pub(crate) async fn settle() {
 /// How much a pipe holds by default.
 pub(crate) const PIPE: usize = 64 * 1024;
 
-/// The other end of a connection, as the lines that go over it. Each direction is a pipe of its own,
-/// so that either can be closed alone.
-pub(crate) struct Peer {
-    input: Option<DuplexStream>,
-    output: Option<DuplexStream>,
-    buffer: Vec<u8>,
-    next_id: i64,
+/// A scripted peer, with the words of these tests.
+pub(crate) struct Peer(testing::Peer);
+
+impl Deref for Peer {
+    type Target = testing::Peer;
+    fn deref(&self) -> &testing::Peer {
+        &self.0
+    }
+}
+
+impl DerefMut for Peer {
+    fn deref_mut(&mut self) -> &mut testing::Peer {
+        &mut self.0
+    }
 }
 
 /// A transport and the peer at its other end; each direction holds `pipe` bytes.
 pub(crate) fn pipes(pipe: usize) -> (Transport, Peer) {
-    let (their_output, our_input) = tokio::io::duplex(pipe);
-    let (our_output, their_input) = tokio::io::duplex(pipe);
-    let peer = Peer {
-        input: Some(our_input),
-        output: Some(our_output),
-        buffer: Vec::new(),
-        next_id: 1000,
-    };
-    (Transport::new(their_input, their_output), peer)
+    let (transport, mut peer) = testing::Peer::pair_with(pipe);
+    peer.set_patience(PATIENCE);
+    (transport, Peer(peer))
 }
 
 impl Peer {
@@ -142,19 +147,14 @@ impl Peer {
 
     // What is sent.
 
-    pub(crate) async fn bytes(&mut self, bytes: impl AsRef<[u8]>) {
-        let output = self.output.as_mut().expect("the peer still writes");
-        soon(
-            "the pipe takes what is written",
-            output.write_all(bytes.as_ref()),
-        )
-        .await
-        .unwrap();
+    #[track_caller]
+    pub(crate) fn bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
+        self.send_bytes(bytes)
     }
 
     /// Writes as much as is taken until all tasks wait, and says how much it was.
     pub(crate) async fn bytes_taken(&mut self, bytes: &[u8]) -> usize {
-        let output = self.output.as_mut().expect("the peer still writes");
+        let output = self.output().expect("the peer still writes");
         let mut taken = 0;
         while let Some(rest) = bytes.get(taken..).filter(|rest| !rest.is_empty()) {
             match tokio::time::timeout(Duration::from_millis(1), output.write(rest)).await {
@@ -165,88 +165,51 @@ impl Peer {
         taken
     }
 
-    pub(crate) async fn line(&mut self, line: impl AsRef<[u8]>) {
-        let mut bytes = line.as_ref().to_vec();
-        bytes.push(b'\n');
-        self.bytes(bytes).await;
+    #[track_caller]
+    pub(crate) fn line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
+        self.send_line(line)
     }
 
-    pub(crate) async fn send(&mut self, message: Value) {
-        self.line(message.to_string()).await;
-    }
-
-    pub(crate) async fn ask(&mut self, id: impl Into<Value>, method: &str, params: Value) {
+    /// A request with an id of the test's own.
+    #[track_caller]
+    pub(crate) fn ask(
+        &mut self,
+        id: impl Into<Value>,
+        method: &str,
+        params: Value,
+    ) -> impl Future<Output = ()> {
         let id: Value = id.into();
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
-            .await;
     }
 
-    pub(crate) async fn tell(&mut self, method: &str, params: Value) {
-        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
-            .await;
+    #[track_caller]
+    pub(crate) fn refuse(&mut self, id: &Value, code: i32) -> impl Future<Output = ()> {
+        let error = jsonrpc::Error::new(code, "refused");
+        async move { self.answer_error(id, &error).await }
     }
 
-    pub(crate) async fn answer(&mut self, id: &Value, result: Value) {
-        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}))
-            .await;
-    }
-
-    pub(crate) async fn refuse(&mut self, id: &Value, code: i32) {
-        let error = json!({"code": code, "message": "refused"});
-        self.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
-            .await;
-    }
-
-    pub(crate) async fn update(&mut self, session: &str, update: Value) {
-        self.tell(
-            "session/update",
-            json!({"sessionId": session, "update": update}),
-        )
-        .await;
-    }
-
-    pub(crate) async fn says(&mut self, session: &str, text: &str) {
-        self.send(message(session, text)).await;
+    #[track_caller]
+    pub(crate) fn says(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
+        self.send(message(session, text))
     }
 
     // What arrives.
 
     /// The next line, `None` at the end.
     pub(crate) async fn try_line(&mut self) -> Option<Vec<u8>> {
-        let input = self.input.as_mut().expect("the peer still reads");
-        loop {
-            if let Some(end) = self.buffer.iter().position(|b| *b == b'\n') {
-                let mut line: Vec<u8> = self.buffer.drain(..=end).collect();
-                line.pop();
-                return Some(line);
-            }
-            if input.read_buf(&mut self.buffer).await.unwrap() == 0 {
-                assert!(self.buffer.is_empty(), "half a line: {:?}", self.buffer);
-                return None;
-            }
-        }
-    }
-
-    /// The next byte.
-    pub(crate) async fn byte(&mut self) -> u8 {
-        let input = self.input.as_mut().expect("the peer still reads");
-        soon("a byte arrives", input.read_u8()).await.unwrap()
+        self.next_line().await
     }
 
     /// The next message.
     #[track_caller]
     pub(crate) fn next(&mut self) -> impl Future<Output = Value> {
-        let caller = std::panic::Location::caller();
-        async move {
-            let line = match tokio::time::timeout(PATIENCE, self.try_line()).await {
-                Ok(Some(line)) => line,
-                Ok(None) => panic!("{caller}: the end instead of a message"),
-                Err(_) => panic!("{caller}: no message arrives"),
-            };
-            let message: Value = serde_json::from_slice(&line).unwrap();
-            assert_eq!(message["jsonrpc"], "2.0", "{message}");
-            message
-        }
+        self.next_message()
+    }
+
+    /// The next byte.
+    pub(crate) async fn byte(&mut self) -> u8 {
+        let input = self.input().expect("the peer still reads");
+        soon("a byte arrives", input.read_u8()).await.unwrap()
     }
 
     /// The next message must be this one, whatever id the library gives the message it tells of.
@@ -269,74 +232,39 @@ impl Peer {
     /// The next message must be a request of this method; gives its id and params.
     #[track_caller]
     pub(crate) fn request(&mut self, method: &str) -> impl Future<Output = (Value, Value)> {
-        let caller = std::panic::Location::caller();
-        let next = self.next();
+        let call = self.expect_request(method);
         async move {
-            let mut message = next.await;
-            assert_eq!(message["method"], method, "{caller}: {message}");
-            assert!(message.get("id").is_some(), "{caller}: {message}");
-            (message["id"].take(), message["params"].take())
+            let call = call.await;
+            (call.id, call.params)
         }
     }
 
     /// The next message must be a notification of this method; gives its params.
     #[track_caller]
     pub(crate) fn notification(&mut self, method: &str) -> impl Future<Output = Value> {
-        let caller = std::panic::Location::caller();
-        let next = self.next();
-        async move {
-            let mut message = next.await;
-            assert_eq!(message["method"], method, "{caller}: {message}");
-            assert!(message.get("id").is_none(), "{caller}: {message}");
-            message["params"].take()
-        }
+        self.expect_notification(method)
     }
 
     /// The next message must be the answer to this request; gives its result.
     #[track_caller]
     pub(crate) fn result(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
-        let caller = std::panic::Location::caller();
-        let id = id.into();
-        let next = self.next();
-        async move {
-            let mut message = next.await;
-            assert_eq!(message["id"], id, "{caller}: {message}");
-            assert!(message.get("result").is_some(), "{caller}: {message}");
-            message["result"].take()
-        }
+        self.expect_answer(id)
     }
 
     /// The next message must be an error answer to this request; gives code and message.
     #[track_caller]
     pub(crate) fn error(&mut self, id: impl Into<Value>) -> impl Future<Output = (i64, String)> {
-        let caller = std::panic::Location::caller();
-        let id = id.into();
-        let next = self.next();
+        let error = self.expect_error(id);
         async move {
-            let message = next.await;
-            assert_eq!(message.get("id"), Some(&id), "{caller}: {message}");
-            let error = &message["error"];
-            let text = error["message"].as_str().unwrap_or_default().to_owned();
-            (
-                error["code"]
-                    .as_i64()
-                    .unwrap_or_else(|| panic!("{caller}: {message}")),
-                text,
-            )
+            let error = error.await;
+            (error.code.into(), error.message)
         }
     }
 
     /// Nothing arrives, however long one waits. On paused time only.
     #[track_caller]
     pub(crate) fn silence(&mut self) -> impl Future<Output = ()> {
-        let caller = std::panic::Location::caller();
-        async move {
-            if let Ok(line) = tokio::time::timeout(Duration::from_millis(1), self.try_line()).await
-            {
-                let line = line.map(|line| String::from_utf8_lossy(&line).into_owned());
-                panic!("{caller}: {line:?} instead of nothing");
-            }
-        }
+        self.expect_nothing(Duration::from_millis(1))
     }
 
     /// The other side works still, and has sent nothing that was not looked at: a request that it
@@ -345,13 +273,11 @@ impl Peer {
     pub(crate) fn alive(&mut self) -> impl Future<Output = ()> {
         let caller = std::panic::Location::caller();
         async move {
-            self.next_id += 1;
-            let id = self.next_id;
-            self.ask(id, "_test/nothing", json!({})).await;
+            self.ask("alive", "_test/nothing", json!({})).await;
             let message = self.next().await;
             assert_eq!(
                 (&message["id"], &message["error"]["code"]),
-                (&json!(id), &json!(-32601)),
+                (&json!("alive"), &json!(-32601)),
                 "{caller}: {message}"
             );
         }
@@ -360,44 +286,18 @@ impl Peer {
     /// The other side closes, with nothing more to say.
     #[track_caller]
     pub(crate) fn end(&mut self) -> impl Future<Output = ()> {
-        let caller = std::panic::Location::caller();
-        async move {
-            match tokio::time::timeout(PATIENCE, self.try_line()).await {
-                Ok(None) => {}
-                Ok(Some(line)) => panic!(
-                    "{caller}: {} instead of the end",
-                    String::from_utf8_lossy(&line)
-                ),
-                Err(_) => panic!("{caller}: the other side does not close"),
-            }
-        }
-    }
-
-    /// Writes nothing more: the other side reads the end.
-    pub(crate) fn stop_writing(&mut self) {
-        self.output = None;
-    }
-
-    /// Reads nothing more: what the other side writes fails.
-    pub(crate) fn stop_reading(&mut self) {
-        self.input = None;
+        self.expect_end()
     }
 
     /// Its reading half and its writing half.
-    pub(crate) fn split(mut self) -> (Self, Self) {
-        let writing = Self {
-            input: None,
-            output: self.output.take(),
-            buffer: Vec::new(),
-            next_id: self.next_id,
-        };
-        (self, writing)
+    pub(crate) fn split(self) -> (Self, Self) {
+        let (reading, writing) = self.0.split();
+        (Self(reading), Self(writing))
     }
 
     /// The halves together again.
-    pub(crate) fn join(mut self, writing: Self) -> Self {
-        self.output = writing.output;
-        self
+    pub(crate) fn join(self, writing: Self) -> Self {
+        Self(self.0.join(writing.0))
     }
 
     // Turns of phrase.
@@ -474,23 +374,6 @@ pub(crate) fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
     limits
 }
 
-/// An agent that is what it does with a prompt.
-pub(crate) struct OnPrompt<F>(pub(crate) F);
-
-impl<F, Fut> Agent for OnPrompt<F>
-where
-    F: Fn(Turn, Prompt) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = Result<StopReason>> + Send,
-{
-    fn prompt(
-        &self,
-        turn: Turn,
-        prompt: Prompt,
-    ) -> impl Future<Output = Result<StopReason>> + Send {
-        (self.0)(turn, prompt)
-    }
-}
-
 /// An agent that ends every turn at once.
 pub(crate) fn idle() -> impl Agent {
     OnPrompt(async |_, _| Ok(StopReason::EndTurn))
@@ -508,11 +391,6 @@ where
         (self.0)(cx.clone(), update.clone())
     }
 }
-
-/// A client that does nothing.
-pub(crate) struct Nobody;
-
-impl Client for Nobody {}
 
 /// What a thread shows, one line an item.
 pub(crate) fn shown(thread: &ThreadHandle) -> Vec<String> {

@@ -1,0 +1,22 @@
+//! The least useful agent: it says what it was told. Any editor that speaks the protocol can use it.
+//!
+//! ```sh
+//! cargo run -p acp-sdk --example client -- "Hello" cargo run -q -p acp-sdk --example agent
+//! ```
+
+use acp::agent::{Agent, Prompt, Turn};
+use acp::v1::StopReason;
+
+struct Parrot;
+
+impl Agent for Parrot {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+        turn.message(format!("You said: {}", prompt.text())).await?;
+        Ok(StopReason::EndTurn)
+    }
+}
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    acp::agent::serve_stdio(Parrot).await
+}

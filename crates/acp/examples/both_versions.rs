@@ -1,0 +1,61 @@
+//! One agent and one client, in both versions of the protocol: the same code, other words on the wire.
+//!
+//! ```sh
+//! cargo run -p acp-sdk --example both_versions
+//! ```
+
+// Clippy takes a program that prints for one that logs.
+#![allow(clippy::print_stdout)]
+
+use acp::agent::{Agent, Prompt, Turn};
+use acp::client::{Client, Update, UpdateContext, connect_with};
+use acp::v1::{StopReason, ToolCall};
+use acp::{Options, transport};
+
+struct Worker;
+
+impl Agent for Worker {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+        let call = turn.tool_call(ToolCall::new("call_1", "Think")).await?;
+        call.complete().await?;
+        turn.message("Done.").await?;
+        Ok(StopReason::EndTurn)
+    }
+}
+
+/// Prints the words of the wire. A client that only shows what a person sees renders the thread, and has
+/// no need of them.
+struct Printer;
+
+impl Client for Printer {
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        let words = match update {
+            Update::V1(update) => serde_json::to_string(update),
+            Update::V2(update) => serde_json::to_string(update),
+            _ => return,
+        };
+        println!("  {}", words.unwrap_or_default());
+    }
+}
+
+#[tokio::main]
+async fn main() -> acp::Result<()> {
+    // What each side speaks at most. Version 2 is spoken where both do.
+    let (old, new) = (Options::new(), Options::new().draft_version_2());
+    for (agents, clients) in [(&new, &new), (&new, &old), (&old, &new)] {
+        let (ours, theirs) = transport::memory();
+        acp::agent::start(theirs, Worker, agents.clone());
+        let agent = connect_with(ours, Printer, clients.clone()).await?;
+        println!(
+            "the agent speaks up to version {}, the client up to version {}: version {}",
+            agents.latest(),
+            clients.latest(),
+            agent.version(),
+        );
+        let session = agent.new_session("/").await?;
+        let stopped = session.prompt("Work.").await?;
+        let items = session.thread().read(|thread| thread.items().len());
+        println!("  {stopped}, and the thread has {items} items");
+    }
+    Ok(())
+}

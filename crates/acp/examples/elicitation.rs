@@ -1,0 +1,96 @@
+//! An agent that asks the person for something, by a form.
+//!
+//! ```sh
+//! cargo run -p acp-sdk --example elicitation
+//! ```
+
+// Clippy takes a program that prints for one that logs.
+#![allow(clippy::print_stdout)]
+
+use std::collections::BTreeMap;
+
+use acp::agent::{Agent, Prompt, Turn};
+use acp::client::{Client, Elicitation, connect};
+use acp::transport;
+use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction,
+    ElicitationAction, ElicitationCapabilities, ElicitationContentValue,
+    ElicitationFormCapabilities, ElicitationMode, ElicitationPropertySchema, ElicitationSchema,
+    StopReason, StringPropertySchema,
+};
+
+struct Curious;
+
+impl Agent for Curious {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+        let name = StringPropertySchema::new().title("Your name");
+        let name = ElicitationPropertySchema::String(name);
+        let form = ElicitationSchema::new()
+            .properties(BTreeMap::from([("name".to_owned(), name)]))
+            .required(vec!["name".to_owned()]);
+        let form = ElicitationMode::Form {
+            requested_schema: form,
+        };
+        // A client that shows no forms is not asked: `Error::NotOffered`.
+        match turn.elicit("Who is there?", form, None).await? {
+            ElicitationAction::Accept(accepted) => {
+                let fields = accepted.content.unwrap_or_default();
+                let Some(ElicitationContentValue::String(name)) = fields.get("name") else {
+                    return Err(acp::Error::invalid_params("the form has no name"));
+                };
+                turn.message(format!("Hello, {name}!")).await?;
+            }
+            ElicitationAction::Decline(_) => turn.message("As you like.").await?,
+            _ => return Ok(StopReason::Cancelled),
+        }
+        Ok(StopReason::EndTurn)
+    }
+}
+
+/// The person at the client, who is always called Ada.
+struct Person;
+
+impl Elicitation for Person {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
+    }
+
+    async fn create(
+        &self,
+        request: CreateElicitationRequest,
+    ) -> acp::Result<CreateElicitationResponse> {
+        println!("{}", request.message);
+        let ElicitationMode::Form { requested_schema } = &request.mode else {
+            return Err(acp::Error::invalid_params("this client shows forms only"));
+        };
+        let fields = requested_schema.properties.keys();
+        let ada = || ElicitationContentValue::String("Ada".to_owned());
+        let filled_in = fields.map(|field| (field.clone(), ada()));
+        let accepted = ElicitationAcceptAction::new(filled_in.collect());
+        let action = ElicitationAction::Accept(accepted);
+        Ok(CreateElicitationResponse::new(action))
+    }
+}
+
+struct Editor {
+    person: Person,
+}
+
+impl Client for Editor {
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(&self.person)
+    }
+
+    async fn update(&self, _: &acp::client::UpdateContext, update: &acp::Update) {
+        println!("{}", update.message_text().unwrap_or_default());
+    }
+}
+
+#[tokio::main]
+async fn main() -> acp::Result<()> {
+    let (ours, theirs) = transport::memory();
+    acp::agent::start(theirs, Curious, acp::Options::new());
+    let agent = connect(ours, Editor { person: Person }).await?;
+    agent.new_session("/").await?.prompt("Hello.").await?;
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! An agent that reads a file and runs a command through its client, and the least a client needs for it.
+//!
+//! ```sh
+//! cargo run -p acp-sdk --example files_and_terminals
+//! ```
+//!
+//! This client lends what it is asked for. The crate `acp-host` is what a client should lend: files confined
+//! to a directory, commands that end with all of their children, output as it comes.
+
+// Clippy takes a program that prints for one that logs.
+#![allow(clippy::print_stdout)]
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use acp::agent::{Agent, Prompt, TerminalCommand, Turn};
+use acp::client::{Client, ReadTextFile, Terminals, Update, UpdateContext, connect};
+use acp::jsonrpc::Error;
+use acp::{Result, transport, v1};
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::sync::watch;
+
+struct Worker;
+
+impl Agent for Worker {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<v1::StopReason> {
+        let path = format!("{}/Cargo.toml", turn.cwd());
+        let first = turn.read_text_file(&path, Some(1), Some(1)).await?;
+        turn.message(format!("It begins with {first:?}.")).await?;
+        let version = TerminalCommand::new("cargo", ["--version"]);
+        let terminal = turn.create_terminal(version).await?;
+        let call = v1::ToolCall::new("call_1", "Look for cargo").kind(v1::ToolKind::Execute);
+        // In the client's eyes the terminal is part of the tool call, and shows what is printed.
+        let call = turn
+            .tool_call(call.content([terminal.as_content()]))
+            .await?;
+        let exit = terminal.wait_for_exit().await?;
+        let printed = terminal.output().await?.output;
+        call.complete().await?;
+        let code = exit.exit_code;
+        turn.message(format!("{printed:?}, exit code {code:?}."))
+            .await?;
+        Ok(v1::StopReason::EndTurn)
+        // The terminal is released here.
+    }
+}
+
+/// How much of what a command prints is read, in bytes.
+const KEPT: u64 = 64 * 1024;
+
+/// Files and terminals of this process.
+#[derive(Default)]
+struct Lender {
+    commands: Mutex<HashMap<v1::TerminalId, Running>>,
+    next: AtomicU64,
+}
+
+/// A command: how it has ended, once it has, and the task that waits for it.
+struct Running {
+    done: watch::Receiver<Option<Done>>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Clone)]
+struct Done {
+    printed: String,
+    exit_code: Option<u32>,
+}
+
+impl Lender {
+    fn command<T>(&self, id: &v1::TerminalId, look: impl FnOnce(&Running) -> T) -> Result<T> {
+        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = commands.get(id).map(look);
+        found.ok_or_else(|| Error::resource_not_found(format!("terminal {id}")).into())
+    }
+}
+
+impl ReadTextFile for Lender {
+    async fn read_text_file(
+        &self,
+        request: v1::ReadTextFileRequest,
+    ) -> Result<v1::ReadTextFileResponse> {
+        let text = tokio::fs::read_to_string(&request.path).await;
+        let text = text.map_err(|_| Error::resource_not_found(&request.path))?;
+        // Lines count from 1.
+        let first = request.line.unwrap_or(1).saturating_sub(1) as usize;
+        let lines = request.limit.map_or(usize::MAX, |limit| limit as usize);
+        let wanted = text.split_inclusive('\n').skip(first).take(lines);
+        Ok(v1::ReadTextFileResponse::new(wanted.collect::<String>()))
+    }
+}
+
+impl Terminals for Lender {
+    async fn create(&self, r: v1::CreateTerminalRequest) -> Result<v1::CreateTerminalResponse> {
+        let mut command = Command::new(&r.command);
+        command
+            .args(&r.args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        command.envs(r.env.iter().map(|var| (&var.name, &var.value)));
+        command.current_dir(r.cwd.as_deref().unwrap_or("."));
+        let started = command.kill_on_drop(true).spawn();
+        let mut child = started.map_err(|e| Error::internal(e.to_string()))?;
+        let (sender, done) = watch::channel(None);
+        let task = tokio::spawn(async move {
+            let mut printed = Vec::new();
+            if let Some(stdout) = child.stdout.take() {
+                let _ = stdout.take(KEPT).read_to_end(&mut printed).await;
+            }
+            let status = child.wait().await.ok();
+            let code = status.and_then(|status| status.code());
+            sender.send_replace(Some(Done {
+                printed: String::from_utf8_lossy(&printed).into_owned(),
+                exit_code: code.and_then(|code| code.try_into().ok()),
+            }));
+        });
+        let id = v1::TerminalId::from(format!("term_{}", self.next.fetch_add(1, Relaxed)));
+        let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        commands.insert(id.clone(), Running { done, task });
+        Ok(v1::CreateTerminalResponse::new(id))
+    }
+
+    async fn output(&self, r: v1::TerminalOutputRequest) -> Result<v1::TerminalOutputResponse> {
+        let done = self.command(&r.terminal_id, |running| running.done.borrow().clone())?;
+        let printed = done.map(|done| done.printed).unwrap_or_default();
+        Ok(v1::TerminalOutputResponse::new(printed, false))
+    }
+
+    async fn wait_for_exit(
+        &self,
+        r: v1::WaitForTerminalExitRequest,
+    ) -> Result<v1::WaitForTerminalExitResponse> {
+        let mut done = self.command(&r.terminal_id, |running| running.done.clone())?;
+        let mut exit = v1::WaitForTerminalExitResponse::new();
+        // It fails when the command was killed: there is no exit code then.
+        if let Ok(done) = done.wait_for(Option::is_some).await {
+            exit.exit_code = done.as_ref().and_then(|done| done.exit_code);
+        }
+        Ok(exit)
+    }
+
+    async fn kill(&self, r: v1::KillTerminalRequest) -> Result<v1::KillTerminalResponse> {
+        self.command(&r.terminal_id, |running| running.task.abort())?;
+        Ok(v1::KillTerminalResponse::new())
+    }
+
+    async fn release(&self, r: v1::ReleaseTerminalRequest) -> Result<v1::ReleaseTerminalResponse> {
+        self.command(&r.terminal_id, |running| running.task.abort())?;
+        let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        commands.remove(&r.terminal_id);
+        Ok(v1::ReleaseTerminalResponse::new())
+    }
+}
+
+#[derive(Default)]
+struct Editor {
+    lender: Lender,
+}
+
+impl Client for Editor {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(&self.lender)
+    }
+
+    fn terminals(&self) -> Option<&impl Terminals> {
+        Some(&self.lender)
+    }
+
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        if let Some(text) = update.message_text() {
+            println!("{text}");
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let (ours, theirs) = transport::memory();
+    acp::agent::start(theirs, Worker, acp::Options::new());
+    let agent = connect(ours, Editor::default()).await?;
+    let session = agent.new_session(env!("CARGO_MANIFEST_DIR")).await?;
+    println!("({})", session.prompt("Have a look.").await?);
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Agents: what one implements, what it can say in a turn, what it may offer beyond.
+//!
+//! An agent is a value that implements [`Agent`]; [`Agent::prompt`] is all that it must have. It is served
+//! on stdin and stdout by [`agent::serve_stdio`], on any pair of byte streams by [`agent::serve`].
+//!
+//! ```
+//! use acp::agent::{Agent, Prompt, Turn};
+//! use acp::v1::{StopReason, ToolCall, ToolKind};
+//!
+//! struct Counter;
+//!
+//! impl Agent for Counter {
+//!     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//!         turn.thought("They want to know how many words that was.").await?;
+//!         let call = ToolCall::new("call_1", "Count the words").kind(ToolKind::Think);
+//!         let call = turn.tool_call(call).await?;
+//!         let words = prompt.text().split_whitespace().count();
+//!         call.complete().await?;
+//!         turn.message(format!("{words} words.")).await?;
+//!         Ok(StopReason::EndTurn)
+//!     }
+//! }
+//! # use acp::testing::{Nobody, connect};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> acp::Result<()> {
+//! # let (agent, _) = connect(Counter, Nobody).await;
+//! # let session = agent.new_session("/").await?;
+//! # assert_eq!(session.prompt("one two three").await?, StopReason::EndTurn);
+//! # session.thread().read(|thread| assert_eq!(thread.items().len(), 4));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! In a program, `main` is `acp::agent::serve_stdio(Counter).await`. On Unix nothing but the protocol
+//! reaches stdout from there on: what this process or its children print goes to stderr
+//! ([`transport::stdio()`](crate::transport::stdio())).
+//!
+//! # What is said in a turn
+//!
+//! A [`Turn`] is the way to say something, and it is its [`Session`], too:
+//!
+//! | what | by |
+//! |---|---|
+//! | a message, thoughts | [`message`](Session::message), [`message_content`](Session::message_content), [`thought`](Session::thought) |
+//! | what a tool does | [`tool_call`](Session::tool_call), which gives a [`ToolCallHandle`] for what becomes of it |
+//! | a plan | [`plan`](Session::plan); several at once: [`plan_by_id`](Session::plan_by_id) |
+//! | may I? | [`request_permission`](Turn::request_permission) |
+//! | a question | [`elicit`](Turn::elicit) |
+//! | the client's files | [`read_text_file`](Turn::read_text_file), [`write_text_file`](Turn::write_text_file) |
+//! | a command the client runs | [`create_terminal`](Turn::create_terminal) |
+//! | a command the agent runs | [`display_terminal`](Session::display_terminal) |
+//! | anything else | [`update`](Session::update), [`connection`](Session::connection) |
+//!
+//! What the client does not offer fails with [`Error::NotOffered`] before anything is sent;
+//! [`ClientInfo::capabilities`] says beforehand what it offers. Each of these waits while the client reads
+//! slowly ([`ordering`](super::ordering)) and fails when the connection has ended, so `?` is what to do
+//! with their errors: there is nobody left to tell.
+//!
+//! Outside of a turn there is the [`Session`], which is cheap to clone and may be kept: a title, commands or
+//! usage can be told at any time.
+//!
+//! # What it may offer
+//!
+//! An optional part of the protocol is a trait of its own, and [`Agent`] has a method that gives an
+//! implementation or nothing. What is advertised follows from what is given, so the two cannot disagree:
+//!
+//! ```
+//! use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::v1::StopReason;
+//!
+//! struct Rememberer;
+//!
+//! impl Agent for Rememberer {
+//!     async fn prompt(&self, _: Turn, _: Prompt) -> acp::Result<StopReason> {
+//!         Ok(StopReason::EndTurn)
+//!     }
+//!     // Its presence is what makes `loadSession` true.
+//!     fn load_session(&self) -> Option<&impl LoadSession> {
+//!         Some(self)
+//!     }
+//! }
+//!
+//! impl LoadSession for Rememberer {
+//!     async fn load_session(
+//!         &self,
+//!         session: &Session,
+//!         _: SessionSetup,
+//!     ) -> acp::Result<SessionOpened> {
+//!         session.user_message("What was that?").await?;
+//!         session.message("A parrot.").await?;
+//!         Ok(SessionOpened::new())
+//!     }
+//! }
+//! # use acp::testing::{Nobody, connect};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> acp::Result<()> {
+//! # let (agent, _) = connect(Rememberer, Nobody).await;
+//! # assert!(agent.capabilities().load_session);
+//! # let session = agent.load_session("old", "/").await?;
+//! # session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | given by | the specification's |
+//! |---|---|
+//! | [`load_session`](Agent::load_session) | `session/load`: an old session, replayed |
+//! | [`resume_session`](Agent::resume_session) | `session/resume`: an old session, not replayed |
+//! | [`fork_session`](Agent::fork_session) | `session/fork`: a copy of a session; unstable |
+//! | [`list_sessions`](Agent::list_sessions), [`close_session`](Agent::close_session), [`delete_session`](Agent::delete_session) | `session/list`, `session/close`, `session/delete` |
+//! | [`authentication`](Agent::authentication) | `authenticate`, `logout` |
+//! | [`prompt_capabilities`](Agent::prompt_capabilities) | images, audio and embedded context in prompts |
+//! | [`mcp_capabilities`](Agent::mcp_capabilities), [`mcp_stdio`](Agent::mcp_stdio) | MCP servers |
+//! | [`new_session`](Agent::new_session), [`set_config_option`](Agent::set_config_option) | config options, and with them modes: [`sessions`](super::sessions) |
+//!
+//! Whole programs: [agent.rs](super::examples#agentrs), [permission.rs](super::examples#permissionrs),
+//! [files_and_terminals.rs](super::examples#files_and_terminalsrs),
+//! [elicitation.rs](super::examples#elicitationrs).
+//!
+//! [`Agent`]: crate::Agent
+//! [`Agent::prompt`]: crate::Agent::prompt
+//! [`agent::serve_stdio`]: crate::agent::serve_stdio
+//! [`agent::serve`]: crate::agent::serve
+//! [`Turn`]: crate::agent::Turn
+//! [`Session`]: crate::agent::Session
+//! [`ToolCallHandle`]: crate::agent::ToolCallHandle
+//! [`Error::NotOffered`]: crate::Error::NotOffered
+//! [`ClientInfo::capabilities`]: crate::agent::ClientInfo::capabilities
+
+#[cfg(doc)]
+use crate::agent::{Agent, Session, Turn};

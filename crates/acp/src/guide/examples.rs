@@ -1,0 +1,44 @@
+//! Whole programs. They are in the directory `examples` of this crate and each is run by a test;
+//! `cargo run -p acp-sdk --example NAME` runs one.
+//!
+//! # `agent.rs`
+//!
+//! ```no_run
+#![doc = include_str!("../../examples/agent.rs")]
+//! ```
+//!
+//! # `client.rs`
+//!
+//! ```no_run
+#![doc = include_str!("../../examples/client.rs")]
+//! ```
+//!
+//! # `both_versions.rs`
+//!
+//! ```no_run
+#![doc = include_str!("../../examples/both_versions.rs")]
+//! ```
+//!
+//! # `permission.rs`
+//!
+//! ```no_run
+#![doc = include_str!("../../examples/permission.rs")]
+//! ```
+//!
+//! # `files_and_terminals.rs`
+//!
+//! ```no_run
+#![doc = include_str!("../../examples/files_and_terminals.rs")]
+//! ```
+//!
+//! # `extension.rs`
+//!
+//! ```no_run
+#![doc = include_str!("../../examples/extension.rs")]
+//! ```
+//!
+//! # `elicitation.rs`
+//!
+//! ```no_run
+#![doc = include_str!("../../examples/elicitation.rs")]
+//! ```

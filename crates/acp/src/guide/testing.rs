@@ -1,0 +1,118 @@
+//! Testing an agent or a client in ten lines.
+//!
+//! [`acp::testing`](crate::testing) is behind the cargo feature `testing`:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! acp-sdk = { version = "0.1", features = ["testing"] }
+//! ```
+//!
+//! # An agent, by what a person sees
+//!
+//! [`connect`](crate::testing::connect) joins the agent with a client in memory; the thread has what it did.
+//! The same test runs in both versions:
+//!
+//! ```
+//! # use acp::agent::{Agent, Prompt, Turn};
+//! # use acp::v1::StopReason;
+//! # struct Parrot;
+//! # impl Agent for Parrot {
+//! #     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//! #         turn.message(prompt.text()).await?;
+//! #         Ok(StopReason::EndTurn)
+//! #     }
+//! # }
+//! use acp::Options;
+//! use acp::testing::{Nobody, connect_with};
+//! use acp::thread::ItemKind;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> acp::Result<()> {
+//! for options in [Options::new(), Options::new().draft_version_2()] {
+//!     let (agent, _) = connect_with(Parrot, Nobody, options).await;
+//!     let session = agent.new_session("/").await?;
+//!     assert_eq!(session.prompt("Hello").await?, StopReason::EndTurn);
+//!     session.thread().read(|thread| {
+//!         let said = thread.items().last().map(|item| &item.kind);
+//!         assert!(matches!(said, Some(ItemKind::Agent(m)) if m.text() == "Hello"));
+//!     });
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # An agent, by what is on the wire
+//!
+//! [`Peer`](crate::testing::Peer) is the client then: it sends what it is told and expects one message after
+//! the other.
+//!
+//! ```
+//! # use acp::agent::{Agent, Prompt, Turn};
+//! # use acp::v1::StopReason;
+//! # struct Parrot;
+//! # impl Agent for Parrot {
+//! #     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//! #         turn.message(prompt.text()).await?;
+//! #         Ok(StopReason::EndTurn)
+//! #     }
+//! # }
+//! use acp::testing::Peer;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let (_conn, mut peer) = Peer::client_of(Parrot);
+//! peer.initialize().await;
+//! let session = peer.open_session().await;
+//! let prompt = peer.prompt(&session, "Hello").await;
+//! let chunk = peer.expect_update("agent_message_chunk").await;
+//! assert_eq!(chunk["content"]["text"], "Hello");
+//! assert_eq!(peer.expect_answer(prompt).await["stopReason"], "end_turn");
+//! # }
+//! ```
+//!
+//! # A client
+//!
+//! The other way round, [`Peer`](crate::testing::Peer) is the agent. The client and the script run beside
+//! each other:
+//!
+//! ```
+//! # use acp::client::Client;
+//! # use acp::v1::StopReason;
+//! # struct Editor;
+//! # impl Client for Editor {}
+//! use acp::testing::Peer;
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> acp::Result<()> {
+//! let (agent, mut peer) = Peer::agent_of(Editor).await;
+//! let (session, ()) = tokio::join!(agent.new_session("/"), peer.give_session("s"));
+//! let session = session?;
+//! let (stopped, ()) = tokio::join!(session.prompt("Hello"), async {
+//!     let prompt = peer.expect_request("session/prompt").await;
+//!     peer.say("s", "Hello yourself.").await;
+//!     peer.answer(&prompt.id, json!({"stopReason": "end_turn"})).await;
+//! });
+//! assert_eq!(stopped?, StopReason::EndTurn);
+//! session.thread().read(|thread| assert_eq!(thread.items().len(), 2));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # When it fails
+//!
+//! An expectation that is not met panics at the line of the test, with what came instead and what had been
+//! exchanged before:
+//!
+//! ```text
+//! tests/parrot.rs:12:10: expected the request session/request_permission, but this came instead:
+//!   <- {"jsonrpc":"2.0","method":"session/update","params":{…}}
+//! before that (-> to the other side, <- from it):
+//!   -> {"id":3,"jsonrpc":"2.0","method":"session/prompt","params":{…}}
+//! ```
+//!
+//! Nothing waits for ever: each wait is over after ten seconds, or after the peer's
+//! [patience](crate::testing::Peer::set_patience). With `#[tokio::test(start_paused = true)]`, which needs
+//! Tokio's feature `test-util`, the clock moves only when every task waits. So that something hangs is
+//! known at once, and that nothing comes ([`expect_nothing`](crate::testing::Peer::expect_nothing)) is a
+//! fact and not a guess.

@@ -1,0 +1,151 @@
+//! For tests of agents and clients: a connection in memory, and a scripted peer.
+//!
+//! Behind the cargo feature `testing`, for `dev-dependencies` alone:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! acp-sdk = { version = "0.1", features = ["testing"] }
+//! ```
+//!
+//! - [`connect`] joins an agent and a client of this library, as if one had started the other.
+//! - [`Peer`] is the other end itself, as the lines that go over the wire: for what a peer of this
+//!   library would never do, and for the exact words of a message.
+//! - [`Nobody`] is the client for a test of an agent, [`OnPrompt`] the agent for a test of a client.
+//!
+//! What does not happen as it must **panics**, with what was expected, what came instead, and what had
+//! been exchanged before. So none of this belongs into a program.
+//!
+//! Nothing here waits for ever: each wait has its [patience](Peer::set_patience). On Tokio's paused time
+//! (`#[tokio::test(start_paused = true)]`) it is over as soon as every task waits, so a test that fails
+//! fails at once.
+//!
+//! The chapter [`guide::testing`](crate::guide::testing) shows how to use it.
+
+// What it is for.
+#![allow(clippy::panic, reason = "it is for tests, which end so")]
+
+mod peer;
+mod receiving;
+mod record;
+mod sending;
+
+use std::panic::Location;
+use std::time::Duration;
+
+use acp_wire::v1::StopReason;
+
+pub use peer::Peer;
+pub use receiving::Call;
+
+use crate::agent::{Prompt, Turn};
+use crate::client::AgentConnection;
+use crate::error::Result;
+use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, transport};
+
+/// How long something that must happen may take, unless said otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An agent and a client, connected to each other in memory. Version 1 is spoken.
+///
+/// Gives the agent as the client has it, and the agent's end of the connection, which is there to be
+/// closed or looked at; it may be dropped. The connection ends when the [`AgentConnection`] is dropped
+/// with all its sessions.
+///
+/// # Panics
+/// The two do not agree, which can only be a mistake of this library's.
+#[track_caller]
+pub fn connect(
+    agent: impl Agent,
+    client: impl Client,
+) -> impl Future<Output = (AgentConnection, Connection)> {
+    connect_with(agent, client, Options::default())
+}
+
+/// As [`connect`], with options of your own for both: version 2 is spoken with
+/// [`Options::draft_version_2`].
+///
+/// # Panics
+/// As [`connect`].
+#[track_caller]
+pub fn connect_with(
+    agent: impl Agent,
+    client: impl Client,
+    options: impl Into<Options>,
+) -> impl Future<Output = (AgentConnection, Connection)> {
+    let caller = Location::caller();
+    let options = options.into();
+    async move {
+        let (ours, theirs) = transport::memory();
+        let serving = crate::agent::start(theirs, agent, options.clone());
+        let connecting = crate::client::connect_with(ours, client, options);
+        match tokio::time::timeout(PATIENCE, connecting).await {
+            Ok(Ok(agent)) => (agent, serving),
+            Ok(Err(error)) => panic!("{caller}: the two do not connect: {error}"),
+            Err(_) => panic!("{caller}: the two have not connected in {PATIENCE:?}"),
+        }
+    }
+}
+
+/// Waits until a session's thread shows what is looked for.
+///
+/// # Panics
+/// It does not within [`PATIENCE`].
+#[track_caller]
+pub fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) -> impl Future<Output = ()> {
+    let caller = Location::caller();
+    async move {
+        let looking = async {
+            let mut seen = 0;
+            while !thread.read(&found) {
+                seen = thread.changed(seen).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, looking).await.is_err() {
+            let shown = thread.read(|thread| format!("{:#?}", thread.items()));
+            panic!(
+                "{caller}: in {PATIENCE:?} the thread has not come to show it; it shows {shown}"
+            );
+        }
+    }
+}
+
+/// A client that offers nothing and does nothing: permission requests are rejected.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Nobody;
+
+impl Client for Nobody {}
+
+/// An agent that is what it does with a prompt.
+///
+/// ```
+/// use acp::testing::{Nobody, OnPrompt, connect};
+/// use acp::v1::StopReason;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> acp::Result<()> {
+/// let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+///     turn.message("done").await?;
+///     Ok(StopReason::EndTurn)
+/// });
+/// let (agent, _) = connect(agent, Nobody).await;
+/// let session = agent.new_session("/").await?;
+/// assert_eq!(session.prompt("do it").await?, StopReason::EndTurn);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct OnPrompt<F>(pub F);
+
+impl<F, Fut> Agent for OnPrompt<F>
+where
+    F: Fn(Turn, Prompt) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<StopReason>> + Send,
+{
+    fn prompt(
+        &self,
+        turn: Turn,
+        prompt: Prompt,
+    ) -> impl Future<Output = Result<StopReason>> + Send {
+        (self.0)(turn, prompt)
+    }
+}

@@ -1,0 +1,293 @@
+//! What a scripted peer expects.
+
+use std::panic::Location;
+use std::time::Duration;
+
+use acp_wire::jsonrpc;
+use serde_json::Value;
+use tokio::io::AsyncReadExt;
+
+use super::Peer;
+use super::record::excerpt;
+
+/// The longest line that is read, in bytes.
+const LONGEST: usize = 64 * 1024 * 1024;
+
+/// A request that has come.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Call {
+    /// Its id, for the answer.
+    pub id: Value,
+    /// Its params; `null` if it has none.
+    pub params: Value,
+}
+
+/// Receiving.
+impl Peer {
+    /// The next line as it came, without its end; `None` when the other side has closed. Waits as long
+    /// as it takes: [`next_message`](Self::next_message) and all that is called `expect_…` have patience.
+    ///
+    /// # Panics
+    /// The other side closes within a line, or a line is of more than 64 MiB.
+    pub async fn next_line(&mut self) -> Option<Vec<u8>> {
+        let Some(input) = &mut self.input else {
+            panic!("the peer has stopped reading");
+        };
+        let mut looked_at = 0;
+        loop {
+            let unseen = self.buffer.get(looked_at..).unwrap_or_default();
+            if let Some(end) = memchr::memchr(b'\n', unseen) {
+                let mut line: Vec<u8> = self.buffer.drain(..=looked_at + end).collect();
+                line.pop();
+                self.record.received(&line);
+                return Some(line);
+            }
+            looked_at = self.buffer.len();
+            assert!(looked_at <= LONGEST, "a line of more than {LONGEST} bytes");
+            match input.read_buf(&mut self.buffer).await {
+                Ok(0) if self.buffer.is_empty() => return None,
+                Ok(0) => panic!("the other side closed within {:?}", excerpt(&self.buffer)),
+                Ok(_) => {}
+                Err(error) => panic!("the pipe cannot be read: {error}"),
+            }
+        }
+    }
+
+    /// The next line must come within the peer's patience.
+    async fn line_at(&mut self, caller: &Location<'_>, expected: &str) -> Vec<u8> {
+        let patience = self.patience;
+        match tokio::time::timeout(patience, self.next_line()).await {
+            Ok(Some(line)) => line,
+            Ok(None) => panic!(
+                "{caller}: expected {expected}, but the other side has closed; {}",
+                self.record
+            ),
+            Err(_) => panic!(
+                "{caller}: expected {expected}, but nothing has come in {patience:?}; {}",
+                self.record
+            ),
+        }
+    }
+
+    /// The next message; `look` gives what is wanted of it, or nothing if it is another one.
+    async fn meet<T>(
+        &mut self,
+        caller: &Location<'_>,
+        expected: &str,
+        look: impl FnOnce(&mut Value) -> Option<T>,
+    ) -> T {
+        let before = self.record.to_string();
+        let line = self.line_at(caller, expected).await;
+        let message = serde_json::from_slice::<Value>(&line).ok();
+        let wanted = message
+            .filter(|message| message["jsonrpc"] == "2.0")
+            .and_then(|mut message| look(&mut message));
+        match wanted {
+            Some(wanted) => wanted,
+            None => panic!(
+                "{caller}: expected {expected}, but this came instead:\n  <- {}\n{before}",
+                excerpt(&line)
+            ),
+        }
+    }
+
+    /// The next message, whatever it is.
+    ///
+    /// # Panics
+    /// None comes, or what comes is no message of JSON-RPC 2.0.
+    #[track_caller]
+    pub fn next_message(&mut self) -> impl Future<Output = Value> {
+        let caller = Location::caller();
+        async move {
+            self.meet(caller, "a message of JSON-RPC 2.0", |message| {
+                Some(message.take())
+            })
+            .await
+        }
+    }
+
+    /// The next message must be exactly this one.
+    ///
+    /// # Panics
+    /// It is another one, or none comes.
+    #[track_caller]
+    pub fn expect(&mut self, message: Value) -> impl Future<Output = ()> {
+        let caller = Location::caller();
+        async move {
+            let expected = format!("exactly\n  <- {message}\n");
+            self.meet(caller, &expected, |came| (*came == message).then_some(()))
+                .await;
+        }
+    }
+
+    /// The next message must be a request of this method.
+    ///
+    /// # Panics
+    /// It is another one, or none comes.
+    #[track_caller]
+    pub fn expect_request(&mut self, method: &str) -> impl Future<Output = Call> {
+        self.expect_request_at(Location::caller(), method)
+    }
+
+    pub(super) async fn expect_request_at(&mut self, caller: &Location<'_>, method: &str) -> Call {
+        self.meet(caller, &format!("the request {method}"), |message| {
+            let fits = message["method"] == method && message.get("id").is_some();
+            fits.then(|| Call {
+                id: message["id"].take(),
+                params: message["params"].take(),
+            })
+        })
+        .await
+    }
+
+    /// The next message must be a notification of this method; gives its params.
+    ///
+    /// # Panics
+    /// It is another one, or none comes.
+    #[track_caller]
+    pub fn expect_notification(&mut self, method: &str) -> impl Future<Output = Value> {
+        let caller = Location::caller();
+        async move {
+            self.meet(caller, &format!("the notification {method}"), |message| {
+                let fits = message["method"] == method && message.get("id").is_none();
+                fits.then(|| message["params"].take())
+            })
+            .await
+        }
+    }
+
+    /// The next message must be an update of this kind (`agent_message_chunk`, for example); gives it.
+    ///
+    /// # Panics
+    /// It is another one, or none comes.
+    #[track_caller]
+    pub fn expect_update(&mut self, kind: &str) -> impl Future<Output = Value> {
+        let caller = Location::caller();
+        async move {
+            self.meet(caller, &format!("the update {kind}"), |message| {
+                let update = message.pointer_mut("/params/update")?;
+                (update["sessionUpdate"] == kind).then(|| update.take())
+            })
+            .await
+        }
+    }
+
+    /// The next message must be the answer to this request; gives its result.
+    ///
+    /// # Panics
+    /// It is another one, an error for example, or none comes.
+    #[track_caller]
+    pub fn expect_answer(&mut self, id: impl Into<Value>) -> impl Future<Output = Value> {
+        self.expect_answer_at(Location::caller(), id.into())
+    }
+
+    pub(super) async fn expect_answer_at(&mut self, caller: &Location<'_>, id: Value) -> Value {
+        self.meet(caller, &format!("the answer to request {id}"), |message| {
+            let fits = message.get("id") == Some(&id);
+            fits.then(|| message.get_mut("result").map(Value::take))?
+        })
+        .await
+    }
+
+    /// The next message must be an error as the answer to this request; gives the error.
+    ///
+    /// # Panics
+    /// It is another one, a result for example, or none comes.
+    #[track_caller]
+    pub fn expect_error(&mut self, id: impl Into<Value>) -> impl Future<Output = jsonrpc::Error> {
+        let caller = Location::caller();
+        let id = id.into();
+        async move {
+            let expected = format!("an error as the answer to request {id}");
+            self.meet(caller, &expected, |message| {
+                let error = message
+                    .get("error")
+                    .filter(|_| message.get("id") == Some(&id))?;
+                let code = i32::try_from(error["code"].as_i64()?).ok()?;
+                let mut read = jsonrpc::Error::new(code, error["message"].as_str()?);
+                read.data = error.get("data").cloned();
+                Some(read)
+            })
+            .await
+        }
+    }
+
+    /// Reads notifications, as many as there are, until the answer to this request: gives the
+    /// notifications' params, in their order, and the result.
+    ///
+    /// # Panics
+    /// Something else comes, a request for example, or nothing does.
+    #[track_caller]
+    pub fn until_answer(
+        &mut self,
+        id: impl Into<Value>,
+    ) -> impl Future<Output = (Vec<Value>, Value)> {
+        let caller = Location::caller();
+        let id = id.into();
+        async move {
+            let expected = format!("notifications, then the answer to request {id}");
+            let mut before = Vec::new();
+            loop {
+                let next = self.meet(caller, &expected, |message| {
+                    match (message.get("id"), message.get("method")) {
+                        (None, Some(_)) => Some(Err(message["params"].take())),
+                        (Some(came), None) if *came == id => {
+                            message.get_mut("result").map(|result| Ok(result.take()))
+                        }
+                        _ => None,
+                    }
+                });
+                match next.await {
+                    Ok(result) => return (before, result),
+                    Err(notified) => before.push(notified),
+                }
+            }
+        }
+    }
+
+    /// Nothing comes in this time. On Tokio's paused time that is known at once; otherwise it takes as
+    /// long as is said.
+    ///
+    /// # Panics
+    /// Something comes, the end for example.
+    #[track_caller]
+    pub fn expect_nothing(&mut self, within: Duration) -> impl Future<Output = ()> {
+        let caller = Location::caller();
+        async move {
+            let before = self.record.to_string();
+            match tokio::time::timeout(within, self.next_line()).await {
+                Err(_) => {}
+                Ok(Some(line)) => panic!(
+                    "{caller}: expected nothing, but this came:\n  <- {}\n{before}",
+                    excerpt(&line)
+                ),
+                Ok(None) => {
+                    panic!("{caller}: expected nothing, but the other side has closed; {before}")
+                }
+            }
+        }
+    }
+
+    /// The other side closes, with nothing more to say.
+    ///
+    /// # Panics
+    /// It says something more, or does not close.
+    #[track_caller]
+    pub fn expect_end(&mut self) -> impl Future<Output = ()> {
+        let caller = Location::caller();
+        async move {
+            let (patience, before) = (self.patience, self.record.to_string());
+            match tokio::time::timeout(patience, self.next_line()).await {
+                Ok(None) => {}
+                Ok(Some(line)) => panic!(
+                    "{caller}: expected the end, but this came instead:\n  <- {}\n{before}",
+                    excerpt(&line)
+                ),
+                Err(_) => panic!(
+                    "{caller}: expected the end, but the other side has not closed in {patience:?}; {before}"
+                ),
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What a scripted peer has exchanged, for whoever has to find out why a test failed.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+/// How many lines are kept.
+const LINES: usize = 20;
+
+/// How much of a line is kept, in bytes.
+const LENGTH: usize = 400;
+
+/// The last lines that were exchanged.
+#[derive(Debug, Default)]
+pub(super) struct Record {
+    lines: VecDeque<String>,
+    left_out: u64,
+}
+
+impl Record {
+    pub(super) fn sent(&mut self, line: &[u8]) {
+        self.push("->", line);
+    }
+
+    pub(super) fn received(&mut self, line: &[u8]) {
+        self.push("<-", line);
+    }
+
+    fn push(&mut self, way: &str, line: &[u8]) {
+        if self.lines.len() == LINES {
+            self.lines.pop_front();
+            self.left_out += 1;
+        }
+        self.lines.push_back(format!("{way} {}", excerpt(line)));
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.lines.is_empty() {
+            return f.write_str("nothing had been exchanged before");
+        }
+        f.write_str("before that (-> to the other side, <- from it):")?;
+        if self.left_out > 0 {
+            write!(f, "\n  {} earlier lines left out", self.left_out)?;
+        }
+        for line in &self.lines {
+            write!(f, "\n  {line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A line as far as it is shown.
+pub(super) fn excerpt(line: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(line.get(..LENGTH).unwrap_or(line)).into_owned();
+    if line.len() > LENGTH {
+        text.push_str(&format!("… ({} bytes)", line.len()));
+    }
+    text
+}

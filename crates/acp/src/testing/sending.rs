@@ -1,0 +1,153 @@
+//! What a scripted peer sends.
+
+use std::panic::Location;
+
+use acp_wire::jsonrpc;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+
+use super::Peer;
+
+/// Sending. What the other side does not take within the peer's patience panics.
+impl Peer {
+    /// Sends bytes as they are: half a line, or what is no line at all.
+    #[track_caller]
+    pub fn send_bytes(&mut self, bytes: impl AsRef<[u8]>) -> impl Future<Output = ()> {
+        let caller = Location::caller();
+        async move {
+            let bytes = bytes.as_ref();
+            self.record.sent(bytes.trim_ascii_end());
+            let Some(output) = &mut self.output else {
+                panic!("{caller}: the peer has stopped writing");
+            };
+            match tokio::time::timeout(self.patience, output.write_all(bytes)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    panic!(
+                        "{caller}: the other side reads no more ({error}); {}",
+                        self.record
+                    )
+                }
+                Err(_) => panic!(
+                    "{caller}: the other side has not read this in {:?}; {}",
+                    self.patience, self.record
+                ),
+            }
+        }
+    }
+
+    /// Sends a line as it is, and the end of the line.
+    #[track_caller]
+    pub fn send_line(&mut self, line: impl AsRef<[u8]>) -> impl Future<Output = ()> {
+        let mut bytes = line.as_ref().to_vec();
+        bytes.push(b'\n');
+        self.send_bytes(bytes)
+    }
+
+    /// Sends a message, whole as it is given.
+    #[track_caller]
+    pub fn send(&mut self, message: Value) -> impl Future<Output = ()> {
+        self.send_line(message.to_string())
+    }
+
+    /// Sends a request with an id of its own, and gives the id.
+    #[track_caller]
+    pub fn ask(&mut self, method: &str, params: Value) -> impl Future<Output = i64> {
+        self.last_id += 1;
+        let id = self.last_id;
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let sending = self.send(message);
+        async move {
+            sending.await;
+            id
+        }
+    }
+
+    /// Sends a notification.
+    #[track_caller]
+    pub fn tell(&mut self, method: &str, params: Value) -> impl Future<Output = ()> {
+        self.send(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+    }
+
+    /// Sends the answer to a request.
+    #[track_caller]
+    pub fn answer(&mut self, id: &Value, result: Value) -> impl Future<Output = ()> {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}))
+    }
+
+    /// Sends an error as the answer to a request.
+    #[track_caller]
+    pub fn answer_error(&mut self, id: &Value, error: &jsonrpc::Error) -> impl Future<Output = ()> {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+    }
+
+    /// As an agent: sends an update of a session.
+    #[track_caller]
+    pub fn update(&mut self, session: &str, update: Value) -> impl Future<Output = ()> {
+        self.tell(
+            "session/update",
+            json!({"sessionId": session, "update": update}),
+        )
+    }
+
+    /// As an agent: sends a piece of its message. The pieces of a session make one message.
+    #[track_caller]
+    pub fn say(&mut self, session: &str, text: &str) -> impl Future<Output = ()> {
+        let content = json!({"type": "text", "text": text});
+        self.update(
+            session,
+            json!({"sessionUpdate": "agent_message_chunk", "messageId": "msg", "content": content}),
+        )
+    }
+
+    /// As a client: initializes version 1 and offers nothing; gives the agent's answer.
+    #[track_caller]
+    pub fn initialize(&mut self) -> impl Future<Output = Value> {
+        self.initialize_with(json!({"protocolVersion": 1, "clientCapabilities": {}}))
+    }
+
+    /// As a client: initializes with these params; gives the agent's answer.
+    #[track_caller]
+    pub fn initialize_with(&mut self, params: Value) -> impl Future<Output = Value> {
+        let caller = Location::caller();
+        async move {
+            let id = self.ask("initialize", params).await;
+            self.expect_answer_at(caller, id.into()).await
+        }
+    }
+
+    /// As a client: opens a session in `/`, and gives its id.
+    #[track_caller]
+    pub fn open_session(&mut self) -> impl Future<Output = String> {
+        let caller = Location::caller();
+        async move {
+            let params = json!({"cwd": "/", "mcpServers": []});
+            let id = self.ask("session/new", params).await;
+            let result = self.expect_answer_at(caller, id.into()).await;
+            match result["sessionId"].as_str() {
+                Some(id) => id.to_owned(),
+                None => panic!("{caller}: expected the id of a session; {}", self.record),
+            }
+        }
+    }
+
+    /// As a client: sends a prompt, and gives the request's id.
+    #[track_caller]
+    pub fn prompt(&mut self, session: &str, text: &str) -> impl Future<Output = i64> {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.ask(
+            "session/prompt",
+            json!({"sessionId": session, "prompt": prompt}),
+        )
+    }
+
+    /// As an agent: answers the next message, which must be `session/new`, with a session of this id.
+    #[track_caller]
+    pub fn give_session(&mut self, id: &str) -> impl Future<Output = ()> {
+        let caller = Location::caller();
+        async move {
+            let call = self.expect_request_at(caller, "session/new").await;
+            self.answer(&call.id, json!({"sessionId": id})).await;
+        }
+    }
+}
