@@ -6,8 +6,9 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
+use common::patient::Patient;
 use common::{ACP, Ended, Project};
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
+    stdout: BufReader<Patient>,
     session: String,
 }
 
@@ -32,7 +33,7 @@ impl Client {
             .unwrap();
         Self {
             stdin: child.stdin.take(),
-            stdout: BufReader::new(child.stdout.take().unwrap()),
+            stdout: BufReader::new(Patient::new(child.stdout.take().unwrap())),
             child,
             session: String::new(),
         }
@@ -71,7 +72,8 @@ impl Client {
         let mut seen = Vec::new();
         loop {
             let mut line = String::new();
-            let read = self.stdout.read_line(&mut line).unwrap();
+            let read = self.stdout.read_line(&mut line);
+            let read = read.unwrap_or_else(|e| panic!("{e} after {seen:#?}"));
             assert_ne!(read, 0, "the end before what is looked for: {seen:#?}");
             let message: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"));
             seen.push(message);
@@ -154,7 +156,8 @@ fn a_client_of_version_2_has_a_turn_of_an_agent_of_version_1() {
     assert_eq!(set["result"]["configOptions"][0]["currentValue"], "code");
     client.prompt(4, "/run echo begun; sleep 1000");
     client.prompt(5, "/help");
-    client.until(|m| update(m).to_string().contains("begun\\n"));
+    // In base64: "begun\n".
+    client.until(|m| update(m)["data"] == "YmVndW4K");
     let cancel = json!({"sessionId": client.session});
     client.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": cancel}));
     let ended = client.until(is_idle);

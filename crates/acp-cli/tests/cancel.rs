@@ -9,6 +9,7 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
+use common::patient::Patient;
 use common::{ACP, Ended, Project};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -27,7 +28,7 @@ fn interrupt(project: &Project, args: &[&str], turn: &str, shown: &str) -> Ended
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
     let mut seen = String::new();
     while !seen.contains(shown) {
         assert_ne!(
@@ -113,7 +114,7 @@ fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
     for (said, interrupts) in [("deaf", true), ("what?", true)] {
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();

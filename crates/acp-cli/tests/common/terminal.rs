@@ -1,15 +1,16 @@
 //! The binary on a terminal of its own, which `script` (of util-linux, and on every Debian) provides.
 
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 use super::Project;
+use super::patient::Patient;
 
 /// A command on a terminal.
 pub(crate) struct Terminal {
     child: Child,
     keys: ChildStdin,
-    screen: ChildStdout,
+    screen: Patient,
     pub(crate) seen: String,
 }
 
@@ -28,6 +29,7 @@ impl Terminal {
             .spawn()
             .expect("script, of util-linux, is installed");
         let (keys, screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let screen = Patient::new(screen);
         Self {
             child,
             keys,
@@ -41,7 +43,8 @@ impl Terminal {
     pub(crate) fn until(&mut self, shown: &str) {
         let mut bytes = [0; 1024];
         while !self.seen.contains(shown) {
-            let n = self.screen.read(&mut bytes).unwrap();
+            let n = self.screen.read(&mut bytes);
+            let n = n.unwrap_or_else(|e| panic!("{e}, and not {shown:?}: {}", self.seen));
             assert_ne!(n, 0, "ended before {shown:?}: {}", self.seen);
             self.seen.push_str(&String::from_utf8_lossy(&bytes[..n]));
         }

@@ -35,7 +35,7 @@ impl Session {
     /// Sends an update in the words of version 2, for what version 1 has no words for.
     ///
     /// # Errors
-    /// The client does not speak version 2 ([`Error::NotOffered`]), or the connection has ended.
+    /// The client does not speak version 2 ([`Error::NotOffered`](crate::Error::NotOffered)), or the connection has ended.
     pub async fn update_v2(&self, update: v2::SessionUpdate) -> Result<()> {
         if !self.client().speaks_v2() {
             return Err(Self::not_offered("version 2"));

@@ -1,0 +1,50 @@
+//! Reading what must come: where nothing comes, a test fails instead of waiting for ever.
+
+use std::io::{Error, ErrorKind, Read, Result};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::Duration;
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A reader that fails when nothing comes for too long.
+pub(crate) struct Patient {
+    chunks: Receiver<Vec<u8>>,
+    rest: Vec<u8>,
+}
+
+impl Patient {
+    pub(crate) fn new(mut inner: impl Read + Send + 'static) -> Self {
+        let (sender, chunks) = sync_channel(64);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 8192];
+            while let Ok(n @ 1..) = inner.read(&mut bytes) {
+                if sender.send(bytes[..n].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            chunks,
+            rest: Vec::new(),
+        }
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
+        if self.rest.is_empty() {
+            self.rest = match self.chunks.recv_timeout(PATIENCE) {
+                Ok(chunk) => chunk,
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(Error::new(ErrorKind::TimedOut, "nothing comes"));
+                }
+            };
+        }
+        let n = buf.len().min(self.rest.len());
+        buf[..n].copy_from_slice(&self.rest[..n]);
+        self.rest.drain(..n);
+        Ok(n)
+    }
+}
