@@ -70,8 +70,9 @@ impl Turn {
         let (sessions, id, peer) = (Arc::clone(sessions), id.clone(), peer.clone());
         Some(async move {
             let alone = tokio::select! {
-                alone = turns.lock_owned() => alone,
+                biased;
                 _ = cancels.changed() => return None,
+                alone = turns.lock_owned() => alone,
             };
             let mut turn = Self {
                 sessions,
