@@ -138,6 +138,7 @@ impl<A: Agent> AgentSide<A> {
         let id = session.new_message_id();
         let message = v2::Message::new(&id).content(call.content.clone());
         responder.answer(Ok(v2::PromptResponse::new(id))).await;
+        session.works(true);
         // The connection has ended if one of these fails; the work is dropped with it.
         let _ = session
             .update_v2(v2::SessionUpdate::UserMessage(message))
@@ -154,6 +155,7 @@ impl<A: Agent> AgentSide<A> {
             }
         }
         session.speaks_no_more();
+        session.works(false);
         let _ = session.state_update(v2::StateUpdate::Idle(idle)).await;
     }
 

@@ -83,6 +83,8 @@ struct State {
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
     /// How many answers of the person's are waited for.
     asking: usize,
+    /// A turn is being worked on, as far as clients of version 2 have been told.
+    working: bool,
     /// Of the turns that run or wait; cancelled by `session/cancel`.
     turns: Vec<CancellationToken>,
 }
@@ -491,6 +493,22 @@ impl Session {
                 .await?;
         }
         Ok(asking)
+    }
+
+    /// A turn begins to be worked on, or the work has ended. Set before it is told: a state that is told
+    /// meanwhile may come early, but is never the last one and wrong.
+    pub(crate) fn works(&self, working: bool) {
+        self.state().working = working;
+    }
+
+    /// What the agent does in it.
+    pub(crate) fn doing(&self) -> v2::StateUpdate {
+        let state = self.state();
+        match (state.working, state.asking) {
+            (false, _) => v2::StateUpdate::Idle(v2::IdleStateUpdate::new()),
+            (true, 0) => v2::StateUpdate::Running(v2::RunningStateUpdate::new()),
+            (true, _) => v2::StateUpdate::RequiresAction(v2::RequiresActionStateUpdate::new()),
+        }
     }
 
     pub(crate) fn turn_begins(&self, cancel: CancellationToken) {
