@@ -78,6 +78,9 @@ struct Args {
     /// Says this, too, while the turn runs: the agent holds it until the turn has ended.
     #[arg(long)]
     meanwhile: Option<String>,
+    /// Takes that back at once.
+    #[arg(long)]
+    take_back: bool,
     /// Closes the session after the turn, twice.
     #[arg(long)]
     close: bool,
@@ -374,6 +377,9 @@ impl Driver {
         let first = self.agent.send_request(prompt(&self.args.prompt));
         let meanwhile = self.args.meanwhile.as_ref();
         let second = meanwhile.map(|text| self.agent.send_request(prompt(text)));
+        if let (Some(second), true) = (&second, self.args.take_back) {
+            second.cancel()?;
+        }
         print("prompted", &first.block_task().await?)?;
         let mut turns = 1;
         if let Some(second) = second {

@@ -7,7 +7,9 @@ use acp::v1::StopReason;
 use acp::{Error, jsonrpc};
 
 use crate::common::version2::agent::say_meanwhile;
-use crate::common::{Person, Project, cancel_when, code, item, last, prompt, soon, until};
+use crate::common::{
+    Person, Project, cancel_when, code, in_order, item, last, prompt, soon, until,
+};
 use crate::{OFFICIAL_AGENT, examples::SIMPLE_AGENT, their_client};
 
 #[tokio::test]
@@ -89,6 +91,14 @@ async fn our_agent_works_on_one_prompt_after_the_other() {
     let told = client.ours(&args).await;
     told.ended("cancelled");
     assert_eq!(told.one("refused")["code"], -32800);
+
+    // One that is taken back leaves the turn alone.
+    let args = ["--meanwhile", "second", "--take-back", "ask-person"];
+    let told = client.ours(&args).await;
+    told.ended("end_turn");
+    assert_eq!(told.one("refused")["code"], -32800);
+    assert_eq!(told.all("prompted").len(), 1);
+    in_order(&told.outline(), &["form", "message \"accept 11\""]);
 }
 
 #[tokio::test]

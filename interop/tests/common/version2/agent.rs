@@ -226,6 +226,16 @@ pub(crate) async fn is_cancelled_at_every_point(agent: &[&str]) {
     let ended = prompt(&session, "hello").await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
     assert_eq!(session.thread().read(last), "agent hello");
+
+    // So does closing the session.
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("wait").await }
+    });
+    until(session.thread(), |thread| last(thread) == "agent waiting").await;
+    session.close().await.unwrap();
+    let ended = soon("the turn ends", turn).await.unwrap();
+    assert_eq!(ended.unwrap(), StopReason::Cancelled);
 }
 
 pub(crate) async fn hears_extensions_and_refusals(agent: &[&str]) {
