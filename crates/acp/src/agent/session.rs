@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::config;
 use super::display_terminal::Mark;
 use super::initialize::ClientInfo;
+use super::place::Place;
 use super::tool_call::ToolCallHandle;
 use crate::connection::Connection;
 use crate::convert;
@@ -68,7 +69,7 @@ struct Inner {
     muted: AtomicBool,
     state: Mutex<State>,
     /// Turns of a session run one after the other.
-    turns: tokio::sync::Mutex<()>,
+    turns: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -117,7 +118,7 @@ impl Session {
             mark: short_mark(),
             muted: AtomicBool::new(false),
             state: Mutex::default(),
-            turns: tokio::sync::Mutex::new(()),
+            turns: Arc::default(),
         }))
     }
 
@@ -530,6 +531,11 @@ impl Session {
     /// Waits until no other turn of this session runs.
     pub(crate) async fn my_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.turns.lock().await
+    }
+
+    /// The place of a turn behind those that run and wait.
+    pub(crate) fn place(&self) -> Place {
+        Place::take(&self.0.turns)
     }
 
     /// The error for what the client did not say it can do.
