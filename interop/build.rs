@@ -5,7 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::{env, fs};
 
-const EXAMPLES: [&str; 2] = ["yolo_one_shot_client", "simple_agent"];
+const EXAMPLES: [&str; 5] = [
+    "yolo_one_shot_client",
+    "simple_agent",
+    "simple_agent_v2",
+    "v2_one_shot_client",
+    "v2_session_coordination",
+];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=build.rs");

@@ -41,7 +41,7 @@ export async function work(turn) {
   await change(turn, "edit", { status: "completed", content: [diff] });
   await plan(turn, "completed", "in_progress", "pending");
 
-  await runCommand(turn, "run", "Count", "cat note.txt; echo hello >&2; exit 3");
+  await runCommand(turn, "run", "Count", "cat note.txt; printf 'h\\303\\251llo\\n' >&2; exit 3");
   const now = Promise.resolve();
   await runCommand(turn, "kill", "Wait", "exec sleep 600", now);
   await plan(turn, "completed", "completed", "completed");
@@ -69,7 +69,11 @@ export async function runCommand(turn, toolCallId, title, script, stop) {
   const child = spawn("sh", ["-c", script], { cwd, stdio: ["ignore", "pipe", "pipe"] });
   for (const pipe of [child.stdout, child.stderr]) {
     pipe.on("data", (bytes) => {
-      void turn.update("terminal_output_chunk", { terminalId, data: bytes.toString("base64") });
+      // Byte by byte: no character arrives in one piece unless it is one byte long.
+      for (const byte of bytes) {
+        const data = Buffer.of(byte).toString("base64");
+        void turn.update("terminal_output_chunk", { terminalId, data });
+      }
     });
   }
   const ended = new Promise((resolve, reject) => {

@@ -5,6 +5,7 @@
 
 mod person;
 pub(crate) mod typescript;
+pub(crate) mod version2;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -325,7 +326,8 @@ fn outline(told: &Value) -> Option<String> {
     let (what, message) = told.as_object().unwrap().iter().next().unwrap();
     Some(match what.as_str() {
         "update" => return outline_of_update(message),
-        "initialized" | "opened" | "mode" | "option" | "authenticated" | "prompted" => {
+        "initialized" | "opened" | "mode" | "option" | "authenticated" | "prompted"
+        | "completed" => {
             return None;
         }
         "permission" => {
@@ -334,7 +336,7 @@ fn outline(told: &Value) -> Option<String> {
             let mut ids = calls
                 .into_iter()
                 .filter_map(|call| call["toolCallId"].as_str());
-            format!("permission {}", ids.next().unwrap())
+            format!("permission {}", ids.next().unwrap_or_default())
         }
         "read" | "write" => {
             let file = Path::new(message["path"].as_str().unwrap())
@@ -373,6 +375,27 @@ pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
         "tool_call_update" => {
             let status = update["status"].as_str().unwrap_or("changed");
             format!("call {} {status}", update["toolCallId"].as_str().unwrap())
+        }
+        "state_update" => {
+            let reason = update["stopReason"]
+                .as_str()
+                .map(|reason| format!(" {reason}"));
+            format!(
+                "state {}{}",
+                update["state"].as_str().unwrap(),
+                reason.unwrap_or_default()
+            )
+        }
+        "plan_update" => {
+            let plan = &update["plan"];
+            let entries = plan["entries"].as_array().unwrap().iter();
+            let statuses = entries.map(|entry| entry["status"].as_str().unwrap());
+            let statuses: Vec<&str> = statuses.collect();
+            format!(
+                "plan {} {}",
+                plan["planId"].as_str().unwrap(),
+                statuses.join(" ")
+            )
         }
         "current_mode_update" => format!("mode {}", update["currentModeId"].as_str().unwrap()),
         other => other.to_owned(),

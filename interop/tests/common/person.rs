@@ -4,17 +4,17 @@ use std::sync::{Arc, Mutex};
 
 use acp::client::{
     AgentConnection, Elicitation, PermissionRequest, ReadTextFile, Session, Terminals, Update,
-    UpdateContext, WriteTextFile, connect,
+    UpdateContext, WriteTextFile, connect_with,
 };
 use acp::thread::ItemKind;
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAcceptAction,
     ElicitationAction, ElicitationCapabilities, ElicitationContentValue,
-    ElicitationFormCapabilities, ElicitationMode, ElicitationPropertySchema,
-    RequestPermissionOutcome, SessionConfigKind, SessionConfigOptionCategory, SessionId,
-    StopReason,
+    ElicitationFormCapabilities, ElicitationId, ElicitationMode, ElicitationPropertySchema,
+    ElicitationUrlCapabilities, RequestPermissionOutcome, SessionConfigKind,
+    SessionConfigOptionCategory, SessionId, StopReason,
 };
-use acp::{Client, Error, Result, Thread, ThreadHandle, Transport};
+use acp::{Client, Error, Options, Result, Thread, ThreadHandle, Transport};
 use acp_host::{AgentCommand, AgentProcess, Host, Policy, Prompter};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -28,6 +28,12 @@ pub(crate) struct Person {
     host: Arc<Host<Nobody>>,
     pub(crate) says_no: bool,
     pub(crate) never_answers: bool,
+    /// Speaks the draft of version 2 with agents that do.
+    pub(crate) draft: bool,
+    /// Every permission request.
+    pub(crate) asked: Arc<Mutex<Vec<PermissionRequest>>>,
+    /// Every form and page that was shown.
+    pub(crate) elicited: Arc<Mutex<Vec<CreateElicitationRequest>>>,
     /// Every update, and whether it was a replay.
     pub(crate) seen: Arc<Mutex<Vec<(Value, bool)>>>,
     told: Option<mpsc::UnboundedSender<String>>,
@@ -49,12 +55,23 @@ impl Person {
             host: Arc::new(host),
             says_no: false,
             never_answers: false,
+            draft: false,
+            asked: Arc::default(),
+            elicited: Arc::default(),
             seen: Arc::default(),
             told: None,
         }
     }
 
-    /// Passes on what it is told by `_interop/told`.
+    /// One that says yes to everything, and speaks the draft of version 2 with agents that do.
+    pub(crate) fn of_version_2(project: &Project) -> Self {
+        Self {
+            draft: true,
+            ..Self::new(project, Policy::All)
+        }
+    }
+
+    /// Passes on what it is told by `_interop/told`, and which pages are done.
     pub(crate) fn hear(&mut self) -> mpsc::UnboundedReceiver<String> {
         let (sender, receiver) = mpsc::unbounded_channel();
         self.told = Some(sender);
@@ -73,7 +90,12 @@ impl Person {
             .cwd(project.path());
         let process = AgentProcess::spawn(&command).unwrap();
         let (stdin, stdout) = process.take_stdio().unwrap();
-        let connecting = connect(Transport::new(stdout, stdin), self.clone());
+        let mut options = Options::new();
+        if self.draft {
+            options = options.draft_version_2();
+        }
+        let transport = Transport::new(stdout, stdin);
+        let connecting = connect_with(transport, self.clone(), options);
         (
             soon("our client connects", connecting).await.unwrap(),
             process,
@@ -96,19 +118,19 @@ impl Client for Person {
     }
 
     async fn update(&self, cx: &UpdateContext, update: &Update) {
-        let Update::V1(update) = update else {
-            panic!("not of version 1: {update:?}")
+        let update = match update {
+            Update::V1(update) => serde_json::to_value(update),
+            Update::V2(update) => serde_json::to_value(update),
+            other => panic!("of no known version: {other:?}"),
         };
-        self.seen
-            .lock()
-            .unwrap()
-            .push((serde_json::to_value(update).unwrap(), cx.replay));
+        self.seen.lock().unwrap().push((update.unwrap(), cx.replay));
     }
 
     async fn request_permission(
         &self,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
+        self.asked.lock().unwrap().push(request.clone());
         if self.never_answers {
             std::future::pending::<()>().await;
         }
@@ -132,6 +154,12 @@ impl Client for Person {
 
     fn elicitation(&self) -> Option<&impl Elicitation> {
         Some(self)
+    }
+
+    async fn elicitation_completed(&self, id: &ElicitationId) {
+        if let Some(sender) = &self.told {
+            sender.send(format!("{id} is done")).unwrap();
+        }
     }
 
     async fn extension_request(
@@ -162,13 +190,23 @@ impl Client for Person {
 
 impl Elicitation for Person {
     fn capabilities(&self) -> ElicitationCapabilities {
-        ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
+        ElicitationCapabilities::new()
+            .form(ElicitationFormCapabilities::new())
+            .url(ElicitationUrlCapabilities::new())
     }
 
-    /// Fills in every number it is asked for: as much as is allowed.
+    /// Fills in every number it is asked for: as much as is allowed. Looks at every page.
     async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
-        let ElicitationMode::Form { requested_schema } = request.mode else {
-            panic!("not a form: {request:?}")
+        self.elicited.lock().unwrap().push(request.clone());
+        let accepted = ElicitationAcceptAction::default();
+        let requested_schema = match request.mode {
+            ElicitationMode::Form { requested_schema } => requested_schema,
+            ElicitationMode::Url { .. } => {
+                return Ok(CreateElicitationResponse::new(ElicitationAction::Accept(
+                    accepted,
+                )));
+            }
+            other => panic!("neither a form nor a page: {other:?}"),
         };
         let filled = requested_schema.properties.into_iter();
         let filled = filled.map(|(name, property)| {
@@ -178,7 +216,7 @@ impl Elicitation for Person {
             let most = number.maximum.unwrap();
             (name, ElicitationContentValue::Integer(most))
         });
-        let mut accepted = ElicitationAcceptAction::default();
+        let mut accepted = accepted;
         accepted.content = Some(filled.collect());
         Ok(CreateElicitationResponse::new(ElicitationAction::Accept(
             accepted,

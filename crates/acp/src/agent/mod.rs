@@ -11,6 +11,7 @@ mod elicitation;
 mod initialize;
 mod opening;
 mod optional;
+mod place;
 mod prompting;
 mod request;
 mod session;

@@ -81,6 +81,7 @@ impl<A: Agent> AgentSide<A> {
         responder: Responder,
     ) {
         let opened = match self.way(&id, way, method) {
+            Ok(With::Nothing) => return self.stays_open(&id, &setup, responder).await,
             Ok(with) => self
                 .open(id, &setup, responder.connection())
                 .map(|opening| (opening, with)),
@@ -99,13 +100,31 @@ impl<A: Agent> AgentSide<A> {
                 opened
             }
             (With::Resume, _, Some(resume)) => resume.resume_session(session, setup).await,
-            // It is open already, and stays as it is.
-            _ => {
-                let options = opening.before.as_ref().map(Session::config_options);
-                Ok(SessionOpened::new().config_options(options.unwrap_or_default()))
-            }
+            _ => Err(Error::internal("it is opened in a way that is not offered")),
         };
+        if let (Ok(_), Some(before), true) =
+            (&opened, &opening.before, session.client().speaks_v2())
+        {
+            // The state that is told is that of the session, whoever opened it: nothing runs in it.
+            before.cancel();
+            drop(before.my_turn().await);
+        }
         self.opened(opening, opened, responder, How::Old(way)).await;
+    }
+
+    /// `session/resume` of a session that is open, with an agent of version 2 that cannot open old ones: it
+    /// stays as it is, and what runs in it goes on.
+    async fn stays_open(&self, id: &SessionId, setup: &SessionSetup, responder: Responder) {
+        let session = match self.check_setup(setup).and_then(|()| self.session(id)) {
+            Ok(session) => session,
+            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+        };
+        let told = session.state_update(session.doing()).await;
+        let options = session.config_options();
+        let how = How::Old(Reopen::Resume);
+        let answer = told.map(|()| answer_v2(&session, options, None, how));
+        responder.answer(answer).await;
+        self.agent.session_opened(session).await;
     }
 
     /// `session/fork`.
@@ -161,14 +180,7 @@ impl<A: Agent> AgentSide<A> {
         setup: &SessionSetup,
         conn: &Connection,
     ) -> Result<Opening<A>> {
-        for path in std::iter::once(&setup.cwd).chain(&setup.additional_directories) {
-            if !is_absolute(path) {
-                return Err(Error::invalid_params(format!(
-                    "{path:?} is not an absolute path"
-                )));
-            }
-        }
-        self.check_servers(&setup.mcp_servers)?;
+        self.check_setup(setup)?;
         let session = Session::new(id.clone(), setup, conn.clone(), self.client()?);
         let before = self.sessions().insert(id, session.clone());
         let side = Arc::clone(self);
@@ -178,6 +190,18 @@ impl<A: Agent> AgentSide<A> {
             before,
             succeeded: false,
         })
+    }
+
+    /// Whether a session can be opened with this.
+    fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
+        for path in std::iter::once(&setup.cwd).chain(&setup.additional_directories) {
+            if !is_absolute(path) {
+                return Err(Error::invalid_params(format!(
+                    "{path:?} is not an absolute path"
+                )));
+            }
+        }
+        self.check_servers(&setup.mcp_servers)
     }
 
     /// A client that asks for what was not offered is told so, instead of left to wonder.

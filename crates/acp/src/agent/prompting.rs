@@ -8,6 +8,7 @@ use acp_wire::v2;
 use tokio_util::sync::CancellationToken;
 
 use super::Agent;
+use super::place::Place;
 use super::request::PromptCall;
 use super::session::Session;
 use super::side::AgentSide;
@@ -37,7 +38,8 @@ impl Drop for Running {
 }
 
 impl<A: Agent> AgentSide<A> {
-    /// Begins a turn. Runs on the reader: a cancel that follows finds the turn.
+    /// Begins a turn. Runs on the reader: a cancel that follows finds the turn, and prompts are worked on in
+    /// the order in which they came.
     pub(crate) fn prompt(
         self: &Arc<Self>,
         call: PromptCall,
@@ -49,6 +51,7 @@ impl<A: Agent> AgentSide<A> {
             Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
         };
         let v2 = session.client().speaks_v2();
+        let place = session.place();
         let turn = Turn::new(session, CancellationToken::new());
         let running = Running::new(&turn);
         let side = Arc::clone(self);
@@ -56,9 +59,9 @@ impl<A: Agent> AgentSide<A> {
         conn.0.tasks.spawn(async move {
             let work = async {
                 if v2 {
-                    side.prompt_v2(turn, call, &running, responder).await;
+                    side.prompt_v2(turn, place, call, &running, responder).await;
                 } else {
-                    side.prompt_v1(turn, call, running, responder).await;
+                    side.prompt_v1(turn, place, call, running, responder).await;
                 }
             };
             tokio::select! {
@@ -73,14 +76,14 @@ impl<A: Agent> AgentSide<A> {
     async fn prompt_v1(
         &self,
         turn: Turn,
+        place: Place,
         call: PromptCall,
         running: Running,
         responder: Responder,
     ) {
         let request_cancelled = responder.cancelled().clone();
-        let session = turn.session().clone();
         let worked = async {
-            let _mine = session.my_turn().await;
+            let _mine = place.reached().await;
             if turn.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
@@ -112,6 +115,7 @@ impl<A: Agent> AgentSide<A> {
     async fn prompt_v2(
         &self,
         turn: Turn,
+        place: Place,
         call: PromptCall,
         running: &Running,
         responder: Responder,
@@ -130,7 +134,7 @@ impl<A: Agent> AgentSide<A> {
             biased;
             () = request_cancelled.cancelled() => None,
             () = running.token.cancelled() => None,
-            mine = session.my_turn() => Some(mine),
+            mine = place.reached() => Some(mine),
         };
         let Some(_mine) = mine else {
             return responder.answer(Err::<(), _>(Error::Cancelled)).await;
@@ -138,6 +142,7 @@ impl<A: Agent> AgentSide<A> {
         let id = session.new_message_id();
         let message = v2::Message::new(&id).content(call.content.clone());
         responder.answer(Ok(v2::PromptResponse::new(id))).await;
+        session.works(true);
         // The connection has ended if one of these fails; the work is dropped with it.
         let _ = session
             .update_v2(v2::SessionUpdate::UserMessage(message))
@@ -154,6 +159,7 @@ impl<A: Agent> AgentSide<A> {
             }
         }
         session.speaks_no_more();
+        session.works(false);
         let _ = session.state_update(v2::StateUpdate::Idle(idle)).await;
     }
 

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::config;
 use super::display_terminal::Mark;
 use super::initialize::ClientInfo;
+use super::place::Place;
 use super::tool_call::ToolCallHandle;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -73,7 +74,7 @@ struct Inner {
     muted: AtomicBool,
     state: Mutex<State>,
     /// Turns of a session run one after the other.
-    turns: tokio::sync::Mutex<()>,
+    turns: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -88,6 +89,8 @@ pub(super) struct State {
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
     /// How many answers of the person's are waited for.
     asking: usize,
+    /// A turn is being worked on, as far as clients of version 2 have been told.
+    working: bool,
     /// Of the turns that run or wait; cancelled by `session/cancel`.
     turns: Vec<CancellationToken>,
 }
@@ -120,7 +123,7 @@ impl Session {
             mark: short_mark(),
             muted: AtomicBool::new(false),
             state: Mutex::default(),
-            turns: tokio::sync::Mutex::new(()),
+            turns: Arc::default(),
         }))
     }
 
@@ -378,6 +381,22 @@ impl Session {
         Ok(asking)
     }
 
+    /// A turn begins to be worked on, or the work has ended. Set before it is told: a state that is told
+    /// meanwhile may come early, but is never the last one and wrong.
+    pub(crate) fn works(&self, working: bool) {
+        self.state().working = working;
+    }
+
+    /// What the agent does in it.
+    pub(crate) fn doing(&self) -> v2::StateUpdate {
+        let state = self.state();
+        match (state.working, state.asking) {
+            (false, _) => v2::StateUpdate::Idle(v2::IdleStateUpdate::new()),
+            (true, 0) => v2::StateUpdate::Running(v2::RunningStateUpdate::new()),
+            (true, _) => v2::StateUpdate::RequiresAction(v2::RequiresActionStateUpdate::new()),
+        }
+    }
+
     pub(crate) fn turn_begins(&self, cancel: CancellationToken) {
         self.state().turns.push(cancel);
     }
@@ -397,6 +416,11 @@ impl Session {
     /// Waits until no other turn of this session runs.
     pub(crate) async fn my_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.turns.lock().await
+    }
+
+    /// The place of a turn behind those that run and wait.
+    pub(crate) fn place(&self) -> Place {
+        Place::take(&self.0.turns)
     }
 
     /// The error for what the client did not say it can do.

@@ -75,8 +75,10 @@ fn agree(answer: &serde_json::value::RawValue, latest: ProtocolVersion) -> Resul
     let object: RawObject =
         serde_json::from_str(answer.get()).map_err(|e| unreadable(e.to_string()))?;
     let said: InitializeResponse = object.read().map_err(|e| unreadable(e.to_string()))?;
-    // There are agents that say whatever number they are asked for; the answer shows what they speak.
-    let echoes = object.get("agentCapabilities").is_some() && object.get("capabilities").is_none();
+    // There are agents that say whatever number they are asked for; the answer shows what they speak. One
+    // of version 2 says who it is.
+    let has = |key| object.get(key).is_some();
+    let echoes = !has("capabilities") && (has("agentCapabilities") || !has("info"));
     match said.protocol_version {
         ProtocolVersion::V1 => Ok(agreed_on_v1(said)),
         ProtocolVersion::V2 if latest >= ProtocolVersion::V2 && echoes => Ok(agreed_on_v1(said)),

@@ -1,8 +1,14 @@
-//! The twin of `official-agent` on our own library: the same prompts, the same things done.
+//! The twin of `official-agent` and `official-agent-v2` on our own library: the same prompts, the same
+//! things done.
 //!
 //! `--auth` opens sessions only after `authenticate`. Every session id that begins with `old-` can be
-//! loaded, and has a past; two of them are listed.
+//! loaded, and has a past; two of them are listed. With `--protocol 2` it speaks the draft of version 2,
+//! too, with clients that do.
 
+mod work;
+mod work_v2;
+
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
@@ -10,29 +16,45 @@ use acp::agent::{
     ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
-    AuthMethod, AuthMethodAgent, AuthMethodId, AvailableCommand, ContentBlock, Cost, Diff,
-    EnvVariable, Implementation, ListSessionsRequest, ListSessionsResponse, PermissionOption,
-    PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus, RequestPermissionOutcome,
-    SessionConfigId, SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
-    SessionConfigSelect, SessionConfigSelectOption, SessionId, SessionInfo, StopReason, ToolCall,
-    ToolCallLocation, ToolCallStatus, ToolKind, UsageUpdate,
+    AuthMethod, AuthMethodAgent, AuthMethodId, AvailableCommand, ContentBlock, ElicitationAction,
+    ElicitationMode, ElicitationPropertySchema, ElicitationSchema, Implementation,
+    IntegerPropertySchema, ListSessionsRequest, ListSessionsResponse, PermissionOption,
+    PermissionOptionKind, PromptCapabilities, ProtocolVersion, RequestPermissionOutcome,
+    SessionConfigId, SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigOptionValue, SessionConfigSelect, SessionConfigSelectGroup,
+    SessionConfigSelectOption, SessionConfigSelectOptions, SessionId, SessionInfo, StopReason,
+    ToolCall, ToolCallStatus, ToolKind,
 };
-use acp::{Agent, Connection, Error, Result, jsonrpc};
+use acp::{Agent, Connection, Error, Options, Result, jsonrpc, v2};
 use serde_json::json;
 use serde_json::value::RawValue;
 
+#[derive(clap::Parser)]
+struct Args {
+    /// Opens sessions only after `authenticate`.
+    #[arg(long)]
+    auth: bool,
+    /// The latest version that is spoken.
+    #[arg(long, default_value_t = 1)]
+    protocol: u16,
+}
+
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
-    let auth = std::env::args().any(|arg| arg == "--auth");
-    acp::agent::serve_stdio(Twin {
-        auth,
+    let args: Args = clap::Parser::parse();
+    let mut options = Options::new().limits(acp::agent::limits());
+    if args.protocol == 2 {
+        options = options.draft_version_2();
+    }
+    let twin = Twin {
+        args,
         authenticated: AtomicBool::new(false),
-    })
-    .await
+    };
+    acp::agent::serve_with(acp::transport::stdio()?, twin, options).await
 }
 
 struct Twin {
-    auth: bool,
+    args: Args,
     authenticated: AtomicBool,
 }
 
@@ -42,13 +64,13 @@ impl Agent for Twin {
     }
 
     async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
-        if self.auth && !self.authenticated.load(Ordering::Acquire) {
+        if self.args.auth && !self.authenticated.load(Ordering::Acquire) {
             return Err(Error::Rpc(jsonrpc::Error::new(
                 jsonrpc::Error::AUTH_REQUIRED,
                 "Authentication required",
             )));
         }
-        Ok(SessionOpened::new().config_options(vec![mode("ask")]))
+        Ok(SessionOpened::new().config_options(options("ask")))
     }
 
     async fn session_opened(&self, session: Session) {
@@ -58,16 +80,30 @@ impl Agent for Twin {
             .await;
     }
 
+    fn prompt_capabilities(&self) -> PromptCapabilities {
+        PromptCapabilities::new().embedded_context(true)
+    }
+
     async fn set_config_option(
         &self,
-        _: &Session,
-        _: &SessionConfigId,
+        session: &Session,
+        option: &SessionConfigId,
         value: SessionConfigOptionValue,
     ) -> Result<Vec<SessionConfigOption>> {
-        match value {
-            SessionConfigOptionValue::Id(id) => Ok(vec![mode(id.as_str())]),
-            _ => Err(Error::invalid_params("a mode is an id")),
+        let mut options = session.config_options();
+        for known in options.iter_mut().filter(|known| known.id == *option) {
+            match (&mut known.kind, &value) {
+                (SessionConfigKind::Select(select), SessionConfigOptionValue::Id(id)) => {
+                    select.current_value = id.clone();
+                }
+                (
+                    SessionConfigKind::Boolean { current_value },
+                    SessionConfigOptionValue::Boolean(value),
+                ) => *current_value = *value,
+                _ => return Err(Error::invalid_params("a value of another type")),
+            }
         }
+        Ok(options)
     }
 
     fn load_session(&self) -> Option<&impl LoadSession> {
@@ -91,7 +127,7 @@ impl Agent for Twin {
     }
 
     fn authentication(&self) -> Option<&impl Authentication> {
-        self.auth.then_some(self)
+        self.args.auth.then_some(self)
     }
 
     async fn extension_request(
@@ -131,7 +167,8 @@ impl Agent for Twin {
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         match text.split_whitespace().next().unwrap_or_default() {
-            "work" => work(&turn).await,
+            "work" if speaks_v2(&turn) => work_v2::work(&turn).await,
+            "work" => work::work(&turn).await,
             "wait" => {
                 turn.message("waiting").await?;
                 std::future::pending().await
@@ -149,6 +186,7 @@ impl Agent for Twin {
                 .await?;
                 Ok(StopReason::Cancelled)
             }
+            "wait-command" if speaks_v2(&turn) => work_v2::wait_command(&turn).await,
             "wait-command" => {
                 let call = turn
                     .tool_call(ToolCall::new("run", "Wait").kind(ToolKind::Execute))
@@ -178,6 +216,63 @@ impl Agent for Twin {
                 let answer = turn.connection().request_raw("_interop/ask", &ask).await?;
                 turn.message(read::<interop::Asked>(Some(&answer))?.answer)
                     .await?;
+                Ok(StopReason::EndTurn)
+            }
+            "ask-command" => {
+                let asked = v2::RequestPermissionRequest::new(
+                    turn.id(),
+                    "May it be run?",
+                    permission_options(),
+                );
+                let subject = v2::CommandPermissionSubject::new("make clean", turn.cwd());
+                let asked = asked.subject(v2::RequestPermissionSubject::Command(subject));
+                let answer = turn.connection().request(&asked).await?;
+                turn.message(match &answer.outcome {
+                    RequestPermissionOutcome::Selected(chosen) => chosen.option_id.as_str(),
+                    _ => "no answer",
+                })
+                .await?;
+                Ok(StopReason::EndTurn)
+            }
+            "ask-person" => {
+                let form = ElicitationMode::Form {
+                    requested_schema: loudness(),
+                };
+                let action = turn.elicit("How loud?", form, None).await?;
+                turn.message(match action {
+                    ElicitationAction::Accept(accepted) => {
+                        let filled = accepted.content.unwrap_or_default();
+                        let loudness = filled.get("loudness").map(|value| json!(value));
+                        format!("accept {}", loudness.unwrap_or_default())
+                    }
+                    other => format!("{other:?}"),
+                })
+                .await?;
+                Ok(StopReason::EndTurn)
+            }
+            "ask-web" => {
+                let page = ElicitationMode::Url {
+                    elicitation_id: "page-1".into(),
+                    url: "https://example.com/page".to_owned(),
+                };
+                let action = turn.elicit("Look at this.", page, None).await?;
+                turn.elicitation_completed("page-1").await?;
+                let accepted = matches!(action, ElicitationAction::Accept(_));
+                turn.message(if accepted { "accept" } else { "no" }).await?;
+                Ok(StopReason::EndTurn)
+            }
+            "settings" => {
+                let options = turn.config_options();
+                let values: Vec<String> = options.iter().map(current).collect();
+                turn.message(values.join(" ")).await?;
+                Ok(StopReason::EndTurn)
+            }
+            "content" => {
+                for block in &prompt.content {
+                    let kind = json!(block);
+                    let kind = kind.get("type").and_then(|kind| kind.as_str());
+                    turn.message(format!("{} ", kind.unwrap_or("?"))).await?;
+                }
                 Ok(StopReason::EndTurn)
             }
             "ask-unknown" => {
@@ -219,14 +314,14 @@ impl LoadSession for Twin {
             .await?;
         call.complete().await?;
         session.message("what was answered").await?;
-        Ok(SessionOpened::new().config_options(vec![mode("code")]))
+        Ok(SessionOpened::new().config_options(options("code")))
     }
 }
 
 impl ResumeSession for Twin {
     async fn resume_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         is_old(session.id())?;
-        Ok(SessionOpened::new().config_options(vec![mode("code")]))
+        Ok(SessionOpened::new().config_options(options("code")))
     }
 }
 
@@ -261,10 +356,26 @@ impl DeleteSession for Twin {
 
 impl Authentication for Twin {
     fn methods(&self) -> Vec<AuthMethod> {
-        vec![AuthMethod::Agent(AuthMethodAgent::new("key", "A key"))]
+        let mut methods = vec![AuthMethod::Agent(AuthMethodAgent::new("key", "A key"))];
+        if self.args.protocol == 2 {
+            methods.push(AuthMethod::Agent(AuthMethodAgent::new("form", "A form")));
+        }
+        methods
     }
 
-    async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> Result<()> {
+    async fn authenticate(&self, cx: &AuthContext, method: &AuthMethodId) -> Result<()> {
+        if method.as_str() == "form" {
+            let form = ElicitationMode::Form {
+                requested_schema: loudness(),
+            };
+            let action = cx.elicit("How loud may it be?", form).await?;
+            if !matches!(action, ElicitationAction::Accept(_)) {
+                return Err(Error::Rpc(jsonrpc::Error::new(
+                    jsonrpc::Error::AUTH_REQUIRED,
+                    "Authentication required",
+                )));
+            }
+        }
         self.authenticated.store(true, Ordering::Release);
         Ok(())
     }
@@ -289,170 +400,29 @@ fn is_old(session: &SessionId) -> Result<()> {
     }
 }
 
-/// One of everything.
-async fn work(turn: &Turn) -> Result<StopReason> {
-    let file = format!("{}/note.txt", turn.cwd());
-    turn.thought("First I look.").await?;
-    for word in ["Reading ", "the ", "note."] {
-        turn.message(word).await?;
-    }
-    plan(
-        turn,
-        [
-            PlanEntryStatus::InProgress,
-            PlanEntryStatus::Pending,
-            PlanEntryStatus::Pending,
-        ],
-    )
-    .await?;
-
-    let location = vec![ToolCallLocation::new(&file).line(1_u32)];
-    let call = ToolCall::new("read", "Read note.txt")
-        .kind(ToolKind::Read)
-        .locations(location.clone());
-    let call = turn
-        .tool_call(call.status(ToolCallStatus::InProgress))
-        .await?;
-    let old = turn.read_text_file(&file, None, None).await?;
-    let second = turn.read_text_file(&file, Some(2), Some(1)).await?;
-    let done = call
-        .change()
-        .status(ToolCallStatus::Completed)
-        .raw_output(json!({"second": second}));
-    call.update(done.content(vec![ContentBlock::text(&old).into()]))
-        .await?;
-
-    let new = old.to_uppercase();
-    let mut diff = Diff::new(&file, &new);
-    diff.old_text = Some(old);
-    let call = ToolCall::new("edit", "Shout")
-        .kind(ToolKind::Edit)
-        .locations(location);
-    let call = turn.tool_call(call).await?;
-    if !matches!(ask_permission(turn, "edit").await?, RequestPermissionOutcome::Selected(yes) if yes.option_id.as_str() == "yes")
-    {
-        call.update(call.change().status(ToolCallStatus::Failed))
-            .await?;
-        turn.message(" I was not allowed to.").await?;
-        return Ok(StopReason::EndTurn);
-    }
-    call.start().await?;
-    turn.write_text_file(&file, &new).await?;
-    call.update(
-        call.change()
-            .status(ToolCallStatus::Completed)
-            .content(vec![acp::v1::ToolCallContent::Diff(diff)]),
-    )
-    .await?;
-    plan(
-        turn,
-        [
-            PlanEntryStatus::Completed,
-            PlanEntryStatus::InProgress,
-            PlanEntryStatus::Pending,
-        ],
-    )
-    .await?;
-
-    run_command(turn).await?;
-    kill_command(turn).await?;
-    plan(
-        turn,
-        [
-            PlanEntryStatus::Completed,
-            PlanEntryStatus::Completed,
-            PlanEntryStatus::Completed,
-        ],
-    )
-    .await?;
-
-    let mut usage = UsageUpdate::new(1200_u64, 200_000_u64);
-    usage.cost = Some(Cost::new(0.25, "EUR"));
-    turn.usage(usage).await?;
-    turn.set_config_options(vec![mode("code")]).await?;
-    turn.title("A loud note").await?;
-    turn.message(" Done.").await?;
-    Ok(StopReason::EndTurn)
-}
-
-/// A command that ends by itself, not well.
-async fn run_command(turn: &Turn) -> Result<()> {
-    let call = turn
-        .tool_call(ToolCall::new("run", "Count").kind(ToolKind::Execute))
-        .await?;
-    let script = "cat note.txt; echo $GREETING >&2; exit 3";
-    let mut command = TerminalCommand::new("sh", ["-c", script])
-        .cwd(turn.cwd())
-        .output_byte_limit(64 * 1024);
-    command.env = vec![EnvVariable::new("GREETING", "hello")];
-    let terminal = turn.create_terminal(command).await?;
-    call.update(
-        call.change()
-            .status(ToolCallStatus::InProgress)
-            .content(vec![terminal.as_content()]),
-    )
-    .await?;
-    let exit = terminal.wait_for_exit().await?;
-    let output = terminal.output().await?;
-    terminal.release().await?;
-    let result = json!({
-        "code": exit.exit_code,
-        "output": output.output,
-        "truncated": output.truncated,
-        "ended": output.exit_status.is_some(),
-    });
-    call.update(
-        call.change()
-            .status(ToolCallStatus::Completed)
-            .raw_output(result),
-    )
-    .await
-}
-
-/// A command that does not.
-async fn kill_command(turn: &Turn) -> Result<()> {
-    let call = turn
-        .tool_call(ToolCall::new("kill", "Wait").kind(ToolKind::Execute))
-        .await?;
-    let terminal = turn
-        .create_terminal(TerminalCommand::new("sleep", ["600"]))
-        .await?;
-    call.update(
-        call.change()
-            .status(ToolCallStatus::InProgress)
-            .content(vec![terminal.as_content()]),
-    )
-    .await?;
-    let running = terminal.output().await?;
-    terminal.kill().await?;
-    let exit = terminal.wait_for_exit().await?;
-    terminal.release().await?;
-    let result = json!({"ran": running.exit_status.is_none(), "signal": exit.signal});
-    call.update(
-        call.change()
-            .status(ToolCallStatus::Failed)
-            .raw_output(result),
-    )
-    .await
-}
-
 async fn ask_permission(turn: &Turn, call: &str) -> Result<RequestPermissionOutcome> {
-    let options = vec![
-        PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
-        PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
-    ];
-    turn.request_permission(acp::v1::ToolCallUpdate::new(call), options)
+    turn.request_permission(acp::v1::ToolCallUpdate::new(call), permission_options())
         .await
 }
 
-async fn plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
-    let steps = ["Look", "Shout", "Count"].into_iter().zip(statuses);
-    turn.plan(
-        steps
-            .map(|(step, status)| PlanEntry::new(step, PlanEntryPriority::Medium, status))
-            .collect(),
-    )
-    .await
+fn permission_options() -> Vec<PermissionOption> {
+    vec![
+        PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
+        PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
+    ]
+}
+
+fn speaks_v2(turn: &Turn) -> bool {
+    turn.client().version() == ProtocolVersion::V2
+}
+
+/// The form that asks for a number.
+fn loudness() -> ElicitationSchema {
+    let number = IntegerPropertySchema::new().minimum(0).maximum(11);
+    let number = ElicitationPropertySchema::Integer(number);
+    ElicitationSchema::new()
+        .properties(BTreeMap::from([("loudness".to_owned(), number)]))
+        .required(vec!["loudness".to_owned()])
 }
 
 async fn say_error<T>(turn: &Turn, answer: Result<T>) -> Result<StopReason> {
@@ -461,15 +431,37 @@ async fn say_error<T>(turn: &Turn, answer: Result<T>) -> Result<StopReason> {
     Ok(StopReason::EndTurn)
 }
 
-fn mode(current: &str) -> SessionConfigOption {
-    let modes = [("ask", "Ask"), ("code", "Code")]
-        .map(|(id, name)| SessionConfigSelectOption::new(id, name));
-    SessionConfigOption::new(
-        "mode",
-        "Mode",
-        SessionConfigSelect::new(current, modes.to_vec()),
-    )
-    .category(SessionConfigOptionCategory::Mode)
+/// All config options, with the mode in a value of its own: version 1 knows it as such.
+fn options(mode: &str) -> Vec<SessionConfigOption> {
+    let value = |id: &str, name: &str| SessionConfigSelectOption::new(id, name);
+    let modes = vec![value("ask", "Ask"), value("code", "Code")];
+    let models = ["small", "large"]
+        .map(|id| SessionConfigSelectGroup::new(format!("{id} ones"), id, vec![value(id, id)]))
+        .to_vec();
+    let mut model = SessionConfigSelect::new("small", Vec::new());
+    model.options = SessionConfigSelectOptions::Grouped(models);
+    vec![
+        SessionConfigOption::new("mode", "Mode", SessionConfigSelect::new(mode, modes))
+            .category(SessionConfigOptionCategory::Mode),
+        SessionConfigOption::new("model", "Model", model)
+            .category(SessionConfigOptionCategory::Model),
+        SessionConfigOption::new(
+            "loud",
+            "Loud",
+            SessionConfigKind::Boolean {
+                current_value: false,
+            },
+        ),
+    ]
+}
+
+/// What an option is set to.
+fn current(option: &SessionConfigOption) -> String {
+    match &option.kind {
+        SessionConfigKind::Select(select) => select.current_value.to_string(),
+        SessionConfigKind::Boolean { current_value } => current_value.to_string(),
+        _ => "?".to_owned(),
+    }
 }
 
 fn read<T: serde::de::DeserializeOwned>(params: Option<&RawValue>) -> Result<T> {

@@ -1,0 +1,216 @@
+//! The sessions: those that are open, and those that were stored.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agent_client_protocol::v2::schema::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
+    SessionConfigSelectGroup, SessionConfigSelectOption, SessionId, SessionUpdate,
+};
+use agent_client_protocol::{Error, Result};
+use clap::Parser;
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+
+#[derive(Parser)]
+pub(crate) struct Args {
+    /// Opens sessions only after `auth/login`.
+    #[arg(long)]
+    pub(crate) auth: bool,
+    /// Keeps the sessions in this file.
+    #[arg(long)]
+    pub(crate) store: Option<PathBuf>,
+}
+
+pub(crate) struct Session {
+    pub(crate) cwd: PathBuf,
+    pub(crate) settings: Settings,
+    pub(crate) history: Vec<SessionUpdate>,
+    pub(crate) title: Option<String>,
+    /// How many messages and terminals there have been.
+    pub(crate) numbers: usize,
+    /// Grows with every cancel: each is for the turns that run or wait then.
+    pub(crate) cancels: watch::Sender<u64>,
+    /// Turns run one after the other.
+    pub(crate) turns: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) mode: String,
+    pub(crate) model: String,
+    pub(crate) loud: bool,
+}
+
+impl Settings {
+    /// All config options, as they are.
+    pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
+        let value = |id: &str| SessionConfigSelectOption::new(id, id);
+        let modes = vec![value("ask"), value("code")];
+        let models = ["small", "large"]
+            .map(|id| SessionConfigSelectGroup::new(format!("{id} ones"), id, vec![value(id)]))
+            .to_vec();
+        vec![
+            SessionConfigOption::select("mode", "Mode", self.mode.clone(), modes)
+                .category(SessionConfigOptionCategory::Mode),
+            SessionConfigOption::select("model", "Model", self.model.clone(), models)
+                .category(SessionConfigOptionCategory::Model),
+            SessionConfigOption::boolean("loud", "Loud", self.loud),
+        ]
+    }
+}
+
+/// What is kept of a session.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) cwd: PathBuf,
+    pub(crate) history: Vec<SessionUpdate>,
+    pub(crate) title: Option<String>,
+}
+
+pub(crate) struct Sessions {
+    pub(crate) args: Args,
+    pub(crate) authenticated: AtomicBool,
+    opened: AtomicUsize,
+    open: Mutex<HashMap<SessionId, Session>>,
+}
+
+impl Sessions {
+    pub(crate) fn new(args: Args) -> Self {
+        Self {
+            args,
+            authenticated: AtomicBool::new(false),
+            opened: AtomicUsize::new(0),
+            open: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at an open session, or changes it.
+    pub(crate) fn with<T>(&self, id: &SessionId, f: impl FnOnce(&mut Session) -> T) -> Option<T> {
+        self.lock().get_mut(id).map(f)
+    }
+
+    pub(crate) fn may_open(&self) -> bool {
+        !self.args.auth || self.authenticated.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn new_id(&self) -> SessionId {
+        let number = self.opened.fetch_add(1, Ordering::Relaxed);
+        SessionId::new(format!("official-{}-{number}", std::process::id()))
+    }
+
+    pub(crate) fn open(
+        &self,
+        id: &SessionId,
+        cwd: PathBuf,
+        history: Vec<SessionUpdate>,
+    ) -> Vec<SessionConfigOption> {
+        let settings = Settings {
+            mode: "ask".to_owned(),
+            model: "small".to_owned(),
+            loud: false,
+        };
+        let options = settings.options();
+        let session = Session {
+            cwd,
+            settings,
+            // Those before this process had no more.
+            numbers: history.len(),
+            history,
+            title: None,
+            cancels: watch::Sender::new(0),
+            turns: Arc::default(),
+        };
+        self.lock().insert(id.clone(), session);
+        options
+    }
+
+    /// Ends what runs and waits in a session.
+    pub(crate) fn cancel(&self, id: &SessionId) {
+        self.with(id, |session| {
+            session.cancels.send_modify(|count| *count += 1)
+        });
+    }
+
+    /// Closes a session at once; its turn has ended when the future is done.
+    pub(crate) fn close(&self, id: &SessionId) -> impl Future<Output = ()> + Send + 'static {
+        let closed = self.lock().remove(id);
+        async move {
+            if let Some(session) = closed {
+                session.cancels.send_modify(|count| *count += 1);
+                drop(session.turns.lock().await);
+            }
+        }
+    }
+
+    pub(crate) fn set(
+        &self,
+        id: &SessionId,
+        option: &str,
+        value: &SessionConfigOptionValue,
+    ) -> Result<Vec<SessionConfigOption>> {
+        let set = self.with(id, |session| {
+            let settings = &mut session.settings;
+            match (option, value) {
+                ("mode", SessionConfigOptionValue::Id { value })
+                    if ["ask", "code"].contains(&&*value.0) =>
+                {
+                    settings.mode = value.to_string();
+                }
+                ("model", SessionConfigOptionValue::Id { value })
+                    if ["small", "large"].contains(&&*value.0) =>
+                {
+                    settings.model = value.to_string();
+                }
+                ("loud", SessionConfigOptionValue::Boolean { value }) => settings.loud = *value,
+                _ => return None,
+            }
+            Some(settings.options())
+        });
+        set.flatten().ok_or_else(Error::invalid_params)
+    }
+
+    /// The sessions that were stored, by id.
+    pub(crate) fn stored(&self) -> Result<HashMap<SessionId, Stored>> {
+        let Some(file) = &self.args.store else {
+            return Ok(HashMap::new());
+        };
+        match std::fs::read(file) {
+            Ok(json) => serde_json::from_slice(&json).map_err(Error::into_internal_error),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(HashMap::new()),
+            Err(e) => Err(Error::into_internal_error(e)),
+        }
+    }
+
+    pub(crate) fn change_stored(
+        &self,
+        change: impl FnOnce(&mut HashMap<SessionId, Stored>),
+    ) -> Result<()> {
+        let Some(file) = &self.args.store else {
+            return Ok(());
+        };
+        let mut stored = self.stored()?;
+        change(&mut stored);
+        let json = serde_json::to_vec(&stored).map_err(Error::into_internal_error)?;
+        std::fs::write(file, json).map_err(Error::into_internal_error)
+    }
+
+    /// Keeps a session as it is now.
+    pub(crate) fn store(&self, id: &SessionId) -> Result<()> {
+        let stored = self.with(id, |session| Stored {
+            cwd: session.cwd.clone(),
+            history: session.history.clone(),
+            title: session.title.clone(),
+        });
+        match stored {
+            Some(stored) => self.change_stored(|all| drop(all.insert(id.clone(), stored))),
+            None => Ok(()),
+        }
+    }
+}

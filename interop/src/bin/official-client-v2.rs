@@ -1,0 +1,406 @@
+//! A client that is built on the official Rust SDK and speaks the draft of version 2: starts an agent, runs
+//! one turn, answers what it asks the person, and prints what happens as JSON, one line each. With an agent
+//! of version 1 it ends with an error.
+//!
+//!     official-client-v2 [OPTIONS] PROMPT -- AGENT COMMAND...
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v2::schema::{
+    CancelSessionNotification, CancelledPermissionOutcome, ClientCapabilities, CloseSessionRequest,
+    CompleteElicitationNotification, CreateElicitationRequest, CreateElicitationResponse,
+    DeleteSessionRequest, ElicitationAcceptAction, ElicitationAction, ElicitationCapabilities,
+    ElicitationContentValue, ElicitationFormCapabilities, ElicitationFormMode, ElicitationMode,
+    ElicitationPropertySchema, ElicitationUrlCapabilities, IdleStateUpdate, Implementation,
+    InitializeRequest, ListSessionsRequest, LoginAuthRequest, LogoutAuthRequest, NewSessionRequest,
+    PermissionOptionKind, PromptRequest, ReplayFrom, ReplayFromStart, RequestPermissionOutcome,
+    RequestPermissionRequest, RequestPermissionResponse, ResumeSessionRequest,
+    SelectedPermissionOutcome, SessionConfigOptionValue, SessionId, SessionUpdate,
+    SetSessionConfigOptionRequest, StateUpdate, UpdateSessionNotification,
+};
+use agent_client_protocol::v2::{ConnectionTo, Responder};
+use agent_client_protocol::{
+    AcpAgent, AcpAgentConfig, Agent, Client, Error, JsonRpcRequest, Result, UntypedMessage,
+    on_receive_notification, on_receive_request,
+};
+use clap::{Parser, ValueEnum};
+use interop::{Ask, Asked, Told};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+#[derive(Parser)]
+struct Args {
+    /// What to say.
+    prompt: String,
+    /// The agent.
+    #[arg(last = true, required = true)]
+    agent: Vec<String>,
+    /// Where the session works.
+    #[arg(long, default_value = ".")]
+    cwd: PathBuf,
+    /// Says no to every permission request.
+    #[arg(long)]
+    reject: bool,
+    /// Cancels the turn when this happens.
+    #[arg(long, value_enum)]
+    cancel_at: Option<CancelAt>,
+    /// Resumes this session instead of opening a new one.
+    #[arg(long)]
+    resume: Option<String>,
+    /// With its past.
+    #[arg(long)]
+    replay: bool,
+    /// Sets a config option (KEY=VALUE) before the turn; `true` and `false` are booleans.
+    #[arg(long)]
+    option: Option<String>,
+    /// Authenticates by this method before it opens a session.
+    #[arg(long)]
+    authenticate: Option<String>,
+    /// Logs out when a session has been opened.
+    #[arg(long)]
+    logout: bool,
+    /// Makes a request of this method before the turn, and prints the answer.
+    #[arg(long)]
+    call: Vec<String>,
+    /// Sends `_interop/ask` and `_interop/told` before the turn.
+    #[arg(long)]
+    extension: bool,
+    /// Makes a request that is not answered before the turn, and takes it back.
+    #[arg(long)]
+    withdraw: bool,
+    /// Lists all sessions before the turn.
+    #[arg(long)]
+    list: bool,
+    /// Says this, too, while the turn runs: the agent holds it until the turn has ended.
+    #[arg(long)]
+    meanwhile: Option<String>,
+    /// Takes that back at once.
+    #[arg(long)]
+    take_back: bool,
+    /// Closes the session after the turn, twice.
+    #[arg(long)]
+    close: bool,
+    /// Deletes the session after the turn.
+    #[arg(long)]
+    delete: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CancelAt {
+    /// The agent says something.
+    Message,
+    /// The agent asks for permission.
+    Permission,
+    /// A command of the agent's has printed something.
+    Output,
+}
+
+/// What the handlers share.
+struct State {
+    reject: bool,
+    cancel_at: Option<CancelAt>,
+    /// How often the agent has been idle, and why it was last.
+    idle: watch::Sender<(usize, IdleStateUpdate)>,
+}
+
+impl State {
+    /// Cancels the turn, if this is what was waited for.
+    fn happens(
+        &self,
+        what: CancelAt,
+        session: &SessionId,
+        agent: &ConnectionTo<Agent>,
+    ) -> Result<()> {
+        if self.cancel_at == Some(what) {
+            agent.send_notification(CancelSessionNotification::new(session.clone()))?;
+        }
+        Ok(())
+    }
+
+    fn updated(
+        &self,
+        notification: UpdateSessionNotification,
+        agent: &ConnectionTo<Agent>,
+    ) -> Result<()> {
+        let session = &notification.session_id;
+        match notification.update {
+            SessionUpdate::AgentMessageChunk(_) | SessionUpdate::AgentMessage(_) => {
+                self.happens(CancelAt::Message, session, agent)
+            }
+            SessionUpdate::TerminalOutputChunk(_) => self.happens(CancelAt::Output, session, agent),
+            SessionUpdate::StateUpdate(StateUpdate::Idle(idle)) => {
+                self.idle.send_modify(|(count, last)| {
+                    *count += 1;
+                    *last = idle;
+                });
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn answer(&self, request: &RequestPermissionRequest) -> RequestPermissionOutcome {
+        // A client that cancels a turn answers its open questions like this.
+        if self.cancel_at == Some(CancelAt::Permission) {
+            return CancelledPermissionOutcome::new().into();
+        }
+        let wanted = match self.reject {
+            true => PermissionOptionKind::RejectOnce,
+            false => PermissionOptionKind::AllowOnce,
+        };
+        let chosen = request.options.iter().find(|option| option.kind == wanted);
+        match chosen {
+            Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(
+                option.option_id.clone(),
+            )),
+            None => CancelledPermissionOutcome::new().into(),
+        }
+    }
+}
+
+/// Fills in every number it is asked for: as much as is allowed. Looks at every page.
+fn fill_in(mode: ElicitationMode) -> ElicitationAction {
+    let mut accepted = ElicitationAcceptAction::new();
+    if let ElicitationMode::Form(ElicitationFormMode {
+        requested_schema, ..
+    }) = mode
+    {
+        let numbers = requested_schema.properties.into_iter();
+        let filled = numbers.filter_map(|(name, property)| match property {
+            ElicitationPropertySchema::Integer(number) => Some((
+                name,
+                ElicitationContentValue::Integer(number.maximum.unwrap_or_default()),
+            )),
+            _ => None,
+        });
+        accepted = accepted.content(filled.collect::<std::collections::BTreeMap<_, _>>());
+    }
+    ElicitationAction::Accept(accepted)
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    let Some((program, arguments)) = args.agent.split_first() else {
+        return Err(Error::invalid_params().data("no agent command"));
+    };
+    let agent = AcpAgent::new(AcpAgentConfig::new(program).args(arguments));
+    let state = Arc::new(State {
+        reject: args.reject,
+        cancel_at: args.cancel_at,
+        idle: watch::Sender::new((0, IdleStateUpdate::new())),
+    });
+    let [updated, asked] = [(); 2].map(|()| Arc::clone(&state));
+    Client
+        .v2()
+        .name("official-client-v2")
+        .on_receive_notification(
+            async move |notification: UpdateSessionNotification, agent: ConnectionTo<Agent>| {
+                print("update", &notification.update)?;
+                updated.updated(notification, &agent)
+            },
+            on_receive_notification!(),
+        )
+        .on_receive_request(
+            async move |request: RequestPermissionRequest,
+                        responder: Responder<RequestPermissionResponse>,
+                        agent: ConnectionTo<Agent>| {
+                print("permission", &request)?;
+                asked.happens(CancelAt::Permission, &request.session_id, &agent)?;
+                responder.respond(RequestPermissionResponse::new(asked.answer(&request)))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: CreateElicitationRequest,
+                        responder: Responder<CreateElicitationResponse>,
+                        _: ConnectionTo<Agent>| {
+                print("form", &request)?;
+                responder.respond(CreateElicitationResponse::new(fill_in(request.mode)))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |completed: CompleteElicitationNotification, _: ConnectionTo<Agent>| {
+                print("completed", &completed)
+            },
+            on_receive_notification!(),
+        )
+        .on_receive_request(
+            async move |request: Ask, responder: Responder<Asked>, _: ConnectionTo<Agent>| {
+                print("asked", &request)?;
+                let answer = format!("the official client heard {}", request.question);
+                responder.respond(Asked { answer })
+            },
+            on_receive_request!(),
+        )
+        .on_receive_notification(
+            async move |told: Told, _: ConnectionTo<Agent>| print("told", &told),
+            on_receive_notification!(),
+        )
+        .connect_with(agent, async move |agent| {
+            let driver = Driver { args, agent, state };
+            if let Err(error) = driver.drive().await {
+                let (code, message) = (i32::from(error.code), error.message);
+                print(
+                    "error",
+                    &json!({"code": code, "message": message, "data": error.data}),
+                )?;
+            }
+            Ok(())
+        })
+        .await
+}
+
+struct Driver {
+    args: Args,
+    agent: ConnectionTo<Agent>,
+    state: Arc<State>,
+}
+
+impl Driver {
+    /// Makes a request, and tells of the answer.
+    async fn ask<R: JsonRpcRequest>(&self, what: &str, request: R) -> Result<R::Response>
+    where
+        R::Response: Send + Serialize,
+    {
+        let answer = self.agent.send_request(request).block_task().await?;
+        print(what, &answer)?;
+        Ok(answer)
+    }
+
+    /// From the first message to the end of the turn.
+    async fn drive(&self) -> Result<()> {
+        let args = &self.args;
+        let elicitation = ElicitationCapabilities::new()
+            .form(ElicitationFormCapabilities::new())
+            .url(ElicitationUrlCapabilities::new());
+        let this = Implementation::new("official-client-v2", "1.0");
+        let initialize = InitializeRequest::new(ProtocolVersion::V2, this)
+            .capabilities(ClientCapabilities::new().elicitation(elicitation));
+        self.ask("initialized", initialize).await?;
+        if let Some(method) = &args.authenticate {
+            let request = LoginAuthRequest::new(method.clone());
+            self.ask("authenticated", request).await?;
+        }
+        self.extensions().await?;
+        if args.list {
+            let mut request = ListSessionsRequest::new();
+            loop {
+                let page = self.ask("listed", request).await?;
+                let Some(cursor) = page.next_cursor else {
+                    break;
+                };
+                request = ListSessionsRequest::new().cursor(cursor);
+            }
+        }
+        let session = self.open().await?;
+        if args.logout {
+            self.ask("logged_out", LogoutAuthRequest::new()).await?;
+        }
+        if let Some((option, value)) = args.option.as_ref().and_then(|o| o.split_once('=')) {
+            let value = match value.parse() {
+                Ok(value) => SessionConfigOptionValue::Boolean { value },
+                Err(_) => SessionConfigOptionValue::Id {
+                    value: value.to_owned().into(),
+                },
+            };
+            let request =
+                SetSessionConfigOptionRequest::new(session.clone(), option.to_owned(), value);
+            self.ask("option", request).await?;
+        }
+        self.prompt(&session).await?;
+        if args.close {
+            for _ in 0..2 {
+                let request = CloseSessionRequest::new(session.clone());
+                self.ask("closed", request).await?;
+            }
+        }
+        if args.delete {
+            self.ask("deleted", DeleteSessionRequest::new(session))
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn extensions(&self) -> Result<()> {
+        for method in &self.args.call {
+            let request = UntypedMessage::new(method, json!({}))?;
+            self.attempt(self.agent.send_request(request).block_task().await)?;
+        }
+        if self.args.withdraw {
+            let request = UntypedMessage::new("_interop/wait", json!({}))?;
+            let asked = self.agent.send_request(request);
+            asked.cancel()?;
+            self.attempt(asked.block_task().await)?;
+        }
+        if self.args.extension {
+            let what = "hello".to_owned();
+            self.agent.send_notification(Told { what })?;
+            let question = "who are you".to_owned();
+            self.ask("answer", Ask { question }).await?;
+        }
+        Ok(())
+    }
+
+    fn attempt(&self, answer: Result<Value>) -> Result<()> {
+        match answer {
+            Ok(answer) => print("answer", &answer),
+            Err(error) => print("refused", &json!({"code": i32::from(error.code)})),
+        }
+    }
+
+    async fn open(&self) -> Result<SessionId> {
+        let cwd = std::path::absolute(&self.args.cwd).map_err(Error::into_internal_error)?;
+        let Some(id) = &self.args.resume else {
+            let opened = self.ask("opened", NewSessionRequest::new(cwd)).await?;
+            return Ok(opened.session_id);
+        };
+        let id = SessionId::new(id.as_str());
+        let mut request = ResumeSessionRequest::new(id.clone(), cwd);
+        if self.args.replay {
+            request = request.replay_from(ReplayFrom::Start(ReplayFromStart::new()));
+        }
+        self.ask("resumed", request).await?;
+        Ok(id)
+    }
+
+    /// From the prompt to the state `idle`.
+    async fn prompt(&self, session: &SessionId) -> Result<()> {
+        let mut idle = self.state.idle.subscribe();
+        let before = idle.borrow().0;
+        let prompt = |text: &str| PromptRequest::new(session.clone(), vec![text.into()]);
+        let first = self.agent.send_request(prompt(&self.args.prompt));
+        let meanwhile = self.args.meanwhile.as_ref();
+        let second = meanwhile.map(|text| self.agent.send_request(prompt(text)));
+        if let (Some(second), true) = (&second, self.args.take_back) {
+            second.cancel()?;
+        }
+        print("prompted", &first.block_task().await?)?;
+        let mut turns = 1;
+        if let Some(second) = second {
+            match second.block_task().await {
+                Ok(answer) => {
+                    print("prompted", &answer)?;
+                    turns += 1;
+                }
+                Err(error) => print("refused", &json!({"code": i32::from(error.code)}))?,
+            }
+        }
+        // The sender is with the state, which stays.
+        let _ = idle.wait_for(|(count, _)| *count >= before + turns).await;
+        let (_, last) = idle.borrow().clone();
+        print("ended", &last)
+    }
+}
+
+/// One line: what happened, and the message about it.
+fn print(what: &str, message: &impl Serialize) -> Result<()> {
+    let message = serde_json::to_value(message).map_err(Error::into_internal_error)?;
+    let line = Value::Object([(what.to_owned(), message)].into_iter().collect());
+    writeln!(std::io::stdout().lock(), "{line}").map_err(Error::into_internal_error)
+}

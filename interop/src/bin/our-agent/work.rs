@@ -1,0 +1,169 @@
+//! The prompt `work` with a client of version 1, which lends its files and terminals.
+
+use acp::Result;
+use acp::agent::{TerminalCommand, Turn};
+use acp::v1::{
+    ContentBlock, Cost, Diff, EnvVariable, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    RequestPermissionOutcome, StopReason, ToolCall, ToolCallContent, ToolCallLocation,
+    ToolCallStatus, ToolKind, UsageUpdate,
+};
+use serde_json::json;
+
+use crate::{ask_permission, options};
+
+/// One of everything.
+pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
+    let file = format!("{}/note.txt", turn.cwd());
+    turn.thought("First I look.").await?;
+    for word in ["Reading ", "the ", "note."] {
+        turn.message(word).await?;
+    }
+    plan(
+        turn,
+        [
+            PlanEntryStatus::InProgress,
+            PlanEntryStatus::Pending,
+            PlanEntryStatus::Pending,
+        ],
+    )
+    .await?;
+
+    let location = vec![ToolCallLocation::new(&file).line(1_u32)];
+    let call = ToolCall::new("read", "Read note.txt")
+        .kind(ToolKind::Read)
+        .locations(location.clone());
+    let call = turn
+        .tool_call(call.status(ToolCallStatus::InProgress))
+        .await?;
+    let old = turn.read_text_file(&file, None, None).await?;
+    let second = turn.read_text_file(&file, Some(2), Some(1)).await?;
+    let done = call
+        .change()
+        .status(ToolCallStatus::Completed)
+        .raw_output(json!({"second": second}));
+    call.update(done.content(vec![ContentBlock::text(&old).into()]))
+        .await?;
+
+    let new = old.to_uppercase();
+    let mut diff = Diff::new(&file, &new);
+    diff.old_text = Some(old);
+    let call = ToolCall::new("edit", "Shout")
+        .kind(ToolKind::Edit)
+        .locations(location);
+    let call = turn.tool_call(call).await?;
+    if !matches!(ask_permission(turn, "edit").await?, RequestPermissionOutcome::Selected(yes) if yes.option_id.as_str() == "yes")
+    {
+        call.update(call.change().status(ToolCallStatus::Failed))
+            .await?;
+        turn.message(" I was not allowed to.").await?;
+        return Ok(StopReason::EndTurn);
+    }
+    call.start().await?;
+    turn.write_text_file(&file, &new).await?;
+    call.update(
+        call.change()
+            .status(ToolCallStatus::Completed)
+            .content(vec![ToolCallContent::Diff(diff)]),
+    )
+    .await?;
+    plan(
+        turn,
+        [
+            PlanEntryStatus::Completed,
+            PlanEntryStatus::InProgress,
+            PlanEntryStatus::Pending,
+        ],
+    )
+    .await?;
+
+    run_command(turn).await?;
+    kill_command(turn).await?;
+    plan(
+        turn,
+        [
+            PlanEntryStatus::Completed,
+            PlanEntryStatus::Completed,
+            PlanEntryStatus::Completed,
+        ],
+    )
+    .await?;
+
+    let mut usage = UsageUpdate::new(1200_u64, 200_000_u64);
+    usage.cost = Some(Cost::new(0.25, "EUR"));
+    turn.usage(usage).await?;
+    turn.set_config_options(options("code")).await?;
+    turn.title("A loud note").await?;
+    turn.message(" Done.").await?;
+    Ok(StopReason::EndTurn)
+}
+
+/// A command that ends by itself, not well.
+async fn run_command(turn: &Turn) -> Result<()> {
+    let call = turn
+        .tool_call(ToolCall::new("run", "Count").kind(ToolKind::Execute))
+        .await?;
+    let script = "cat note.txt; echo $GREETING >&2; exit 3";
+    let mut command = TerminalCommand::new("sh", ["-c", script])
+        .cwd(turn.cwd())
+        .output_byte_limit(64 * 1024);
+    command.env = vec![EnvVariable::new("GREETING", "hello")];
+    let terminal = turn.create_terminal(command).await?;
+    call.update(
+        call.change()
+            .status(ToolCallStatus::InProgress)
+            .content(vec![terminal.as_content()]),
+    )
+    .await?;
+    let exit = terminal.wait_for_exit().await?;
+    let output = terminal.output().await?;
+    terminal.release().await?;
+    let result = json!({
+        "code": exit.exit_code,
+        "output": output.output,
+        "truncated": output.truncated,
+        "ended": output.exit_status.is_some(),
+    });
+    call.update(
+        call.change()
+            .status(ToolCallStatus::Completed)
+            .raw_output(result),
+    )
+    .await
+}
+
+/// A command that does not.
+async fn kill_command(turn: &Turn) -> Result<()> {
+    let call = turn
+        .tool_call(ToolCall::new("kill", "Wait").kind(ToolKind::Execute))
+        .await?;
+    let terminal = turn
+        .create_terminal(TerminalCommand::new("sleep", ["600"]))
+        .await?;
+    call.update(
+        call.change()
+            .status(ToolCallStatus::InProgress)
+            .content(vec![terminal.as_content()]),
+    )
+    .await?;
+    let running = terminal.output().await?;
+    terminal.kill().await?;
+    let exit = terminal.wait_for_exit().await?;
+    terminal.release().await?;
+    let result = json!({"ran": running.exit_status.is_none(), "signal": exit.signal});
+    call.update(
+        call.change()
+            .status(ToolCallStatus::Failed)
+            .raw_output(result),
+    )
+    .await
+}
+
+pub(crate) async fn plan(turn: &Turn, statuses: [PlanEntryStatus; 3]) -> Result<()> {
+    let steps = ["Look", "Shout", "Count"].into_iter().zip(statuses);
+    turn.plan(
+        steps
+            .map(|(step, status)| PlanEntry::new(step, PlanEntryPriority::Medium, status))
+            .collect(),
+    )
+    .await
+}

@@ -1,0 +1,442 @@
+//! Our client and an official agent.
+
+use acp::client::Session;
+use acp::thread::{
+    Activity, FileOperation, PlanEntryStatus, ThreadTerminal, ToolCallContent, ToolCallStatus,
+};
+use acp::v1::{
+    CloseSessionRequest, ContentBlock, ListSessionsRequest, ProtocolVersion, ResourceLink,
+    SessionConfigOptionCategory, StopReason, ToolKind,
+};
+use acp::{Error, Thread, jsonrpc, v2};
+use serde_json::{Value, json};
+
+use crate::common::{
+    Person, Project, cancel_when, code, current, in_order, item, last, prompt, soon, until,
+};
+
+/// The updates of the prompt `work`, but for what commands print: that comes in any number of pieces.
+const WORK: [&str; 32] = [
+    "user_message",
+    "state running",
+    "thought \"First I look.\"",
+    "message \"Reading \"",
+    "message \"the \"",
+    "message \"note.\"",
+    "plan steps in_progress pending pending",
+    "call read in_progress",
+    "tool_call_content_chunk",
+    "tool_call_content_chunk",
+    "call read completed",
+    "call edit pending",
+    "state requires_action",
+    "state running",
+    "call edit in_progress",
+    "call edit completed",
+    "plan steps completed in_progress pending",
+    "terminal_update",
+    "call run in_progress",
+    "terminal_update",
+    "call run completed",
+    "terminal_update",
+    "call kill in_progress",
+    "terminal_update",
+    "call kill cancelled",
+    "plan steps completed completed completed",
+    "usage_update",
+    "config_option_update",
+    "session_info_update",
+    "agent_message",
+    "message \"ne.\"",
+    "state idle end_turn",
+];
+
+/// What a person sees of the prompt `work`.
+const SEEN: [&str; 8] = [
+    "user work",
+    "thought First I look.",
+    "agent Reading the note.",
+    "call Read note.txt Completed",
+    "call Shout Completed",
+    "call Count Completed",
+    "call Wait Cancelled",
+    "agent Done.",
+];
+
+pub(crate) async fn serves_a_whole_turn(agent: &[&str]) {
+    let project = Project::new();
+    let person = Person::of_version_2(&project);
+    let (connection, _process) = person.start(&project, agent).await;
+    assert_eq!(connection.version(), ProtocolVersion::V2);
+    assert_eq!(connection.info().unwrap().name, "official-agent-v2");
+    let session = connection.new_session(project.path()).await.unwrap();
+    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+
+    // Each update, once and in order.
+    let mut outline = person.outline();
+    outline.retain(|line| line != "terminal_output_chunk");
+    assert_eq!(outline, WORK);
+
+    session.thread().read(|thread| {
+        let items: Vec<String> = thread.items().iter().map(item).collect();
+        assert_eq!(items, SEEN);
+        assert_eq!(thread.activity(), Activity::Idle);
+        assert!(!thread.is_running());
+        assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
+        let [plan] = thread.plans() else {
+            panic!("{:?}", thread.plans())
+        };
+        assert_eq!(plan.id.as_str(), "steps");
+        let done = |entry: &acp::thread::PlanEntry| entry.status == PlanEntryStatus::Completed;
+        assert!(plan.entries().iter().all(done));
+
+        let read = thread.tool_call(&"read".into()).unwrap();
+        assert_eq!(
+            read.content,
+            ["one\n", "two\n"].map(|line| ToolCallContent::Content(ContentBlock::text(line)))
+        );
+        assert_eq!(read.raw_output, Some(json!({"bytes": 8})));
+        assert_eq!(read.locations[0].line, Some(1));
+        edited(&project, &thread.tool_call(&"edit".into()).unwrap().content);
+
+        let run = terminal_of(thread, "run");
+        assert!(run.command.as_ref().unwrap().starts_with("cat note.txt"));
+        assert_eq!(run.cwd.as_deref(), project.path().to_str());
+        // Two pipes: what went to stderr may come before what went to stdout.
+        let printed = run.output();
+        let mut lines: Vec<&str> = printed.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["ONE", "TWO", "héllo"]);
+        assert_eq!(run.exit_status.as_ref().unwrap().exit_code, Some(3));
+        let kill = terminal_of(thread, "kill").exit_status.as_ref().unwrap();
+        assert_eq!(
+            (kill.exit_code, kill.signal.as_deref()),
+            (None, Some("SIGKILL"))
+        );
+
+        let usage = thread.usage().unwrap();
+        assert_eq!(
+            (usage.used, usage.size, usage.cost.as_ref().unwrap().amount),
+            (1200, 200_000, 0.25)
+        );
+        assert_eq!(thread.title(), Some("A loud note"));
+        assert_eq!(thread.commands()[0].name, "work");
+        assert_eq!(current(thread, &SessionConfigOptionCategory::Mode), "code");
+    });
+
+    let asked = person.asked.lock().unwrap();
+    let [asked] = &asked[..] else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(
+        (asked.title.as_str(), asked.tool_call.title.as_str()),
+        ("Shout?", "Shout")
+    );
+    assert_eq!(asked.kind(), &ToolKind::Edit);
+    edited(&project, &asked.tool_call.content);
+    assert_eq!(connection.connection().noise(), acp::Noise::default());
+}
+
+/// A tool call has this diff.
+#[track_caller]
+fn edited(project: &Project, content: &[ToolCallContent]) {
+    let [ToolCallContent::Diff(diff)] = content else {
+        panic!("{content:?}")
+    };
+    let file = project.file("note.txt");
+    let file = file.to_str().unwrap();
+    assert_eq!(diff.changes.len(), 1);
+    assert_eq!(diff.changes[0].operation, FileOperation::Modify);
+    assert_eq!(diff.changes[0].path, file);
+    let patch = diff.patch.as_ref().unwrap();
+    assert_eq!(
+        patch.text,
+        format!(
+            "diff --git {file} {file}\n--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n-one\n-two\n+ONE\n+TWO\n"
+        )
+    );
+}
+
+/// The terminal that a tool call shows.
+#[track_caller]
+fn terminal_of<'a>(thread: &'a Thread, call: &str) -> &'a ThreadTerminal {
+    let call = thread.tool_call(&call.into()).unwrap();
+    let [ToolCallContent::Terminal(terminal)] = &call.content[..] else {
+        panic!("{call:?}")
+    };
+    thread.terminal(terminal).unwrap()
+}
+
+pub(crate) async fn takes_no_for_an_answer(agent: &[&str]) {
+    let project = Project::new();
+    let mut person = Person::of_version_2(&project);
+    person.says_no = true;
+    let (connection, _process) = person.start(&project, agent).await;
+    let session = connection.new_session(project.path()).await.unwrap();
+    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+    session.thread().read(|thread| {
+        let edit = thread.tool_call(&"edit".into()).unwrap();
+        assert_eq!(edit.status, ToolCallStatus::Failed);
+        // What is said after the tool call goes on with the message before it: it has its id.
+        let said = "agent Reading the note. I was not allowed to.";
+        assert!(thread.items().iter().any(|found| item(found) == said));
+    });
+}
+
+pub(crate) async fn is_cancelled_at_every_point(agent: &[&str]) {
+    let project = Project::new();
+    let mut person = Person::of_version_2(&project);
+    person.never_answers = true;
+    let (connection, _process) = person.start(&project, agent).await;
+    let session = connection.new_session(project.path()).await.unwrap();
+
+    cancel_when(&session, "wait", |thread| last(thread) == "agent waiting").await;
+    cancel_when(&session, "wait-permission", |thread| {
+        last(thread) == "call Ask Pending" && thread.activity() == Activity::RequiresAction
+    })
+    .await;
+    let withdrawn = "agent the question was withdrawn";
+    assert_eq!(session.thread().read(last), withdrawn);
+    cancel_when(&session, "wait-command", |thread| {
+        let call = thread.tool_call(&"run".into());
+        let shown = call.and_then(|call| call.content.first());
+        let Some(ToolCallContent::Terminal(shown)) = shown else {
+            return false;
+        };
+        let terminal = thread.terminal(shown);
+        terminal.is_some_and(|terminal| terminal.output() == "started\n")
+    })
+    .await;
+    assert_eq!(session.thread().read(last), "agent the command was ended");
+    project.command_has_ended();
+
+    // Dropping a prompt cancels it, too, and the session goes on.
+    {
+        let mut turn = std::pin::pin!(session.prompt("wait"));
+        tokio::select! {
+            _ = &mut turn => panic!("it waits"),
+            () = until(session.thread(), |thread| last(thread) == "agent waiting") => {}
+        }
+    }
+    until(session.thread(), |thread| !thread.is_running()).await;
+    let reason = |thread: &Thread| thread.stop_reason().cloned();
+    assert_eq!(session.thread().read(reason), Some(StopReason::Cancelled));
+    let ended = prompt(&session, "hello").await.unwrap();
+    assert_eq!(ended, StopReason::EndTurn);
+    assert_eq!(session.thread().read(last), "agent hello");
+
+    // So does closing the session.
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("wait").await }
+    });
+    until(session.thread(), |thread| last(thread) == "agent waiting").await;
+    session.close().await.unwrap();
+    let ended = soon("the turn ends", turn).await.unwrap();
+    assert_eq!(ended.unwrap(), StopReason::Cancelled);
+}
+
+pub(crate) async fn hears_extensions_and_refusals(agent: &[&str]) {
+    let project = Project::new();
+    let mut person = Person::of_version_2(&project);
+    let mut told = person.hear();
+    let (connection, _process) = person.start(&project, agent).await;
+    let raw = connection.connection();
+    let hello = json!({"what": "hello"});
+    raw.notify_raw("_interop/told", &hello).await.unwrap();
+    let back = soon("it is told back", told.recv()).await.unwrap();
+    assert_eq!(back, "the official agent was told hello");
+    let question = json!({"question": "who are you"});
+    let answer = raw.request_raw("_interop/ask", &question).await.unwrap();
+    let answer: Value = serde_json::from_str(answer.get()).unwrap();
+    let expected = json!({"answer": "the official agent heard who are you"});
+    assert_eq!(answer, expected);
+    for method in ["session/explode", "_nobody/knows"] {
+        let error = raw.request_raw(method, &json!({})).await.unwrap_err();
+        assert_eq!(code(&error), jsonrpc::Error::METHOD_NOT_FOUND, "{error}");
+    }
+
+    let session = connection.new_session(project.path()).await.unwrap();
+    let said = async |text| {
+        let ended = prompt(&session, text).await.unwrap();
+        assert_eq!(ended, StopReason::EndTurn);
+        session.thread().read(last)
+    };
+    let answered = "agent our client heard how are you";
+    assert_eq!(said("ask-extension").await, answered);
+    let heard = soon("it is told", told.recv()).await.unwrap();
+    assert_eq!(heard, "a turn runs");
+    assert_eq!(said("ask-unknown").await, "agent error -32601");
+    assert_eq!(said("ask-withdraw").await, "agent error -32800");
+}
+
+pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
+    let project = Project::new();
+    let person = Person::of_version_2(&project);
+    let (connection, _process) = person.start(&project, agent).await;
+    let session = connection.new_session(project.path()).await.unwrap();
+    let refused = prompt(&session, "refuse").await.unwrap();
+    assert_eq!(refused, StopReason::Refusal);
+    let full = prompt(&session, "max-tokens").await.unwrap();
+    assert_eq!(full, StopReason::MaxTokens);
+    // The prompt has been taken; the turn fails all the same.
+    let error = prompt(&session, "fail").await.unwrap_err();
+    let Error::Rpc(error) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (i64::from(error.code), error.message.as_str()),
+        (-32050, "the model is on holiday")
+    );
+    assert_eq!(json!(error.data), json!({"until": "Monday"}));
+    let ended = prompt(&session, "hello").await.unwrap();
+    assert_eq!(ended, StopReason::EndTurn);
+    // What was said is shown once, though the agent says it again.
+    session.thread().read(|thread| {
+        let items: Vec<String> = thread.items().iter().map(item).collect();
+        let said = ["user refuse", "user max-tokens", "user fail", "user hello"];
+        assert_eq!(items, [&said[..], &["agent hello"]].concat());
+    });
+
+    let link = ContentBlock::ResourceLink(ResourceLink::new("note.txt", "file:///note.txt"));
+    let content = vec![ContentBlock::text("content"), link];
+    let ended = soon("the turn ends", session.prompt(content)).await;
+    assert_eq!(ended.unwrap(), StopReason::EndTurn);
+    assert_eq!(session.thread().read(last), "agent text resource_link ");
+    let image = ContentBlock::Image(acp::v1::ImageContent::new("aGk=", "image/png"));
+    let error = session.prompt(vec![image]).await.unwrap_err();
+    assert!(
+        matches!(error, Error::NotOffered { peer: "agent", .. }),
+        "{error}"
+    );
+}
+
+pub(crate) async fn takes_options(agent: &[&str]) {
+    let project = Project::new();
+    let person = Person::of_version_2(&project);
+    let (connection, _process) = person.start(&project, agent).await;
+    let session = connection.new_session(project.path()).await.unwrap();
+    let shown = |category| session.thread().read(|thread| current(thread, category));
+    assert_eq!(shown(&SessionConfigOptionCategory::Model), "small");
+    session.set_config_option("model", "large").await.unwrap();
+    assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
+    session.set_mode("code").await.unwrap();
+    assert_eq!(shown(&SessionConfigOptionCategory::Mode), "code");
+    session.set_config_option("loud", true).await.unwrap();
+    assert!(session.set_config_option("model", "huge").await.is_err());
+    prompt(&session, "settings").await.unwrap();
+    assert_eq!(session.thread().read(last), "agent code large true");
+}
+
+pub(crate) async fn asks_the_person(agent: &[&str]) {
+    let project = Project::new();
+    let person = Person::of_version_2(&project);
+    let (connection, _process) = person.start(&project, agent).await;
+    let session = connection.new_session(project.path()).await.unwrap();
+    let ended = prompt(&session, "ask-person").await.unwrap();
+    assert_eq!(ended, StopReason::EndTurn);
+    assert_eq!(session.thread().read(last), "agent accept 11");
+    in_order(
+        &person.outline(),
+        &["state running", "state requires_action", "state running"],
+    );
+    let asked = person.elicited.lock().unwrap();
+    let [asked] = &asked[..] else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(asked.message, "How loud?");
+}
+
+/// Sessions of one process are opened by another.
+pub(crate) async fn keeps_sessions(agent: &[&str]) {
+    let project = Project::new();
+    let store = project.file("store.json");
+    let agent = &[agent, &["--store", store.to_str().unwrap()]].concat();
+    let id = {
+        let person = Person::of_version_2(&project);
+        let (connection, _process) = person.start(&project, agent).await;
+        let session = connection.new_session(project.path()).await.unwrap();
+        prompt(&session, "work").await.unwrap();
+        let other = connection.new_session(project.path()).await.unwrap();
+        prompt(&other, "hello").await.unwrap();
+        session.id().clone()
+    };
+
+    let person = Person::of_version_2(&project);
+    let (connection, _process) = person.start(&project, agent).await;
+    let mut request = ListSessionsRequest::new();
+    let mut listed = Vec::new();
+    loop {
+        let page = connection.list_sessions(&request).await.unwrap();
+        let infos = page.sessions.into_iter();
+        listed.extend(infos.map(|info| (info.session_id, info.title)));
+        match page.next_cursor {
+            Some(cursor) => request.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    let first = (id.clone(), Some("A loud note".to_owned()));
+    assert!(listed.contains(&first), "{listed:?}");
+
+    let unknown = connection.load_session("nothing", project.path()).await;
+    let unknown = unknown.unwrap_err();
+    assert_eq!(code(&unknown), jsonrpc::Error::RESOURCE_NOT_FOUND);
+    let session = connection.load_session(&id, project.path()).await.unwrap();
+    let items = |session: &Session| -> Vec<String> {
+        let thread = session.thread();
+        thread.read(|thread| thread.items().iter().map(item).collect())
+    };
+    // Complete as soon as it is loaded, and all of it is told as the past.
+    assert_eq!(items(&session), SEEN);
+    let title = |thread: &Thread| thread.title().map(str::to_owned);
+    let title = session.thread().read(title);
+    assert_eq!(title.as_deref(), Some("A loud note"));
+    assert!(person.seen.lock().unwrap().iter().all(|(_, past)| *past));
+    prompt(&session, "hello").await.unwrap();
+    assert_eq!(items(&session)[8..], ["user hello", "agent hello"]);
+
+    // Closed, and closed again; then opened without its past.
+    session.close().await.unwrap();
+    let again = CloseSessionRequest::new(&id);
+    connection.connection().request(&again).await.unwrap();
+    assert!(session.prompt("hello").await.is_err());
+    let resumed = connection.resume_session(&id, project.path()).await;
+    let resumed = resumed.unwrap();
+    assert_eq!(items(&resumed), [""; 0]);
+    assert!(!resumed.thread().read(Thread::is_running));
+    prompt(&resumed, "again").await.unwrap();
+    assert_eq!(items(&resumed), ["user again", "agent again"]);
+
+    connection.delete_session(&id).await.unwrap();
+    let rest = connection.list_sessions(&ListSessionsRequest::new()).await;
+    let rest = rest.unwrap().sessions;
+    assert!(rest.iter().all(|info| info.session_id != id), "{rest:?}");
+}
+
+pub(crate) async fn wants_to_be_logged_in(agent: &[&str]) {
+    let project = Project::new();
+    let person = Person::of_version_2(&project);
+    let (connection, _process) = person.start(&project, &[agent, &["--auth"]].concat()).await;
+    let methods = connection.auth_methods();
+    assert_eq!(methods[0].id_and_name().unwrap().1, "A key");
+    let refused = connection.new_session(project.path()).await.unwrap_err();
+    assert!(refused.is_auth_required(), "{refused}");
+    assert!(connection.authenticate("nothing").await.is_err());
+    connection.authenticate("key").await.unwrap();
+    let session = connection.new_session(project.path()).await.unwrap();
+    let ended = prompt(&session, "hello").await.unwrap();
+    assert_eq!(ended, StopReason::EndTurn);
+    connection.logout().await.unwrap();
+    let refused = connection.new_session(project.path()).await.unwrap_err();
+    assert!(refused.is_auth_required(), "{refused}");
+}
+
+/// Says something in a session beside its turn: what [`Session::prompt`] does not do.
+pub(crate) async fn say_meanwhile(session: Session, text: &str) -> Result<(), Error> {
+    let request = v2::PromptRequest::new(session.id(), vec![ContentBlock::text(text)]);
+    let answer = session.agent().connection().request(&request);
+    soon("it is answered", answer).await.map(drop)
+}

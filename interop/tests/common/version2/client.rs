@@ -1,0 +1,347 @@
+//! An official client, our library's agent and the bundled one.
+
+use serde_json::{Value, json};
+
+use crate::common::{Project, Told, acp, in_order};
+
+/// The prompt `work`, as an official client sees it done by our agent.
+const WORK: [&str; 34] = [
+    "user_message",
+    "state running",
+    "thought \"First I look.\"",
+    "message \"Reading \"",
+    "message \"the \"",
+    "message \"note.\"",
+    "plan steps in_progress pending pending",
+    "call read in_progress",
+    "tool_call_content_chunk",
+    "tool_call_content_chunk",
+    "call read completed",
+    "call edit changed",
+    "state requires_action",
+    "permission edit",
+    "state running",
+    "call edit in_progress",
+    "call edit completed",
+    "plan steps completed in_progress pending",
+    "terminal_update",
+    "call run in_progress",
+    "terminal_update",
+    "call run completed",
+    "terminal_update",
+    "call kill in_progress",
+    "terminal_update",
+    "call kill failed",
+    "plan steps completed completed completed",
+    "usage_update",
+    "config_option_update",
+    "session_info_update",
+    "agent_message",
+    "message \"ne.\"",
+    "state idle end_turn",
+    "ended end_turn",
+];
+
+/// What frames every turn.
+const BEGIN: [&str; 2] = ["user_message", "state running"];
+
+/// A project, and an official client to work in it.
+pub(crate) struct OfficialClient<'a> {
+    pub(crate) project: Project,
+    pub(crate) client: &'a [&'a str],
+    /// Our library's agent.
+    pub(crate) agent: &'a str,
+}
+
+impl<'a> OfficialClient<'a> {
+    pub(crate) fn new(client: &'a [&'a str], agent: &'a str) -> Self {
+        let project = Project::new();
+        Self {
+            project,
+            client,
+            agent,
+        }
+    }
+
+    /// Has it run a turn of our library's agent.
+    pub(crate) async fn ours(&self, args: &[&str]) -> Told {
+        self.of(args, &[self.agent, "--protocol", "2"]).await
+    }
+
+    /// Has it run a turn of the bundled agent.
+    async fn bundled(&self, args: &[&str]) -> Told {
+        self.of(args, &[acp(), "agent", "--protocol", "2"]).await
+    }
+
+    pub(crate) async fn of(&self, args: &[&str], agent: &[&str]) -> Told {
+        self.project.client(self.client, args, agent).await
+    }
+
+    pub(crate) async fn serves_a_whole_turn(&self) {
+        let told = self.ours(&["work"]).await;
+        let mut outline = told.outline();
+        outline.retain(|line| line != "terminal_output_chunk");
+        assert_eq!(outline, WORK);
+        assert_eq!(self.project.read("note.txt"), "ONE\nTWO\n");
+        let initialized = told.one("initialized");
+        assert_eq!(initialized["protocolVersion"], 2);
+        assert_eq!(initialized["info"]["name"], "our-agent");
+        assert_eq!(told.of_call("read", "rawOutput"), &json!({"bytes": 8}));
+
+        let file = self.project.file("note.txt");
+        let file = file.to_str().unwrap();
+        let patch = format!(
+            "diff --git {file} {file}\n--- {file}\n+++ {file}\n@@ -1,2 +1,2 @@\n-one\n-two\n+ONE\n+TWO\n"
+        );
+        let diff = json!([{
+            "type": "diff",
+            "changes": [{"operation": "modify", "path": file, "fileType": "text"}],
+            "patch": {"format": "git_patch", "text": patch},
+        }]);
+        assert_eq!(told.of_call("edit", "content"), &diff);
+        let asked = told.one("permission");
+        assert_eq!(asked["title"], "Shout");
+        assert_eq!(asked["subject"]["toolCall"]["content"], diff);
+
+        let shown = &told.of_call("run", "content")[0];
+        assert_eq!(shown["type"], "terminal");
+        let updates = told.all("update");
+        let mut of_terminal = updates
+            .iter()
+            .filter(|update| update["terminalId"] == shown["terminalId"]);
+        let begun = of_terminal.next().unwrap();
+        assert_eq!(begun["cwd"], json!(self.project.path()));
+        let ended = of_terminal.next_back().unwrap();
+        assert_eq!(ended["exitStatus"], json!({"exitCode": 3}));
+        // One byte each, also those of the é.
+        let printed = "ONE\nTWO\nhéllo\n".len();
+        assert_eq!(of_terminal.count(), printed);
+        // What was said is said again under the id that the answer names.
+        assert_eq!(
+            updates[1..]
+                .iter()
+                .find(|update| update["sessionUpdate"] == "user_message")
+                .map(|update| &update["messageId"]),
+            Some(&told.one("prompted")["messageId"])
+        );
+    }
+
+    pub(crate) async fn can_say_no(&self) {
+        let told = self.ours(&["--reject", "work"]).await;
+        told.ended("end_turn");
+        assert_eq!(told.of_call("edit", "status"), "failed");
+        assert_eq!(self.project.read("note.txt"), "one\ntwo\n");
+    }
+
+    pub(crate) async fn cancels_at_every_point(&self) {
+        let cancel_at = async |what, turn| {
+            let told = self.ours(&["--cancel-at", what, turn]).await;
+            told.ended("cancelled");
+            told.outline()
+        };
+        cancel_at("message", "wait").await;
+        in_order(
+            &cancel_at("permission", "wait-permission").await,
+            &[
+                "state requires_action",
+                "permission ask",
+                "message \"the question was withdrawn\"",
+                "state idle cancelled",
+            ],
+        );
+        cancel_at("output", "wait-command").await;
+        self.project.command_has_ended();
+    }
+
+    pub(crate) async fn hears_extensions_and_refusals(&self) {
+        let told = self.ours(&["--extension", "ask-extension"]).await;
+        told.ended("end_turn");
+        assert_eq!(told.one("answer")["answer"], "our agent heard who are you");
+        assert_eq!(told.one("asked")["question"], "how are you");
+        let heard = told.all("told").into_iter().map(|told| &told["what"]);
+        assert_eq!(
+            heard.collect::<Vec<&Value>>(),
+            ["our agent was told hello", "a turn runs"]
+        );
+        let answer = "message \"the official client heard how are you\"";
+        in_order(&told.outline(), &[answer]);
+
+        let unknown = ["--call", "session/explode", "--call", "_nobody/knows"];
+        let args = [&unknown[..], &["--withdraw", "ask-unknown"]].concat();
+        let told = self.ours(&args).await;
+        told.ended("end_turn");
+        let refused = [-32601, -32601, -32800].map(|code| json!({ "code": code }));
+        assert_eq!(told.all("refused"), refused.iter().collect::<Vec<_>>());
+        in_order(&told.outline(), &["message \"error -32601\""]);
+    }
+
+    pub(crate) async fn sees_how_turns_end(&self) {
+        self.ours(&["refuse"]).await.ended("refusal");
+        self.ours(&["max-tokens"]).await.ended("max_tokens");
+        // The prompt has been taken; the turn fails all the same.
+        let told = self.ours(&["fail"]).await;
+        let error = &told.ended("error").one("ended")["error"];
+        assert_eq!(
+            (&error["code"], &error["message"]),
+            (&json!(-32050), &json!("the model is on holiday"))
+        );
+    }
+
+    pub(crate) async fn is_asked_for_input(&self) {
+        let told = self.ours(&["ask-person"]).await;
+        told.ended("end_turn");
+        assert_eq!(told.one("form")["message"], "How loud?");
+        let session = &told.one("opened")["sessionId"];
+        assert_eq!(&told.one("form")["sessionId"], session);
+        in_order(
+            &told.outline(),
+            &[
+                "state requires_action",
+                "form",
+                "state running",
+                "message \"accept 11\"",
+            ],
+        );
+        let told = self.ours(&["ask-command"]).await;
+        let asked = told.ended("end_turn").one("permission");
+        let subject =
+            json!({"type": "command", "command": "make clean", "cwd": self.project.path()});
+        assert_eq!(asked["subject"], subject);
+        in_order(&told.outline(), &["message \"yes\""]);
+    }
+
+    pub(crate) async fn logs_in_and_out(&self) {
+        let agent = [self.agent, "--protocol", "2", "--auth"];
+        let told = self.of(&["hello"], &agent).await;
+        let methods = &told.failed(-32000).one("initialized")["authMethods"];
+        assert_eq!(
+            methods[0],
+            json!({"type": "agent", "methodId": "key", "name": "A key"})
+        );
+        let args = ["--authenticate", "key", "--logout", "hello"];
+        let told = self.of(&args, &agent).await;
+        let turn = ["message \"hello\"", "state idle end_turn", "ended end_turn"];
+        assert_eq!(
+            told.outline(),
+            [&["logged_out"], &BEGIN[..], &turn].concat()
+        );
+        // There is no session yet: what is asked belongs to the request.
+        let told = self.of(&["--authenticate", "form", "hello"], &agent).await;
+        let asked = told.ended("end_turn").one("form");
+        assert_eq!(asked["message"], "How loud may it be?");
+        assert!(asked.get("requestId").is_some(), "{asked}");
+        assert!(asked.get("sessionId").is_none(), "{asked}");
+        let args = ["--authenticate", "nothing", "hello"];
+        self.of(&args, &agent).await.failed(-32602);
+    }
+
+    pub(crate) async fn opens_old_sessions(&self) {
+        let args = ["--list", "--resume", "old-1", "--replay", "hello"];
+        let told = self.ours(&args).await;
+        let pages = told.all("listed").into_iter().map(|page| &page["sessions"]);
+        assert_eq!(
+            pages.collect::<Vec<_>>(),
+            [
+                &json!([{"sessionId": "old-1", "cwd": "/tmp", "title": "The first"}]),
+                &json!([{"sessionId": "old-2", "cwd": "/tmp", "title": "The second"}]),
+            ]
+        );
+        let past = [
+            "listed",
+            "listed",
+            "user \"what was said\"",
+            "thought \"what was thought\"",
+            "call call changed",
+            "call call completed",
+            "message \"what was answered\"",
+            "state idle",
+            "resumed",
+        ];
+        let turn = ["message \"hello\"", "state idle end_turn", "ended end_turn"];
+        let expected = [&past[..], &BEGIN[..], &turn].concat();
+        assert_eq!(told.outline(), expected);
+        let options = &told.one("resumed")["configOptions"];
+        assert_eq!(options[0]["currentValue"], "code");
+
+        let told = self.ours(&["--resume", "old-2", "hello"]).await;
+        let expected = [&["state idle", "resumed"], &BEGIN[..], &turn].concat();
+        assert_eq!(told.outline(), expected);
+        let told = self.ours(&["--resume", "new-1", "hello"]).await;
+        told.failed(-32002);
+        let told = self.ours(&["--close", "--delete", "hello"]).await;
+        in_order(&told.outline(), &["ended end_turn", "closed", "deleted"]);
+    }
+
+    pub(crate) async fn sets_options(&self) {
+        let set = async |option, expected: &str| {
+            let told = self.ours(&["--option", option, "settings"]).await;
+            told.ended("end_turn");
+            in_order(&told.outline(), &[&format!("message {expected:?}")]);
+            told
+        };
+        set("mode=code", "code small false").await;
+        let told = set("model=large", "ask large false").await;
+        let options = &told.one("option")["configOptions"];
+        let (model, loud) = (&options[1], &options[2]);
+        assert_eq!(model["currentValue"], "large");
+        // Under headings.
+        assert_eq!(model["options"][1]["groupId"], "large ones");
+        assert_eq!(model["options"][1]["options"][0]["value"], "large");
+        assert_eq!(loud["type"], "boolean");
+        let told = self.ours(&["--option", "model=huge", "settings"]).await;
+        told.failed(-32602);
+    }
+
+    pub(crate) async fn works_with_the_bundled_agent(&self) {
+        let told = self.bundled(&["/read note.txt"]).await;
+        told.ended("end_turn");
+        in_order(
+            &told.outline(),
+            &["call call_1 changed", "call call_1 completed"],
+        );
+        let edit = "/edit note.txt\ntwo\n===\n2";
+        let told = self.bundled(&[edit]).await;
+        told.ended("end_turn");
+        in_order(
+            &told.outline(),
+            &[
+                "call call_1 changed",
+                "state requires_action",
+                "permission call_1",
+                "state running",
+                "call call_1 completed",
+                "state idle end_turn",
+            ],
+        );
+        let diff = &told.of_call("call_1", "content")[0];
+        assert_eq!(diff["changes"][0]["operation"], "modify");
+        let patch = diff["patch"]["text"].as_str().unwrap();
+        assert!(patch.ends_with("-two\n+2\n"), "{patch}");
+        assert_eq!(self.project.read("note.txt"), "one\n2\n");
+        let told = self.bundled(&["/write new.txt hello"]).await;
+        let diff = &told.ended("end_turn").of_call("call_1", "content")[0];
+        assert_eq!(diff["changes"][0]["operation"], "add");
+        assert_eq!(self.project.read("new.txt"), "hello");
+        let told = self.bundled(&["--reject", "/write other.txt hello"]).await;
+        assert_eq!(told.ended("end_turn").of_call("call_1", "status"), "failed");
+        assert!(!self.project.file("other.txt").exists());
+
+        let told = self.bundled(&["/run echo out; exit 3"]).await;
+        told.ended("end_turn");
+        assert_eq!(told.of_call("call_1", "rawOutput")["exitCode"], 3);
+        in_order(
+            &told.outline(),
+            &[
+                "permission call_1",
+                "call call_1 in_progress",
+                "call call_1 failed",
+            ],
+        );
+    }
+
+    pub(crate) async fn cancels_the_bundled_agent(&self) {
+        let args = ["--cancel-at", "permission", "/write new.txt x"];
+        self.bundled(&args).await.ended("cancelled");
+        assert!(!self.project.file("new.txt").exists());
+    }
+}
