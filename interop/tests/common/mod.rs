@@ -258,6 +258,15 @@ impl Ended {
         self
     }
 
+    /// That these appear on stdout. Whether a terminal or what comes after it is shown first is a matter of
+    /// time.
+    #[track_caller]
+    pub(crate) fn shows_somewhere(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stdout.contains(part), "no {part:?} in {self:#?}");
+        }
+    }
+
     /// Its stdout as JSON, one value a line.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.stdout

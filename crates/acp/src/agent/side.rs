@@ -54,6 +54,8 @@ pub async fn serve_with<A: Agent>(
     options: impl Into<Options>,
 ) -> std::io::Result<()> {
     match start(transport, agent, options).closed().await {
+        // The client is gone, and was told something before its side was seen to be closed.
+        CloseReason::Transport(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         CloseReason::Transport(e) => Err(std::io::Error::new(e.kind(), e.to_string())),
         CloseReason::Local | CloseReason::Peer => Ok(()),
     }

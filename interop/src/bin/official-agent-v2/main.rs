@@ -71,7 +71,7 @@ async fn main() -> Result<()> {
                 let peer = connection.clone();
                 // Handlers run where messages are read: one that asks the client must not wait there.
                 connection.spawn(async move {
-                    let done = log_in(&request, &responder.id(), &peer).await;
+                    let done = log_in(&request, responder.id(), &peer).await;
                     let done = done.map(|()| {
                         sessions.authenticated.store(true, Ordering::Release);
                         LoginAuthResponse::new()
