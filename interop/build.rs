@@ -25,6 +25,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // A program's own documentation cannot be included; it becomes a plain comment. The rest is
         // taken unchanged.
         fs::write(out.join(&file), code.replace("//!", "//"))?;
+        // Its tests are not ours to run. Where they are a file of their own, that file must be there.
+        if code.contains("mod tests;") {
+            fs::create_dir_all(out.join(example))?;
+            fs::write(out.join(example).join("tests.rs"), "")?;
+        }
     }
     Ok(())
 }

@@ -1,9 +1,4 @@
 //! The official SDK's own example of a client of version 2 that opens old sessions, as it is in its package.
-#![allow(
-    clippy::expect_used,
-    clippy::print_stdout,
-    unreachable_pub,
-    reason = "it is not ours"
-)]
+#![allow(clippy::all, clippy::restriction, warnings, reason = "it is not ours")]
 
 include!(concat!(env!("OUT_DIR"), "/v2_session_coordination.rs"));
