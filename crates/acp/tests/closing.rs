@@ -321,14 +321,13 @@ async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() 
         );
     }
 
-    // Whoever serves is told as well.
+    // Whoever serves has not failed: its client has gone.
     let (transport, mut peer) = pipes(PIPE);
     let serving = tokio::spawn(acp::agent::serve(transport, idle()));
     peer.stop_reading();
     peer.ask(1, "initialize", json!({"protocolVersion": 1}))
         .await;
-    let error = soon("it ends", serving).await.unwrap().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::BrokenPipe);
+    soon("it ends", serving).await.unwrap().unwrap();
 }
 
 /// A reader that fails.

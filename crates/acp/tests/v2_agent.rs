@@ -860,3 +860,25 @@ async fn an_agent_cancels_one_piece_of_work_if_it_can() {
     .await;
     assert_eq!(peer.error(2).await.0, -32602);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_panics_leaves_nobody_waiting() {
+    let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+        turn.message("begun").await?;
+        assert_ne!(prompt.text(), "panic", "as asked");
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, s) = in_session(agent).await;
+    peer.prompt(1, &s, "panic").await;
+    peer.prompt(2, &s, "go").await;
+    begins(&mut peer, 1, "panic").await;
+    update(&mut peer).await;
+    let end = update(&mut peer).await;
+    assert_eq!(
+        (&end["state"], &end["stopReason"]),
+        (&json!("idle"), &json!("error"))
+    );
+    begins(&mut peer, 2, "go").await;
+    update(&mut peer).await;
+    expect(&mut peer, is_idle("end_turn")).await;
+}

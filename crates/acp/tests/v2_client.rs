@@ -812,3 +812,27 @@ async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
         .unwrap_err();
     assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
 }
+
+/// Work that the agent began by itself is cancelled as a turn is, and what it asks is asked.
+#[tokio::test(start_paused = true)]
+async fn work_of_the_agent_s_own_is_asked_about_and_cancelled_too() {
+    let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
+    let (session, mut peer) = in_session(Yes(Arc::clone(&asked))).await;
+    let turn = begun(&session, &mut peer).await;
+    session.cancel().await.unwrap();
+    peer.notification("session/cancel").await;
+    peer.update("s", idle("cancelled")).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
+
+    peer.update("s", state("running")).await;
+    let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
+    let request = json!({"sessionId": "s", "title": "May I?", "options": options});
+    peer.ask(7, "session/request_permission", request).await;
+    assert_eq!(peer.result(7).await["outcome"]["optionId"], "y");
+    session.cancel().await.unwrap();
+    peer.notification("session/cancel").await;
+    peer.update("s", idle("cancelled")).await;
+    until(session.thread(), |thread| !thread.is_running()).await;
+    session.cancel().await.unwrap();
+    peer.silence().await;
+}

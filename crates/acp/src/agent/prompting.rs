@@ -37,6 +37,41 @@ impl Drop for Running {
     }
 }
 
+/// An agent at work, of which the client of version 2 has been told. Dropped without an end, as by an
+/// agent that panics, it tells that the work has failed: nobody waits in vain.
+struct Working {
+    session: Session,
+    ended: bool,
+}
+
+impl Working {
+    async fn end(mut self, idle: v2::IdleStateUpdate) {
+        self.ended = true;
+        self.session.speaks_no_more();
+        self.session.works(false);
+        // The connection has ended if it fails.
+        let _ = self.session.state_update(v2::StateUpdate::Idle(idle)).await;
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.session.speaks_no_more();
+        self.session.works(false);
+        let error = jsonrpc::Error::internal("the work was dropped before its end");
+        let idle = v2::IdleStateUpdate::new()
+            .stop_reason(v2::StopReason::Error)
+            .error(error);
+        let state = v2::StateUpdate::Idle(idle);
+        let update = v2::SessionUpdate::StateUpdate(state);
+        let update = v2::UpdateSessionNotification::new(self.session.id(), update);
+        self.session.connection().notify_now(&update);
+    }
+}
+
 impl<A: Agent> AgentSide<A> {
     /// Begins a turn. Runs on the reader: a cancel that follows finds the turn, and prompts are worked on in
     /// the order in which they came.
@@ -150,6 +185,10 @@ impl<A: Agent> AgentSide<A> {
         let _ = session
             .state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))
             .await;
+        let working = Working {
+            session: session.clone(),
+            ended: false,
+        };
         let mut idle = v2::IdleStateUpdate::new();
         match self.work(turn, call).await {
             Ok(reason) => idle.stop_reason = Some(reason.as_str().into()),
@@ -158,9 +197,7 @@ impl<A: Agent> AgentSide<A> {
                 idle.error = Some(error.into_rpc());
             }
         }
-        session.speaks_no_more();
-        session.works(false);
-        let _ = session.state_update(v2::StateUpdate::Idle(idle)).await;
+        working.end(idle).await;
     }
 
     /// Has the agent work on a prompt.

@@ -235,7 +235,7 @@ impl Session {
     /// request before it knows of the cancel may take it for a mere no and end the turn as it likes.
     fn begin_cancel(&self) -> Option<CancellationToken> {
         let running =
-            |state: &mut super::sessions::State| state.running.then(|| state.turn.clone());
+            |state: &mut super::sessions::State| state.at_work().then(|| state.turn.clone());
         let turn = self.sessions().with(&self.id, running).flatten()?;
         self.thread.change(crate::thread::Thread::cancel_turn);
         Some(turn)

@@ -58,8 +58,20 @@ impl State {
 
     /// The agent says what it does; gives the turn if that was its end.
     pub(crate) fn agent_state(&mut self, state: &StateUpdate) -> Option<Over> {
-        let over = self.prompting.as_mut()?.state(state);
+        let Some(prompting) = &mut self.prompting else {
+            // Work of the agent's own: what was cancelled before is not of it.
+            if !matches!(state, StateUpdate::Idle(_)) && self.turn.is_cancelled() {
+                self.turn = CancellationToken::new();
+            }
+            return None;
+        };
+        let over = prompting.state(state);
         self.ended(over)
+    }
+
+    /// Whether there is something to cancel: a turn, or work that the agent began by itself.
+    pub(crate) fn at_work(&self) -> bool {
+        self.running || self.thread.read(crate::thread::Thread::is_running)
     }
 
     fn ended(&mut self, over: Option<Over>) -> Option<Over> {
