@@ -22,14 +22,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let file = format!("{example}.rs");
         let source = package.join("examples").join(&file);
         let code = fs::read_to_string(&source).map_err(|e| format!("{}: {e}", source.display()))?;
-        // A program's own documentation cannot be included; it becomes a plain comment. The rest is
-        // taken unchanged.
-        fs::write(out.join(&file), code.replace("//!", "//"))?;
-        // Its tests are not ours to run. Where they are a file of their own, that file must be there.
-        if code.contains("mod tests;") {
-            fs::create_dir_all(out.join(example))?;
-            fs::write(out.join(example).join("tests.rs"), "")?;
-        }
+        // A program's own documentation cannot be included; it becomes a plain comment. Its tests, which
+        // come last, are the SDK's business. The rest is taken unchanged.
+        let program = code.split("#[cfg(test)]").next().unwrap_or_default();
+        fs::write(out.join(&file), program.replace("//!", "//"))?;
     }
     Ok(())
 }

@@ -258,7 +258,7 @@ impl Ended {
         self
     }
 
-    /// That these appear on stdout. Whether a terminal or what comes after it is shown first is a matter of
+    /// That these appear on stdout, in any order: where a terminal is shown that still runs is a matter of
     /// time.
     #[track_caller]
     pub(crate) fn shows_somewhere(&self, parts: &[&str]) {

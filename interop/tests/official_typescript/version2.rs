@@ -111,7 +111,8 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
         "+TWO",
         "completed",
         "Count (execute)",
-        "Done.",
+        "Do",
+        "ne.",
     ]);
     ended.shows_somewhere(&["| héllo", "exit code 3", "Wait (execute)", "SIGKILL"]);
     assert_eq!(official.project.read("note.txt"), "ONE\nTWO\n");
