@@ -166,6 +166,9 @@ async fn broken(process: &AgentProcess, error: &acp::Error) -> Exit {
     let mut message = match (error, ended) {
         (acp::Error::Closed(_), Ok(exit)) => format!("the agent ended: {exit}"),
         (acp::Error::Closed(reason), Err(_)) => format!("the agent broke the connection: {reason}"),
+        (error @ acp::Error::Version { theirs: 2, ours: 1 }, _) => {
+            format!("{error}; with --protocol 2 it speaks that, too")
+        }
         (error, _) => error.to_string(),
     };
     message.push_str(&tail(process));

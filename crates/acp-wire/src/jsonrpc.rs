@@ -133,6 +133,9 @@ impl crate::lenient::Lenient for Error {
 }
 
 impl Error {
+    /// The agent speaks no version as old as the one that was asked for; newer than the schema of August
+    /// 2026. `data.supported` has those that it speaks.
+    pub const UNSUPPORTED_PROTOCOL_VERSION: i32 = -32022;
     /// What arrived is not JSON.
     pub const PARSE_ERROR: i32 = -32700;
     /// What arrived is JSON but no request.

@@ -153,6 +153,28 @@ async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fails() {
+    for (data, expected) in [
+        (
+            json!({"requested": 1, "supported": [2, 3]}),
+            "protocol version 3",
+        ),
+        (Value::Null, "Unsupported protocol version (-32022)"),
+    ] {
+        let (transport, mut peer) = pipes(PIPE);
+        let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+        let (id, _) = peer.request("initialize").await;
+        let error =
+            json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
+        peer.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+            .await;
+        let error = soon("the client gives up", connecting).await.unwrap();
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_the_switch_version_2_is_neither_asked_for_nor_taken() {
     let (transport, mut peer) = pipes(PIPE);
     let connecting = tokio::spawn(acp::client::connect(transport, Nobody));

@@ -12,7 +12,7 @@ use crate::connection::Limits;
 use crate::connection::outline::Outline;
 
 /// No version is spoken by both sides.
-const UNSUPPORTED_VERSION: i32 = -32022;
+const UNSUPPORTED_VERSION: i32 = jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION;
 
 /// Which version the client is to find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

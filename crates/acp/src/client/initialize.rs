@@ -6,7 +6,7 @@ use acp_wire::v1::{
     AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
     InitializeResponse, ProtocolVersion,
 };
-use acp_wire::{RawObject, Request, v2};
+use acp_wire::{RawObject, Request, jsonrpc, v2};
 use serde::Serialize;
 
 use crate::connection::{Ask, Connection};
@@ -50,7 +50,11 @@ pub(crate) async fn initialize(
     let mut request = InitializeRequest::new(latest).client_capabilities(capabilities);
     request.client_info = info;
     let read = move |answer: Result<&serde_json::value::RawValue>| {
-        let agreed = agree(answer?, latest)?;
+        let agreed = match answer {
+            Ok(answer) => agree(answer, latest)?,
+            Err(Error::Rpc(error)) => return Err(refused(error, latest)),
+            Err(error) => return Err(error),
+        };
         let _ = spoken.set(agreed.version);
         Ok(agreed)
     };
@@ -90,6 +94,26 @@ fn agree(answer: &serde_json::value::RawValue, latest: ProtocolVersion) -> Resul
             theirs: theirs.0,
             ours: latest.0,
         }),
+    }
+}
+
+/// An agent that speaks only newer versions says so by an error.
+fn refused(error: jsonrpc::Error, latest: ProtocolVersion) -> Error {
+    if error.code != jsonrpc::Error::UNSUPPORTED_PROTOCOL_VERSION {
+        return Error::Rpc(error);
+    }
+    let supported = error.data.as_ref().and_then(|data| data.get("supported"));
+    let supported = supported.and_then(serde_json::Value::as_array);
+    let versions = supported
+        .into_iter()
+        .flatten()
+        .filter_map(|version| u16::try_from(version.as_u64()?).ok());
+    match versions.max() {
+        Some(theirs) => Error::Version {
+            theirs,
+            ours: latest.0,
+        },
+        None => Error::Rpc(error),
     }
 }
 
