@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
+use indexmap::IndexMap;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess,
     Visitor,
@@ -273,19 +274,25 @@ fn unsigned(scalar: &Scalar<'_>) -> Option<u64> {
     }
 }
 
-impl<T: Lenient> Lenient for BTreeMap<String, T> {
-    /// As with lists, a malformed entry does not lose the others.
-    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
-        let Some(object) = via_raw::<D, crate::RawObject>(d)? else {
-            return Ok(None);
-        };
-        let entries = object.iter().filter_map(|(key, value)| {
-            let read = from_text(value.get());
-            read.map(|value| (key.to_owned(), value))
-        });
-        Ok(Some(entries.collect()))
-    }
+/// Maps: as with lists, a malformed entry does not lose the others.
+macro_rules! lenient_map {
+    ($($map:ident)+) => { $(
+        impl<T: Lenient> Lenient for $map<String, T> {
+            fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+                let Some(object) = via_raw::<D, crate::RawObject>(d)? else {
+                    return Ok(None);
+                };
+                let entries = object.iter().filter_map(|(key, value)| {
+                    let read = from_text(value.get());
+                    read.map(|value| (key.to_owned(), value))
+                });
+                Ok(Some(entries.collect()))
+            }
+        }
+    )+ };
 }
+
+lenient_map! { BTreeMap IndexMap }
 
 impl Lenient for serde_json::Value {
     /// By way of the text, because there is JSON that a `Value` cannot hold: deep nesting, numbers

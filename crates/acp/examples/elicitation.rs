@@ -7,8 +7,6 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use std::collections::BTreeMap;
-
 use acp::agent::{Agent, Prompt, Turn};
 use acp::client::{Client, Elicitation, connect};
 use acp::transport;
@@ -26,7 +24,7 @@ impl Agent for Curious {
         let name = StringPropertySchema::new().title("Your name");
         let name = ElicitationPropertySchema::String(name);
         let form = ElicitationSchema::new()
-            .properties(BTreeMap::from([("name".to_owned(), name)]))
+            .properties([("name".to_owned(), name)])
             .required(vec!["name".to_owned()]);
         let form = ElicitationMode::Form {
             requested_schema: form,

@@ -34,27 +34,22 @@ pub(super) enum Given {
 }
 
 impl<'a> Field<'a> {
-    /// The fields of a form in the order in which they are asked: what is required first, as the form
-    /// lists it. Their own order does not come through.
+    /// The fields of a form, in its order. What is optional and of a type unknown here is left out.
     ///
     /// # Errors
     /// A field that is required cannot be asked here; the text names it.
     pub(super) fn of(form: &'a ElicitationSchema) -> Result<Vec<Self>, String> {
         let required = form.required.as_deref().unwrap_or_default();
-        let mut fields = Vec::new();
-        for name in required {
-            let Some((name, schema)) = form.properties.get_key_value(name) else {
-                return Err(format!("the field {name} is required and not described"));
-            };
-            if fields.iter().any(|field: &Self| field.name == name) {
-                continue;
-            }
-            let field = Self::new(name, schema, true);
-            fields.push(field.ok_or_else(|| format!("the field {name} is of an unknown type"))?);
+        if let Some(name) = required.iter().find(|n| !form.properties.contains_key(*n)) {
+            return Err(format!("the field {name} is required and not described"));
         }
+        let mut fields = Vec::new();
         for (name, schema) in &form.properties {
-            if !required.contains(name) {
-                fields.extend(Self::new(name, schema, false));
+            let required = required.contains(name);
+            match Self::new(name, schema, required) {
+                Some(field) => fields.push(field),
+                None if required => return Err(format!("the field {name} is of an unknown type")),
+                None => {}
             }
         }
         Ok(fields)
@@ -369,7 +364,7 @@ mod tests {
         );
         let fields = Field::of(&form).unwrap();
         let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
-        assert_eq!(names, ["name", "colours", "age", "colour", "share", "sure"]);
+        assert_eq!(names, ["age", "colour", "colours", "name", "share", "sure"]);
         let field = |name: &str| fields.iter().find(|field| field.name == name).unwrap();
         let value = |name: &str, answer: &str| field(name).read(answer);
         let text = |text: &str| Ok(Given::Value(Value::String(text.to_owned())));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -212,8 +213,8 @@ record! {
         optional title: String,
         /// What it is about.
         optional description: String,
-        /// The fields by name.
-        defaulted properties: BTreeMap<String, ElicitationPropertySchema>,
+        /// The fields by name, in the order in which they are to be asked for.
+        defaulted properties: IndexMap<String, ElicitationPropertySchema>,
         /// The names of those that must be filled in.
         optional_list required: String,
     }

@@ -8,7 +8,6 @@
 mod work;
 mod work_v2;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp::agent::{
@@ -421,7 +420,7 @@ fn loudness() -> ElicitationSchema {
     let number = IntegerPropertySchema::new().minimum(0).maximum(11);
     let number = ElicitationPropertySchema::Integer(number);
     ElicitationSchema::new()
-        .properties(BTreeMap::from([("loudness".to_owned(), number)]))
+        .properties([("loudness".to_owned(), number)])
         .required(vec!["loudness".to_owned()])
 }
 
