@@ -53,6 +53,25 @@ impl SessionSetup {
     }
 }
 
+impl SessionSetup {
+    /// That its paths are absolute, as Session setup demands; the text names one that is not.
+    pub(crate) fn check_paths(&self) -> Result<(), String> {
+        let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
+        match paths.find(|path| !is_absolute(path)) {
+            Some(path) => Err(format!("{path:?} is not an absolute path")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a path is absolute on any system: the other side may run on another one, in a container for
+/// example.
+fn is_absolute(path: &str) -> bool {
+    let drive =
+        matches!(path.as_bytes(), [letter, b':', b'\\' | b'/', ..] if letter.is_ascii_alphabetic());
+    drive || path.starts_with(['/', '\\']) || Path::new(path).is_absolute()
+}
+
 impl<P: AsRef<Path>> From<P> for SessionSetup {
     fn from(cwd: P) -> Self {
         Self::new(cwd)

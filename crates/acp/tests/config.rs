@@ -734,3 +734,31 @@ async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
     settle().await;
     peer.alive().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_not_asked_for_in_a_relative_directory() {
+    let can = json!({"loadSession": true, "sessionCapabilities": {"additionalDirectories": {}}});
+    let (conn, mut peer) = Peer::of_client_with(Nobody, limits(|_| ()), PIPE, can).await;
+    for cwd in ["", ".", "work", "./work", "~/work", "C:work"] {
+        let error = conn.new_session(cwd).await.unwrap_err();
+        assert!(
+            error.to_string().contains("not an absolute path"),
+            "{error}"
+        );
+        assert!(conn.load_session("s", cwd).await.is_err(), "{cwd}");
+    }
+    let setup = SessionSetup::new("/work").additional_directories(vec!["lib".to_owned()]);
+    assert!(conn.new_session(setup).await.is_err());
+    peer.silence().await;
+    // The agent may run on another system.
+    for cwd in ["/work", "C:\\work", "c:/work", "\\\\server\\work"] {
+        let opening = tokio::spawn({
+            let conn = conn.clone();
+            async move { conn.new_session(cwd).await }
+        });
+        let (id, params) = peer.request("session/new").await;
+        assert_eq!(params["cwd"], cwd);
+        peer.answer(&id, json!({"sessionId": cwd})).await;
+        soon("it opens", opening).await.unwrap().unwrap();
+    }
+}

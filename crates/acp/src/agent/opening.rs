@@ -1,6 +1,5 @@
 //! Sessions that are being opened: new, old or copied ones.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -194,13 +193,7 @@ impl<A: Agent> AgentSide<A> {
 
     /// Whether a session can be opened with this.
     fn check_setup(&self, setup: &SessionSetup) -> Result<()> {
-        for path in std::iter::once(&setup.cwd).chain(&setup.additional_directories) {
-            if !is_absolute(path) {
-                return Err(Error::invalid_params(format!(
-                    "{path:?} is not an absolute path"
-                )));
-            }
-        }
+        setup.check_paths().map_err(Error::invalid_params)?;
         self.check_servers(&setup.mcp_servers)
     }
 
@@ -317,11 +310,6 @@ fn answer_v2(
         How::Fork => answer!(ForkSession, v2::ForkSessionResponse::new(session.id())),
         How::Old(_) => answer!(ResumeSession, v2::ResumeSessionResponse::new()),
     }
-}
-
-fn is_absolute(path: &str) -> bool {
-    // A client may run on another system than the agent, in a container for example.
-    path.starts_with('/') || Path::new(path).is_absolute()
 }
 
 impl Session {

@@ -325,6 +325,7 @@ impl AgentConnection {
         if !self.0.agreed.sessions {
             return Err(not_offered("session"));
         }
+        setup.check_paths().map_err(Error::Invalid)?;
         if let Some(missing) = setup.mcp_servers.iter().find_map(|s| self.missing_for(s)) {
             return Err(not_offered(missing));
         }
