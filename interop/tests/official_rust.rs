@@ -858,7 +858,7 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
     run(&["hello"], &[OFFICIAL_AGENT, "--auth"])
         .await
         .code(1)
-        .says(&["Authentication required", "A key (key)"]);
+        .says(&["Authentication required", "acp login ", "# A key"]);
     run(&["fail"], &[OFFICIAL_AGENT])
         .await
         .code(1)

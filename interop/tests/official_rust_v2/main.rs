@@ -211,7 +211,7 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
     let ended = run(&["hello"], &[OFFICIAL_AGENT, "--auth"]).await;
     ended
         .code(1)
-        .says(&["Authentication required", "A key (key)"]);
+        .says(&["Authentication required", "acp login ", "# A key"]);
     let ended = run(&["fail"], &[OFFICIAL_AGENT]).await;
     ended.code(1).says(&["the model is on holiday", "-32050"]);
     run(&["refuse"], &[OFFICIAL_AGENT])

@@ -109,7 +109,7 @@ async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
     let ended = official.run(&["hello"], &["--auth"]).await;
     ended
         .code(1)
-        .says(&["Authentication required", "A key (key)"]);
+        .says(&["Authentication required", "acp login ", "# A key"]);
     let ended = official.run(&["fail"], &[]).await;
     ended.code(1).says(&["the model is on holiday", "-32050"]);
     official
