@@ -59,10 +59,15 @@ async fn acp_run_completes_a_turn_with_the_example_agent() {
     let project = Project::new();
     let run = ["run", "--protocol", "2", "hello", "--", SIMPLE_AGENT];
     let ended = project.run(acp(), run).await.code(0);
-    assert_eq!(
-        (ended.stdout.as_str(), ended.stderr.as_str()),
-        ("Echo: hello\n", "")
+    assert_eq!(ended.stdout, "Echo: hello\n");
+    // It keeps its sessions, as every agent of version 2 does.
+    assert!(
+        ended
+            .stderr
+            .starts_with("go on with: acp run --resume echo-session-1"),
+        "{ended:#?}"
     );
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:#?}");
 }
 
 /// It says no to whatever it is asked.
