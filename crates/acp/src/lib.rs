@@ -22,6 +22,7 @@
 
 pub mod agent;
 pub mod bridge;
+mod capabilities;
 pub mod client;
 mod connection;
 mod convert;

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::Agent;
 use super::optional::Authentication;
 use super::request::{Answer, v1_answer, v2_answer};
+use crate::capabilities::this_library;
 use crate::convert;
 
 /// What is known of a client.
@@ -100,14 +101,14 @@ pub(crate) fn initialize<A: Agent>(
             capabilities: convert::client_from_v2(request.capabilities),
             info: Some(request.info).filter(|info| !info.name.is_empty()),
         };
-        let ours = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
         let methods: Vec<v2::AuthMethod> = auth_methods(agent, &client)
             .into_iter()
             .filter_map(convert::auth_method_to_v2)
             .collect();
-        let answer = v2::InitializeResponse::new(version, agent.info().unwrap_or(ours))
-            .capabilities(convert::agent_to_v2(&capabilities, agent.mcp_stdio()))
-            .auth_methods(methods);
+        let answer =
+            v2::InitializeResponse::new(version, agent.info().unwrap_or_else(this_library))
+                .capabilities(convert::agent_to_v2(&capabilities, agent.mcp_stdio()))
+                .auth_methods(methods);
         return Ok((Arc::new(client), v2_answer!(Initialize(answer))));
     }
     let client = ClientInfo {

@@ -14,6 +14,7 @@ use super::request::{Answer, Reopen, v1_answer, v2_answer};
 use super::session::{Session, SessionOpened};
 use super::side::AgentSide;
 use super::{Agent, config};
+use crate::capabilities::missing_for_server;
 use crate::connection::{Connection, Responder};
 use crate::convert;
 use crate::error::{Error, Result};
@@ -200,22 +201,17 @@ impl<A: Agent> AgentSide<A> {
     /// A client that asks for what was not offered is told so, instead of left to wonder.
     fn check_servers(&self, servers: &[McpServer]) -> Result<()> {
         let offered = self.agent.mcp_capabilities();
-        for server in servers {
-            let refused = match server {
-                McpServer::Http(_) if !offered.http => "http",
-                McpServer::Sse(_) if !offered.sse => "sse",
-                // Taken for granted in version 1.
-                McpServer::Stdio(_) if !self.agent.mcp_stdio() && self.client()?.speaks_v2() => {
-                    "stdio"
-                }
-                _ => continue,
-            };
-            let name = server.name().unwrap_or_default();
-            return Err(Error::invalid_params(format!(
-                "the MCP server {name:?} needs the MCP capability {refused}, which is not offered"
-            )));
+        let stdio = self.agent.mcp_stdio() || !self.client()?.speaks_v2();
+        let missing = |server| Some((server, missing_for_server(&offered, stdio, server)?));
+        match servers.iter().find_map(missing) {
+            Some((server, missing)) => {
+                let name = server.name().unwrap_or_default();
+                Err(Error::invalid_params(format!(
+                    "the MCP server {name:?} needs the MCP capability {missing}, which is not offered"
+                )))
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Answers what opened a session, then tells the agent that the client knows it.

@@ -13,6 +13,7 @@ use super::request::PromptCall;
 use super::session::Session;
 use super::side::AgentSide;
 use super::turn::{Prompt, Turn};
+use crate::capabilities::missing_for_prompt;
 use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
 
@@ -224,18 +225,11 @@ impl<A: Agent> AgentSide<A> {
     }
 
     fn check(&self, prompt: &[ContentBlock]) -> Result<()> {
-        let takes = self.agent.prompt_capabilities();
-        for block in prompt {
-            let refused = match block {
-                ContentBlock::Image(_) if !takes.image => "image",
-                ContentBlock::Audio(_) if !takes.audio => "audio",
-                ContentBlock::Resource(_) if !takes.embedded_context => "embeddedContext",
-                _ => continue,
-            };
-            return Err(Error::invalid_params(format!(
-                "the prompt has content that needs the prompt capability {refused}, which is not offered"
-            )));
+        match missing_for_prompt(&self.agent.prompt_capabilities(), prompt) {
+            Some(missing) => Err(Error::invalid_params(format!(
+                "the prompt has content that needs the prompt capability {missing}, which is not offered"
+            ))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }

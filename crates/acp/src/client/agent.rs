@@ -17,6 +17,7 @@ use super::request::not_offered;
 use super::session::Session;
 use super::sessions::Sessions;
 use super::side::ClientSide;
+use crate::capabilities::missing_for_server;
 use crate::connection::{Ask, Connection};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
@@ -339,13 +340,14 @@ impl AgentConnection {
     }
 
     /// The capability that an MCP server needs and the agent has not.
-    fn missing_for(&self, server: &McpServer) -> Option<&'static str> {
+    fn missing_for(&self, server: &McpServer) -> Option<String> {
         let offered = &self.capabilities().mcp_capabilities;
-        match server {
-            McpServer::Http(_) if !offered.http => Some("mcpCapabilities.http"),
-            McpServer::Sse(_) if !offered.sse => Some("mcpCapabilities.sse"),
-            McpServer::Stdio(_) if !self.0.agreed.mcp_stdio => Some("session.mcp.stdio"),
-            _ => None,
-        }
+        let missing = missing_for_server(offered, self.0.agreed.mcp_stdio, server)?;
+        // Of version 2 alone.
+        Some(if missing == "stdio" {
+            "session.mcp.stdio".to_owned()
+        } else {
+            format!("mcpCapabilities.{missing}")
+        })
     }
 }

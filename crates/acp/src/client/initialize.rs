@@ -9,6 +9,7 @@ use acp_wire::v1::{
 use acp_wire::{RawObject, Request, jsonrpc, v2};
 use serde::Serialize;
 
+use crate::capabilities::this_library;
 use crate::connection::{Ask, Connection};
 use crate::convert;
 use crate::error::{Error, Result};
@@ -62,9 +63,8 @@ pub(crate) async fn initialize(
     if latest < ProtocolVersion::V2 {
         return conn.call(method, &request, Ask::default(), read).await;
     }
-    let ours = Implementation::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let both = Both {
-        info: request.client_info.clone().unwrap_or(ours),
+        info: request.client_info.clone().unwrap_or_else(this_library),
         capabilities: convert::client_to_v2(&request.client_capabilities),
         v1: &request,
     };

@@ -17,6 +17,7 @@ use super::agent::AgentConnection;
 use super::request::not_offered;
 use super::sessions::Sessions;
 use super::turn::Prompting;
+use crate::capabilities::missing_for_prompt;
 use crate::connection::Ask;
 use crate::convert;
 use crate::error::{Error, Result};
@@ -397,21 +398,10 @@ impl Session {
     /// Prompts hold only what the agent takes: prompt turn, "User Message".
     fn check(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
-        for block in content {
-            match block {
-                ContentBlock::Image(_) if !takes.image => {
-                    return Err(not_offered("promptCapabilities.image"));
-                }
-                ContentBlock::Audio(_) if !takes.audio => {
-                    return Err(not_offered("promptCapabilities.audio"));
-                }
-                ContentBlock::Resource(_) if !takes.embedded_context => {
-                    return Err(not_offered("promptCapabilities.embeddedContext"));
-                }
-                _ => {}
-            }
+        match missing_for_prompt(takes, content) {
+            Some(missing) => Err(not_offered(format!("promptCapabilities.{missing}"))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
