@@ -114,6 +114,7 @@ impl Group {
             }
             match &mut signals {
                 Some(signals) => drop(signals.recv().await),
+                // The system refuses to tell of ends: this looks for them.
                 None => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
