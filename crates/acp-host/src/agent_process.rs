@@ -285,7 +285,7 @@ impl AgentProcess {
         let ended = tokio::time::timeout(grace, self.wait()).await.is_ok();
         // Once the agent itself has ended, nobody tells the rest that they should, too.
         if !ended || !self.running.emptied(Duration::ZERO).await {
-            self.running.terminate();
+            self.running.terminate().await;
             self.running.emptied(grace).await;
         }
         self.running.stop();

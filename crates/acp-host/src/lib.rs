@@ -14,7 +14,8 @@
 //!
 //! Three things hold throughout. The operating system confines file access, not a comparison of
 //! paths. Whatever a peer or a child process sends is kept in bounded memory. No process outlives
-//! what it was started for, nor do those that it started in its own process group.
+//! what it was started for, nor do those that it started, also if this program is killed: for that a
+//! small process runs beside this one on Unix, from the first start of a command until this program ends.
 
 mod agent_process;
 mod files;

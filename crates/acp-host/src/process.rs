@@ -132,9 +132,9 @@ impl Running {
         }
     }
 
-    /// Asks the group to end.
-    pub(crate) fn terminate(&self) {
-        self.group.terminate();
+    /// Asks the group to end, and whoever has left it.
+    pub(crate) async fn terminate(&self) {
+        self.group.terminate().await;
     }
 
     /// Ends the group.
@@ -142,9 +142,15 @@ impl Running {
         self.group.kill();
     }
 
-    /// Waits, at most this long, until no process of the group runs. Returns whether that is so.
+    /// Waits, at most this long, until no process runs that is in the group or has left it. Returns
+    /// whether that is so.
     pub(crate) async fn emptied(&self, patience: Duration) -> bool {
         self.group.emptied(patience).await
+    }
+
+    /// Ends the group and whoever has left it, and waits for that, at most this long.
+    pub(crate) async fn killed(&self, patience: Duration) {
+        self.group.killed(patience).await;
     }
 
     /// Ends the group and stops following it. The rest is done by the task, whatever happens to the

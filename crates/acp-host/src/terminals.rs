@@ -352,7 +352,7 @@ impl Terminals {
         terminal.running.kill();
         // A process that hangs in the kernel keeps nobody waiting.
         let _ = tokio::time::timeout(KILL_PATIENCE, terminal.running.exited()).await;
-        terminal.running.emptied(KILL_PATIENCE).await;
+        terminal.running.killed(KILL_PATIENCE).await;
         Ok(KillTerminalResponse::new())
     }
 

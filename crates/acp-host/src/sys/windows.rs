@@ -20,6 +20,8 @@ use crate::process::Exit;
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A process with all that it starts, in a job object.
+///
+/// The job ends its processes when nobody holds it any more, so also when this process is killed.
 #[derive(Debug)]
 pub(crate) struct Group {
     id: u32,
@@ -81,7 +83,7 @@ impl Group {
     }
 
     /// There is no polite way that reaches programs without a window.
-    pub(crate) fn terminate(&self) {
+    pub(crate) async fn terminate(&self) {
         self.kill();
     }
 
@@ -95,6 +97,13 @@ impl Group {
     /// job that was ended ends with it.
     pub(crate) async fn emptied(&self, patience: Duration) -> bool {
         tokio::time::timeout(patience, self.exited()).await.is_ok()
+    }
+
+    /// Ends the job, which nobody can leave, and waits for that, at most this long. Returns whether it
+    /// has ended.
+    pub(crate) async fn killed(&self, patience: Duration) -> bool {
+        self.kill();
+        self.emptied(patience).await
     }
 
     /// Ends the job and waits until it is gone.

@@ -1,0 +1,49 @@
+//! What a child does of itself between fork and exec.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use super::keeper::Line;
+
+/// The highest number that a signal has on any system.
+const SIGNALS: i32 = 64;
+
+/// Has the child of `command` lead a session, and so a process group, of its own, tell the keeper of it
+/// if there is one, and have the signals that programs expect.
+///
+/// A session rather than only a group: without a controlling terminal, a program that wants to ask for a
+/// password fails, instead of being stopped by the terminal for ever.
+#[allow(unsafe_code)]
+pub(super) fn before_exec(command: &mut Command, line: Option<Line>) {
+    let prepare = move || {
+        rustix::process::setsid()?;
+        if let Some(line) = &line {
+            // The standard library has set this to its default by now, and a keeper that is gone must
+            // not end the child.
+            set_signal(libc::SIGPIPE, libc::SIG_IGN);
+            line.tell(rustix::process::getpid());
+        }
+        // What the parent ignores, such as SIGHUP under `nohup`, stays ignored over exec. A command
+        // expects otherwise. The signal mask is cleared by the standard library.
+        for signal in 1..=SIGNALS {
+            set_signal(signal, libc::SIG_DFL);
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec only what POSIX calls async-signal-safe may happen, since another
+    // thread of the parent may have held any lock, the allocator's for one. This makes system calls
+    // (setsid, getpid, write, sigaction) and formats a number on the stack, and allocates nothing: an
+    // error of setsid becomes an `io::Error` that is a number.
+    unsafe {
+        command.pre_exec(prepare);
+    }
+}
+
+/// Sets what a signal does in this process; there may be no such signal.
+#[allow(unsafe_code)]
+fn set_signal(signal: i32, to: libc::sighandler_t) {
+    // SAFETY: async-signal-safe, and it installs no code: it is called with the two fixed values only.
+    unsafe {
+        libc::signal(signal, to);
+    }
+}

@@ -1,0 +1,307 @@
+//! A process that leads its own process group, and that group.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus};
+use tokio::process::{ChildStdin, ChildStdout};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::before_exec::before_exec;
+use super::keeper;
+use super::mark::Mark;
+use super::processes::{Known, Left, look};
+use crate::process::Exit;
+
+/// How long to wait for processes that were sent SIGKILL. Only one that hangs inside the kernel, on a
+/// dead network file system for example, takes that long; it is then left behind.
+const KILL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a process may take to execute a program, during which nobody knows whose it is. One that hangs
+/// in it, which may be anybody's, must not keep everything waiting.
+const EXEC_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The longest pause between two looks at who is left.
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// A process that leads its own process group, that group, and whoever has left it, who is known by its
+/// mark.
+///
+/// The leader is not reaped before the group is done with: as long as it is there, if only as a
+/// zombie, nobody else can get its id, so that a signal to the group can never hit strangers. That is
+/// why this builds on the standard library's `Child`, which reaps only when asked; tokio's reaps on
+/// exit.
+#[derive(Debug)]
+pub(crate) struct Group {
+    id: Pid,
+    mark: Mark,
+    leader: Mutex<Leader>,
+}
+
+#[derive(Debug)]
+struct Leader {
+    /// Absent once reaped.
+    child: Option<Child>,
+    exit: Option<Exit>,
+}
+
+/// What a child was given pipes for.
+pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
+
+impl Group {
+    /// Starts `command` as the leader of a new group. `command` is consumed so that the writing ends
+    /// of pipes that it holds are closed, without which they would never read as ended.
+    pub(crate) fn spawn(mut command: Command) -> io::Result<(Self, Pipes)> {
+        // A handler must be there before the child can end: whoever started this process may have
+        // set SIGCHLD to be ignored, and then the system would throw exit statuses away.
+        let _ = signal(SignalKind::child())?;
+        let mark = Mark::new();
+        command.env(Mark::VARIABLE, mark.value());
+        let line = keeper::line(&mark);
+        let pipe = line.as_ref().map(keeper::Line::pipe);
+        before_exec(&mut command, line);
+        // One that fails to execute has told the keeper of itself all the same.
+        let mut child = command.spawn().inspect_err(|_| keeper::forget(&mark))?;
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take();
+        let id = i32::try_from(child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| io::Error::other("the process has no usable id"))?;
+        if let Some(pipe) = pipe {
+            keeper::told(&pipe, &mark, id);
+        }
+        let group = Self {
+            id,
+            mark,
+            leader: Mutex::new(Leader {
+                child: Some(child),
+                exit: None,
+            }),
+        };
+        let stdin = stdin.map(ChildStdin::from_std).transpose()?;
+        let stdout = stdout.map(ChildStdout::from_std).transpose()?;
+        Ok((group, (stdin, stdout)))
+    }
+
+    /// The process id of the leader.
+    pub(crate) fn id(&self) -> u32 {
+        self.id.as_raw_pid().unsigned_abs()
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Leader> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the leader ended, if it has.
+    fn try_exit(&self) -> Option<Exit> {
+        let mut leader = self.leader();
+        if leader.exit.is_none() {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            match rustix::process::waitid(WaitId::Pid(self.id), options) {
+                Ok(Some(status)) => leader.exit = Some(exit(&status)),
+                Ok(None) | Err(Errno::INTR) => {}
+                // Someone else in this program waits for any child and took this one: its end is
+                // known, its status is not, and its id may be another's from now on.
+                Err(_) => {
+                    leader.child = None;
+                    leader.exit = Some(Exit::unknown());
+                    keeper::forget(&self.mark);
+                }
+            }
+        }
+        leader.exit.clone()
+    }
+
+    /// Waits for the leader to end. Any number of callers may.
+    pub(crate) async fn exited(&self) -> Exit {
+        // Listening before looking, so that no end falls between the two.
+        let mut signals = signal(SignalKind::child()).ok();
+        loop {
+            if let Some(exit) = self.try_exit() {
+                return exit;
+            }
+            match &mut signals {
+                Some(signals) => drop(signals.recv().await),
+                // The system refuses to tell of ends: this looks for them.
+                None => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    }
+
+    /// Ends the group at once. Who has left it is for [`killed`](Self::killed).
+    pub(crate) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let leader = self.leader();
+        if leader.child.is_some() {
+            // It fails only when nothing is left that could be signalled.
+            let _ = rustix::process::kill_process_group(self.id, signal);
+        }
+    }
+
+    /// Asks all of the group to end, and whoever has left it.
+    pub(crate) async fn terminate(&self) {
+        self.signal(Signal::TERM);
+        self.look(Some(Signal::TERM)).await;
+    }
+
+    /// Waits, at most this long, until no process runs that is in the group or has left it. Returns
+    /// whether that is so.
+    pub(crate) async fn emptied(&self, patience: Duration) -> bool {
+        self.look_until_gone(None, patience).await
+    }
+
+    /// Ends the group and whoever has left it, and waits, at most this long, until none of them runs.
+    /// Returns whether that is so.
+    pub(crate) async fn killed(&self, patience: Duration) -> bool {
+        self.kill();
+        self.look_until_gone(Some(Signal::KILL), patience).await
+    }
+
+    /// Looks who is left, and signals those who have left the group.
+    async fn look(&self, signal: Option<Signal>) -> Left {
+        let known = self.known();
+        let looked = tokio::task::spawn_blocking(move || look(known, signal));
+        looked.await.unwrap_or(Left::Unseen)
+    }
+
+    async fn look_until_gone(&self, signal: Option<Signal>, patience: Duration) -> bool {
+        let start = Instant::now();
+        let mut pause = Duration::from_millis(1);
+        // No system tells when a group becomes empty, so this looks, ever more seldom.
+        loop {
+            if gone(self.look(signal).await, start) {
+                return true;
+            }
+            let left = patience.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return false;
+            }
+            tokio::time::sleep(pause.min(left)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// As what the group is known now.
+    fn known(&self) -> Known {
+        Known {
+            group: self.leader().child.is_some().then_some(self.id),
+            mark: self.mark.clone(),
+        }
+    }
+
+    /// Ends the group, with whoever has left it, and waits until it is gone.
+    pub(crate) async fn finish(&self) {
+        self.kill();
+        if tokio::time::timeout(KILL_PATIENCE, self.exited())
+            .await
+            .is_err()
+        {
+            return;
+        }
+        self.killed(KILL_PATIENCE).await;
+        let mut leader = self.leader();
+        if let Some(child) = leader.child.take() {
+            reap(child, &self.mark);
+        }
+    }
+}
+
+/// The leader has ended, the group is done with, and nobody signals it from here on.
+fn reap(mut child: Child, mark: &Mark) {
+    // In this order: from its reaping on, its id may be another's.
+    keeper::forget(mark);
+    let _ = child.wait();
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+        let known = self.known();
+        let leader = self
+            .leader
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(child) = leader.child.take() {
+            // There may be no runtime any more to wait in. If there can be no thread either, the leader
+            // stays as it is, so that its id stays its own, and the rest is the keeper's.
+            let id = self.id;
+            let reaper = std::thread::Builder::new().name("reaper".to_owned());
+            let _ = reaper.spawn(move || {
+                let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+                while let Err(Errno::INTR) = rustix::process::waitid(WaitId::Pid(id), ended) {}
+                kill_until_gone(&known);
+                reap(child, &known.mark);
+            });
+        }
+    }
+}
+
+/// Ends whoever has left the group, of which nothing runs any more, and waits for that.
+fn kill_until_gone(known: &Known) {
+    let start = Instant::now();
+    while !gone(look(known.clone(), Some(Signal::KILL)), start) && start.elapsed() < KILL_PATIENCE {
+        std::thread::sleep(LONGEST_PAUSE);
+    }
+}
+
+/// Whether nobody is left, as far as that can be known of a look that was not the first.
+fn gone(left: Left, start: Instant) -> bool {
+    match left {
+        Left::Nobody | Left::Unseen => true,
+        Left::Unsure => start.elapsed() >= EXEC_PATIENCE,
+        Left::Somebody => false,
+    }
+}
+
+fn exit(status: &WaitIdStatus) -> Exit {
+    Exit {
+        code: status.exit_status(),
+        signal: status.terminating_signal().map(signal_name),
+    }
+}
+
+/// How a process ended.
+pub(crate) fn exit_of(status: ExitStatus) -> Exit {
+    Exit {
+        code: status.code(),
+        signal: status.signal().map(signal_name),
+    }
+}
+
+fn signal_name(number: i32) -> String {
+    let names = [
+        (Signal::HUP, "SIGHUP"),
+        (Signal::INT, "SIGINT"),
+        (Signal::QUIT, "SIGQUIT"),
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::USR1, "SIGUSR1"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::USR2, "SIGUSR2"),
+        (Signal::PIPE, "SIGPIPE"),
+        (Signal::ALARM, "SIGALRM"),
+        (Signal::TERM, "SIGTERM"),
+        (Signal::XCPU, "SIGXCPU"),
+        (Signal::XFSZ, "SIGXFSZ"),
+        (Signal::VTALARM, "SIGVTALRM"),
+        (Signal::PROF, "SIGPROF"),
+        (Signal::IO, "SIGIO"),
+        (Signal::SYS, "SIGSYS"),
+    ];
+    match names.iter().find(|(signal, _)| signal.as_raw() == number) {
+        Some((_, name)) => (*name).to_owned(),
+        None => format!("SIG{number}"),
+    }
+}

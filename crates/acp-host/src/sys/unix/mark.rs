@@ -1,0 +1,45 @@
+//! The mark that all processes of a group carry in their environment, wherever they go.
+
+use std::ffi::{OsStr, OsString};
+
+use uuid::Uuid;
+
+/// The mark of a group.
+///
+/// What is started inside another marked process carries both marks, so that whoever ends the outer one
+/// finds it, too.
+#[derive(Debug, Clone)]
+pub(super) struct Mark {
+    /// No other group has it. Hexadecimal digits.
+    own: String,
+    /// What its processes have in their environment.
+    value: OsString,
+}
+
+impl Mark {
+    /// The environment variable.
+    pub(super) const VARIABLE: &str = "ACP_PROCESS";
+
+    pub(super) fn new() -> Self {
+        let own = Uuid::new_v4().simple().to_string();
+        let value = match std::env::var_os(Self::VARIABLE) {
+            Some(mut outer) if !outer.is_empty() => {
+                outer.push(":");
+                outer.push(&own);
+                outer
+            }
+            _ => OsString::from(&own),
+        };
+        Self { own, value }
+    }
+
+    /// What no other mark has.
+    pub(super) fn own(&self) -> &str {
+        &self.own
+    }
+
+    /// What the environment variable is set to.
+    pub(super) fn value(&self) -> &OsStr {
+        &self.value
+    }
+}
