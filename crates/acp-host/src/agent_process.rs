@@ -13,6 +13,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use crate::output::BoundedText;
 use crate::process::{Event, Exit, Running};
 use crate::program::{self, NoProgram};
+use crate::sandbox::Sandbox;
 use crate::sys;
 
 /// How much is kept of what an agent prints to its standard error, in bytes.
@@ -36,6 +37,8 @@ pub struct AgentCommand {
     pub env: Vec<(OsString, OsString)>,
     /// Where it runs; absent for where this process does.
     pub cwd: Option<PathBuf>,
+    /// The sandbox in which it and all that it starts run, if there is one.
+    pub sandbox: Option<Sandbox>,
 }
 
 impl AgentCommand {
@@ -46,6 +49,7 @@ impl AgentCommand {
             args: Vec::new(),
             env: Vec::new(),
             cwd: None,
+            sandbox: None,
         }
     }
 
@@ -67,6 +71,13 @@ impl AgentCommand {
     #[must_use]
     pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
         self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Runs it, with all that it starts, in a sandbox.
+    #[must_use]
+    pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
         self
     }
 
@@ -216,7 +227,8 @@ impl AgentProcess {
                 }
             }
         };
-        let (running, pipes) = Running::start(child, stderr, report).map_err(failed)?;
+        let sandbox = command.sandbox.as_ref();
+        let (running, pipes) = Running::start(child, sandbox, stderr, report).map_err(failed)?;
         let stdio = Mutex::new(match pipes {
             (Some(stdin), Some(stdout)) => Some((stdin, stdout)),
             _ => None,

@@ -17,7 +17,9 @@ use acp_wire::v1::{
     WaitForTerminalExitResponse, WriteTextFileRequest, WriteTextFileResponse,
 };
 
-use crate::{Decision, Files, Policy, Prompter, TerminalEvent, TerminalEventKind, Terminals};
+use crate::{
+    Decision, Files, Policy, Prompter, Sandbox, TerminalEvent, TerminalEventKind, Terminals,
+};
 
 /// Files, terminals and permissions for the sessions of one connection, which share their roots.
 ///
@@ -82,6 +84,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
             threads,
             allowed: Mutex::default(),
         })
+    }
+
+    /// Runs the commands of terminals in a sandbox.
+    #[must_use]
+    pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
+        self.terminals = self.terminals.sandboxed(sandbox);
+        self
     }
 
     /// Whether files may be read.

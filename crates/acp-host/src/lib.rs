@@ -8,6 +8,7 @@
 //! | [`Policy`]        | answers to permission requests                    | Tool Calls         |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
+//! | [`Sandbox`]       | where agents and commands may write               | –                  |
 //!
 //! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
 //! errors, and knows nothing of connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
@@ -27,6 +28,7 @@ mod process;
 mod program;
 mod replace;
 mod roots;
+mod sandbox;
 mod sys;
 mod terminals;
 
@@ -35,4 +37,5 @@ pub use files::Files;
 pub use host::Host;
 pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
 pub use process::Exit;
+pub use sandbox::{Sandbox, SandboxError};
 pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};

@@ -10,6 +10,7 @@ use acp_wire::v1::TerminalExitStatus;
 use tokio::sync::watch;
 
 use crate::output::Decoder;
+use crate::sandbox::Sandbox;
 use crate::sys::{Group, OutputPipe, Pipes};
 
 /// How a process ended.
@@ -93,15 +94,17 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts `command`, whose output comes through `output`, and reports to `report`. That is called
-    /// within a task: it must not block. `command` must hold every writing end of that pipe.
+    /// Starts `command`, in a sandbox if there is one, whose output comes through `output`, and reports to
+    /// `report`. That is called within a task: it must not block. `command` must hold every writing end of
+    /// that pipe.
     pub(crate) fn start(
         command: Command,
+        sandbox: Option<&Sandbox>,
         output: PipeReader,
         mut report: impl FnMut(Event<'_>) + Send + 'static,
     ) -> io::Result<(Self, Pipes)> {
         let output = OutputPipe::new(output)?;
-        let (group, pipes) = Group::spawn(command)?;
+        let (group, pipes) = Group::spawn(command, sandbox)?;
         let group = Arc::new(group);
         report(Event::Started);
         let (exits, exit) = watch::channel(None);

@@ -21,6 +21,7 @@ use serde_json::json;
 use crate::output::BoundedText;
 use crate::process::{Event, Running};
 use crate::program::{self, NoProgram};
+use crate::sandbox::Sandbox;
 use crate::sys;
 
 /// How much output is kept where the request does not say, in bytes.
@@ -80,6 +81,7 @@ pub struct Terminals {
     default_output: usize,
     max_output: usize,
     max_per_session: usize,
+    sandbox: Option<Sandbox>,
     state: Mutex<State>,
 }
 
@@ -122,6 +124,7 @@ impl Terminals {
             default_output: DEFAULT_OUTPUT,
             max_output: MAX_OUTPUT,
             max_per_session: MAX_PER_SESSION,
+            sandbox: None,
             state: Mutex::default(),
         }
     }
@@ -144,6 +147,13 @@ impl Terminals {
     #[must_use]
     pub fn max_per_session(mut self, terminals: usize) -> Self {
         self.max_per_session = terminals;
+        self
+    }
+
+    /// Runs all commands in a sandbox.
+    #[must_use]
+    pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
+        self.sandbox = Some(sandbox);
         self
     }
 
@@ -252,7 +262,8 @@ impl Terminals {
                 Event::Ended => TerminalEventKind::Released,
             });
         };
-        let (running, _) = Running::start(command, reader, report).map_err(cannot_start)?;
+        let (running, _) =
+            Running::start(command, self.sandbox.as_ref(), reader, report).map_err(cannot_start)?;
         let terminal = Arc::new(Terminal { running, output });
 
         // The session may have ended since, or have got other terminals; this one is dropped then,

@@ -5,6 +5,11 @@ mod unix;
 #[cfg(unix)]
 pub(crate) use unix::*;
 
+#[cfg(not(target_os = "linux"))]
+mod unconfined;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use unconfined::Confined;
+
 #[cfg(windows)]
 mod windows;
 #[cfg(windows)]

@@ -1,6 +1,8 @@
 //! Unix: processes, pipes, and the finer points of opening files.
 
 mod before_exec;
+#[cfg(target_os = "linux")]
+mod confined;
 mod group;
 mod keeper;
 mod mark;
@@ -18,6 +20,8 @@ use rustix::io::Errno;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
+#[cfg(target_os = "linux")]
+pub(crate) use confined::Confined;
 pub(crate) use group::{Group, Pipes, exit_of};
 
 /// The reading end of a pipe that a child writes to.

@@ -15,6 +15,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, watch};
 
 use crate::process::Exit;
+use crate::sandbox::Sandbox;
 
 /// How long to wait for processes that were ended.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
@@ -33,8 +34,8 @@ pub(crate) struct Group {
 pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl Group {
-    /// Starts `command` in a new job.
-    pub(crate) fn spawn(command: Command) -> io::Result<(Self, Pipes)> {
+    /// Starts `command` in a new job. There is no sandbox on this system.
+    pub(crate) fn spawn(command: Command, _sandbox: Option<&Sandbox>) -> io::Result<(Self, Pipes)> {
         let mut command = CommandWrap::from(tokio::process::Command::from(command));
         let mut child = command.wrap(KillOnDrop).wrap(JobObject).spawn()?;
         let pipes = (child.stdin().take(), child.stdout().take());

@@ -16,6 +16,7 @@ use super::keeper;
 use super::mark::Mark;
 use super::processes::{Known, Left, look};
 use crate::process::Exit;
+use crate::sandbox::Sandbox;
 
 /// How long to wait for processes that were sent SIGKILL. Only one that hangs inside the kernel, on a
 /// dead network file system for example, takes that long; it is then left behind.
@@ -40,6 +41,8 @@ pub(crate) struct Group {
     id: Pid,
     mark: Mark,
     leader: Mutex<Leader>,
+    /// Kept for as long as anything runs in it.
+    sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug)]
@@ -53,9 +56,13 @@ struct Leader {
 pub(crate) type Pipes = (Option<ChildStdin>, Option<ChildStdout>);
 
 impl Group {
-    /// Starts `command` as the leader of a new group. `command` is consumed so that the writing ends
-    /// of pipes that it holds are closed, without which they would never read as ended.
-    pub(crate) fn spawn(mut command: Command) -> io::Result<(Self, Pipes)> {
+    /// Starts `command` as the leader of a new group, in a sandbox if there is one. `command` is consumed
+    /// so that the writing ends of pipes that it holds are closed, without which they would never read
+    /// as ended.
+    pub(crate) fn spawn(
+        mut command: Command,
+        sandbox: Option<&Sandbox>,
+    ) -> io::Result<(Self, Pipes)> {
         // A handler must be there before the child can end: whoever started this process may have
         // set SIGCHLD to be ignored, and then the system would throw exit statuses away.
         let _ = signal(SignalKind::child())?;
@@ -65,7 +72,11 @@ impl Group {
         let pipe = line.as_ref().map(keeper::Line::pipe);
         before_exec(&mut command, line);
         // One that fails to execute has told the keeper of itself all the same.
-        let mut child = command.spawn().inspect_err(|_| keeper::forget(&mark))?;
+        let spawned = match sandbox {
+            Some(sandbox) => sandbox.spawn(command),
+            None => command.spawn(),
+        };
+        let mut child = spawned.inspect_err(|_| keeper::forget(&mark))?;
         let stdin = child.stdin.take();
         let stdout = child.stdout.take();
         let id = i32::try_from(child.id())
@@ -82,6 +93,7 @@ impl Group {
                 child: Some(child),
                 exit: None,
             }),
+            sandbox: sandbox.cloned(),
         };
         let stdin = stdin.map(ChildStdin::from_std).transpose()?;
         let stdout = stdout.map(ChildStdout::from_std).transpose()?;
@@ -233,12 +245,14 @@ impl Drop for Group {
             // There may be no runtime any more to wait in. If there can be no thread either, the leader
             // stays as it is, so that its id stays its own, and the rest is the keeper's.
             let id = self.id;
+            let sandbox = self.sandbox.take();
             let reaper = std::thread::Builder::new().name("reaper".to_owned());
             let _ = reaper.spawn(move || {
                 let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
                 while let Err(Errno::INTR) = rustix::process::waitid(WaitId::Pid(id), ended) {}
                 kill_until_gone(&known);
                 reap(child, &known.mark);
+                drop(sandbox);
             });
         }
     }

@@ -1,0 +1,180 @@
+//! A thread that is confined by Landlock, and so is what is started on it.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use landlock::{
+    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, PathFd, PathFdError,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
+    Scope,
+};
+
+use crate::sandbox::SandboxError;
+
+/// Without the rules of this version files outside could be truncated. Linux has it since 6.2.
+const NEEDED: ABI = ABI::V3;
+
+/// Devices that everybody may write to. Those of terminals are among them for programs that run others in
+/// one of their own.
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
+];
+
+type Work = Box<dyn FnOnce() + Send>;
+
+/// A thread that is there for starting processes, and for being confined: the rules are for a thread and
+/// what it starts from then on, and cannot be taken back.
+///
+/// It is one thread for all that is started, so that all of it is in one domain and can send signals to one
+/// another. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Confined {
+    work: SyncSender<Work>,
+}
+
+impl Confined {
+    /// Starts a thread that, with what it starts, may write only what is given.
+    pub(crate) fn new(writable: Vec<PathBuf>) -> Result<Self, SandboxError> {
+        let failed = |source| SandboxError::System { source };
+        let (work, todo) = sync_channel::<Work>(1);
+        let (told, confined) = sync_channel(1);
+        let thread = std::thread::Builder::new().name("sandbox".to_owned());
+        let started = thread.spawn(move || {
+            let confined = confine(&writable);
+            let goes_on = confined.is_ok();
+            if told.send(confined).is_ok() && goes_on {
+                while let Ok(work) = todo.recv() {
+                    work();
+                }
+            }
+        });
+        started.map_err(failed)?;
+        confined.recv().map_err(|_| failed(thread_is_gone()))??;
+        Ok(Self { work })
+    }
+
+    /// Does something on the thread, and waits for it.
+    pub(crate) fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<T> {
+        let (told, done) = sync_channel(1);
+        let work = move || drop(told.send(work()));
+        self.work
+            .send(Box::new(work))
+            .map_err(|_| thread_is_gone())?;
+        done.recv().map_err(|_| thread_is_gone())
+    }
+}
+
+fn thread_is_gone() -> io::Error {
+    io::Error::other("the sandbox's thread has ended")
+}
+
+/// Confines this thread, as far as the kernel can, and says so if that is not far enough.
+fn confine(writable: &[PathBuf]) -> Result<(), SandboxError> {
+    let failed = |error: RulesetError| SandboxError::System {
+        source: io::Error::other(error),
+    };
+    // What is not handled, reading and executing, is allowed everywhere. Rights that the kernel does not
+    // know yet are left out; `enough` looks what that means.
+    let everything = AccessFs::from_write(ABI::V5);
+    let mut rules = Ruleset::default()
+        .handle_access(everything)
+        .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
+        .and_then(Ruleset::create)
+        .map_err(failed)?;
+    for path in writable {
+        let rule = rule(path, everything).map_err(|source| SandboxError::Path {
+            path: path.clone(),
+            source,
+        })?;
+        rules = rules.add_rule(rule).map_err(failed)?;
+    }
+    for device in DEVICES {
+        // Containers do not have all of them.
+        if let Ok(rule) = rule(Path::new(device), AccessFs::from_file(ABI::V5) & everything) {
+            rules = rules.add_rule(rule).map_err(failed)?;
+        }
+    }
+    enough(&rules.restrict_self().map_err(failed)?)
+}
+
+/// Allows what can be done with what is there, which may be a directory or a file.
+fn rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathFd>> {
+    let opened = PathFd::new(path).map_err(|error| match error {
+        PathFdError::OpenCall { source, .. } => source,
+        other => io::Error::other(other),
+    })?;
+    let is_directory = rustix::fs::fstat(opened.as_fd())
+        .map(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())?;
+    let access = match is_directory {
+        true => access,
+        false => access & AccessFs::from_file(ABI::V5),
+    };
+    Ok(PathBeneath::new(opened, access))
+}
+
+/// Whether a thread that was confined is confined enough.
+fn enough(status: &RestrictionStatus) -> Result<(), SandboxError> {
+    supported(status.landlock)?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+        RulesetStatus::NotEnforced => Err(not_supported("the kernel did not enforce the rules")),
+    }
+}
+
+/// Whether the kernel has what is needed.
+fn supported(status: LandlockStatus) -> Result<(), SandboxError> {
+    match status {
+        LandlockStatus::Available { effective_abi, .. } if effective_abi >= NEEDED => Ok(()),
+        LandlockStatus::Available { effective_abi, .. } => Err(not_supported(format!(
+            "the kernel has version {effective_abi} of Landlock, and version {NEEDED} is needed, which Linux has since 6.2"
+        ))),
+        LandlockStatus::NotEnabled => Err(not_supported(
+            "the kernel has Landlock, but it is not enabled; add it to the boot parameter `lsm=`",
+        )),
+        LandlockStatus::NotImplemented => Err(not_supported(
+            "the kernel has no Landlock, or this container does not allow it",
+        )),
+    }
+}
+
+fn not_supported(why: impl Into<String>) -> SandboxError {
+    SandboxError::NotSupported { why: why.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_cannot_do_it_is_refused_in_words_that_help() {
+        let with = |abi: i32| LandlockStatus::Available {
+            effective_abi: ABI::from(abi),
+            kernel_abi: None,
+        };
+        for (status, words) in [
+            (LandlockStatus::NotImplemented, "no Landlock"),
+            (LandlockStatus::NotEnabled, "`lsm=`"),
+            (with(1), "version 1 of Landlock"),
+            (with(2), "version 2 of Landlock, and version 3 is needed"),
+        ] {
+            let error = supported(status).unwrap_err();
+            assert!(matches!(error, SandboxError::NotSupported { .. }));
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        for abi in 3..=9 {
+            assert!(supported(with(abi)).is_ok());
+        }
+    }
+}
