@@ -9,13 +9,11 @@ use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{
     ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, WriteTextFileResponse,
 };
-use cap_std::fs::{File, OpenOptions};
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::replace::{NotReplaced, other_than_file, replace};
-use crate::roots::{Place, Refusal, Roots};
-use crate::sys;
+use crate::replace::replace;
+use crate::roots::{Refusal, Roots, names_a_directory, shown};
 
 /// The most that is read at once, if nothing else is set, in bytes.
 const MAX_READ: usize = 64 * 1024 * 1024;
@@ -37,7 +35,7 @@ const AT_ONCE: usize = 4;
 /// Cloning is cheap; the clones share their limits.
 #[derive(Debug, Clone)]
 pub struct Files {
-    roots: Arc<Roots>,
+    roots: Roots,
     max_read: usize,
     turns: Arc<Semaphore>,
 }
@@ -49,11 +47,17 @@ impl Files {
     /// # Errors
     /// A root is not an absolute path, or is no directory that can be opened; the error names it.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
-        Ok(Self {
-            roots: Arc::new(Roots::open(roots)?),
+        Roots::open(roots).map(Self::under)
+    }
+
+    /// Files under roots that are open already.
+    #[must_use]
+    pub fn under(roots: Roots) -> Self {
+        Self {
+            roots,
             max_read: MAX_READ,
             turns: Arc::new(Semaphore::new(AT_ONCE)),
-        })
+        }
     }
 
     /// The most that one reading may give, in bytes; 64 MiB if it is not set. It is what one answer
@@ -166,37 +170,37 @@ impl Files {
     }
 
     fn error(&self, path: &Path, fault: Fault) -> Error {
-        let shown = path.display();
-        let invalid = |what: &str| Error::invalid_params(format!("{shown}: {what}"));
-        let data = json!({ "path": path.to_string_lossy() });
-        match fault {
-            Fault::NotAbsolute => {
-                Error::invalid_params(format!("all file paths must be absolute, and this one is not: {shown}"))
+        let shown = shown(path);
+        let data = json!({ "path": shown });
+        let refusal = match fault {
+            Fault::Refused(refusal) => refusal,
+            Fault::NotText { at } => {
+                let why = format!("{shown}: not UTF-8 text (at byte {at} of what was read)");
+                return Error::invalid_params(why).data(data);
             }
-            Fault::Outside => {
-                let roots: Vec<_> = self.roots().map(|root| root.display().to_string()).collect();
-                invalid(&format!("outside the session's directories ({})", roots.join(", ")))
+            Fault::TooLarge => {
+                return Error::invalid_params(format!(
+                    "{shown}: more than {} bytes, which is the most that is read at once; use `line` and `limit` to read a part",
+                    self.max_read
+                ))
+                .data(data);
             }
-            Fault::NotAFile(what) => invalid(&format!("{what}, and only regular files can be read or written")),
-            Fault::NotText { at } => invalid(&format!("not UTF-8 text (at byte {at} of what was read)")),
-            Fault::TooLarge => invalid(&format!(
-                "more than {} bytes, which is the most that is read at once; use `line` and `limit` to read a part",
-                self.max_read
-            )),
-            Fault::Io(e) => {
-                let errno = errno(e.kind());
-                let error = match e.kind() {
-                    io::ErrorKind::NotFound => Error::resource_not_found(shown),
-                    io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => invalid(&e.to_string()),
-                    _ => Error::internal(format!("{shown}: {e}")),
-                };
-                return match errno {
-                    Some(errno) => error.data(json!({ "path": path.to_string_lossy(), "errno": errno })),
-                    None => error.data(data),
-                };
+        };
+        let explained = self.roots.explain(path, &refusal);
+        let Refusal::Io(e) = refusal else {
+            return Error::invalid_params(explained).data(data);
+        };
+        let error = match e.kind() {
+            io::ErrorKind::NotFound => Error::resource_not_found(&shown),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => {
+                Error::invalid_params(explained)
             }
-        }
-        .data(data)
+            _ => Error::internal(explained),
+        };
+        error.data(match errno(e.kind()) {
+            Some(errno) => json!({ "path": shown, "errno": errno }),
+            None => data,
+        })
     }
 }
 
@@ -219,36 +223,14 @@ fn errno(kind: io::ErrorKind) -> Option<&'static str> {
 /// Why a file could not be read or written.
 #[derive(Debug)]
 enum Fault {
-    NotAbsolute,
-    Outside,
-    NotAFile(&'static str),
+    Refused(Refusal),
     NotText { at: usize },
     TooLarge,
-    Io(io::Error),
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotAbsolute => Self::NotAbsolute,
-            Refusal::Outside => Self::Outside,
-            Refusal::Io(e) => Self::Io(e),
-        }
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Refusal::from(error).into()
-    }
-}
-
-impl From<NotReplaced> for Fault {
-    fn from(fault: NotReplaced) -> Self {
-        match fault {
-            NotReplaced::NotAFile(what) => Self::NotAFile(what),
-            NotReplaced::Io(e) => e.into(),
-        }
+impl<E: Into<Refusal>> From<E> for Fault {
+    fn from(refusal: E) -> Self {
+        Self::Refused(refusal.into())
     }
 }
 
@@ -277,34 +259,11 @@ fn read_text(
     max: usize,
     given_up: &AtomicBool,
 ) -> Result<String, Fault> {
-    let file = match open(&roots.place(path)?) {
-        // It may still be a symlink that the system does not follow but that ends under a root.
-        Err(Fault::Outside) => open(&roots.follow(path)?)?,
-        other => other?,
-    };
+    let file = roots.open_file(path)?;
     let bytes = read_lines(file, lines, max, given_up)?;
     String::from_utf8(bytes).map_err(|e| Fault::NotText {
         at: e.utf8_error().valid_up_to(),
     })
-}
-
-fn open(place: &Place<'_>) -> Result<File, Fault> {
-    let path = if place.path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        &place.path
-    };
-    // Looking first, because opening a device can do something already; and once more at what was
-    // opened, because that may be another thing by then.
-    let check =
-        |metadata| other_than_file(&metadata).map_or(Ok(()), |what| Err(Fault::NotAFile(what)));
-    check(place.dir.metadata(path)?)?;
-    let mut options = OpenOptions::new();
-    options.read(true);
-    sys::never_wait(&mut options);
-    let file = place.dir.open_with(path, &options)?;
-    check(file.metadata()?)?;
-    Ok(file)
 }
 
 fn read_lines(
@@ -319,7 +278,7 @@ fn read_lines(
     let mut buffer = vec![0; PIECE];
     while left != Some(0) {
         if given_up.load(Ordering::Relaxed) {
-            return Err(Fault::Io(io::ErrorKind::Interrupted.into()));
+            return Err(io::Error::from(io::ErrorKind::Interrupted).into());
         }
         let read = match file.read(&mut buffer) {
             Ok(0) => break,
@@ -358,17 +317,21 @@ fn read_lines(
 
 fn write_text(roots: &Roots, path: &Path, content: &[u8]) -> Result<(), Fault> {
     let place = roots.follow(path)?;
-    let Some(name) = place.path.file_name() else {
-        return Err(Fault::NotAFile("a directory"));
+    let name = place
+        .path()
+        .file_name()
+        .filter(|_| !names_a_directory(path));
+    let Some(name) = name else {
+        return Err(Refusal::NotAFile("a directory").into());
     };
     let above = place
-        .path
+        .path()
         .parent()
         .filter(|above| !above.as_os_str().is_empty());
     if let Some(above) = above {
-        place.dir.create_dir_all(above)?;
+        place.dir().create_dir_all(above)?;
     }
     // Everything from here on happens in this one directory, whatever becomes of the way to it.
-    let dir = place.dir.open_dir(above.unwrap_or(Path::new(".")))?;
+    let dir = place.dir().open_dir(above.unwrap_or(Path::new(".")))?;
     Ok(replace(&dir, name, content)?)
 }

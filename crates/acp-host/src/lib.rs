@@ -4,6 +4,7 @@
 //! | type              | what it is                                        | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|
 //! | [`Files`]         | reading and writing text under a session's roots  | File System        |
+//! | [`Roots`]         | the directories that all access is confined to    | –                  |
 //! | [`Terminals`]     | commands, their output and their end              | Terminals          |
 //! | [`Policy`]        | answers to permission requests                    | Tool Calls         |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
@@ -34,4 +35,5 @@ pub use files::Files;
 pub use host::Host;
 pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
 pub use process::Exit;
+pub use roots::{Place, Refusal, Roots, open_file};
 pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};

@@ -4,41 +4,17 @@ use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 
-use cap_std::fs::{Dir, Metadata, OpenOptions};
+use cap_std::fs::{Dir, OpenOptions};
 
+use crate::roots::{Refusal, other_than_file};
 use crate::sys;
-
-/// Why a file was not replaced.
-#[derive(Debug)]
-pub(crate) enum NotReplaced {
-    /// It is a directory, a device, a fifo or a socket.
-    NotAFile(&'static str),
-    Io(io::Error),
-}
-
-impl From<io::Error> for NotReplaced {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// What a thing that is no regular file is called.
-pub(crate) fn other_than_file(metadata: &Metadata) -> Option<&'static str> {
-    if metadata.is_file() {
-        None
-    } else if metadata.is_dir() {
-        Some("a directory")
-    } else {
-        Some("not a regular file")
-    }
-}
 
 /// Gives the file `name` in `dir` this content; creates it if it is not there.
 ///
 /// The content is written to a new file beside it, which takes its place once it is complete and on
 /// disk. Whoever looks sees the old content or the new, also after a crash. Another name of the same
 /// file (a hard link) keeps the old content.
-pub(crate) fn replace(dir: &Dir, name: &OsStr, content: &[u8]) -> Result<(), NotReplaced> {
+pub(crate) fn replace(dir: &Dir, name: &OsStr, content: &[u8]) -> Result<(), Refusal> {
     let old = match dir.symlink_metadata(name) {
         Ok(old) => Some(old),
         Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -46,7 +22,7 @@ pub(crate) fn replace(dir: &Dir, name: &OsStr, content: &[u8]) -> Result<(), Not
     };
     if let Some(old) = &old {
         if let Some(what) = other_than_file(old) {
-            return Err(NotReplaced::NotAFile(what));
+            return Err(Refusal::NotAFile(what));
         }
         // A directory's rights are enough to replace a file, but a file that cannot be written is
         // meant to stay. A program that runs cannot be written either; replacing it is harmless.
