@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::agent::CloseSession;
 use acp::v1::SessionId;
-use acp_host::Files;
+use acp_host::{Files, Roots};
 
 use crate::mode::Mode;
 use crate::model::Message;
@@ -73,10 +73,11 @@ impl SessionState {
     pub(crate) async fn open(roots: &[String]) -> Self {
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
         let opened = tokio::task::spawn_blocking(move || -> std::io::Result<Own> {
-            let tree = Arc::new(Tree::open(&roots)?);
+            // Opened once, so that all tools have the same directories.
+            let roots = Roots::open(roots)?;
             Ok(Own {
-                files: Files::new(roots)?,
-                tree,
+                files: Files::under(roots.clone()),
+                tree: Arc::new(Tree::new(roots)),
             })
         });
         let own = match opened.await {

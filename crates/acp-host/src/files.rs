@@ -1,27 +1,25 @@
 //! Text files under a session's roots: the specification's page "File System".
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp_wire::jsonrpc::Error;
 use acp_wire::v1::{
-    ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest, WriteTextFileResponse,
+    ReadTextFileRequest, ReadTextFileResponse, SessionId, WriteTextFileRequest,
+    WriteTextFileResponse,
 };
-use cap_std::fs::{File, OpenOptions};
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::replace::{NotReplaced, other_than_file, replace};
-use crate::roots::{Place, Refusal, Roots};
-use crate::sys;
+use crate::laid::{Laid, View};
+use crate::lines::{Abandoned, Lines, NotRead, read_lines};
+use crate::overlay::{BufferRefusal, BufferWrite, Buffers};
+use crate::replace::replace;
+use crate::roots::{Place, Refusal, Roots, names_a_directory, shown};
 
 /// The most that is read at once, if nothing else is set, in bytes.
 const MAX_READ: usize = 64 * 1024 * 1024;
-
-/// How much is read in one piece, in bytes.
-const PIECE: usize = 64 * 1024;
 
 /// How many files are read or written at the same time. The rest wait: the memory that a flood of
 /// requests takes is this many times the most that is read at once.
@@ -37,9 +35,10 @@ const AT_ONCE: usize = 4;
 /// Cloning is cheap; the clones share their limits.
 #[derive(Debug, Clone)]
 pub struct Files {
-    roots: Arc<Roots>,
+    roots: Roots,
     max_read: usize,
     turns: Arc<Semaphore>,
+    laid: Option<Laid>,
 }
 
 impl Files {
@@ -49,11 +48,18 @@ impl Files {
     /// # Errors
     /// A root is not an absolute path, or is no directory that can be opened; the error names it.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
-        Ok(Self {
-            roots: Arc::new(Roots::open(roots)?),
+        Roots::open(roots).map(Self::under)
+    }
+
+    /// Files under roots that are open already.
+    #[must_use]
+    pub fn under(roots: Roots) -> Self {
+        Self {
+            roots,
             max_read: MAX_READ,
             turns: Arc::new(Semaphore::new(AT_ONCE)),
-        })
+            laid: None,
+        }
     }
 
     /// The most that one reading may give, in bytes; 64 MiB if it is not set. It is what one answer
@@ -61,6 +67,19 @@ impl Files {
     #[must_use]
     pub fn max_read(mut self, bytes: usize) -> Self {
         self.max_read = bytes;
+        self
+    }
+
+    /// Lays an editor's buffers over the files: what is open there is read and written there. A file is
+    /// under the roots or is refused before the editor is asked.
+    ///
+    /// Between two requests of an agent the person may type. What it was given last of a file, in each
+    /// session, is remembered, so that the editor can tell whether a write is based on the text that is
+    /// there: [`BufferChange::based_on`](crate::BufferChange::based_on). A file that is opened while it
+    /// is being written on disk is to the editor like one that any other program writes.
+    #[must_use]
+    pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
+        self.laid = Some(Laid::new(buffers));
         self
     }
 
@@ -74,9 +93,9 @@ impl Files {
     /// # Errors
     /// As for [`read_text`](Self::read_text).
     pub async fn read(&self, request: &ReadTextFileRequest) -> Result<ReadTextFileResponse, Error> {
-        let text = self
-            .read_text(Path::new(&request.path), request.line, request.limit)
-            .await?;
+        let (session, path) = (&request.session_id, Path::new(&request.path));
+        let lines = Lines::new(request.line, request.limit);
+        let text = self.read_as(Some(session), path, lines).await?;
         Ok(ReadTextFileResponse::new(text))
     }
 
@@ -88,14 +107,20 @@ impl Files {
         &self,
         request: &WriteTextFileRequest,
     ) -> Result<WriteTextFileResponse, Error> {
-        self.write_text(Path::new(&request.path), request.content.clone())
-            .await?;
+        let (session, path) = (&request.session_id, Path::new(&request.path));
+        let content = Arc::from(request.content.as_str());
+        self.write_as(Some(session), path, content).await?;
         Ok(WriteTextFileResponse::new())
     }
 
     /// Reads from the file at the absolute path, beginning with line `line` (counted from 1; 0 means
     /// 1, too), `limit` lines at most. Lines end with `\n`; the text is returned exactly as it is in
-    /// the file, line ends included. Beginning behind the end gives an empty text.
+    /// the file, line ends included. Beginning behind the end gives an empty text. A line that is longer than
+    /// the most that may be read at once cannot be read.
+    ///
+    /// The file is read in pieces, and as far as is asked for: how large it is does not matter, nor that it
+    /// grows meanwhile. What is in front of the first line is read and thrown away; if the future is
+    /// dropped, that ends.
     ///
     /// # Errors
     /// `RESOURCE_NOT_FOUND` if there is no such file. `INVALID_PARAMS` if the path is relative or
@@ -108,52 +133,129 @@ impl Files {
         line: Option<u32>,
         limit: Option<u32>,
     ) -> Result<String, Error> {
-        let lines = Lines {
-            first: line.unwrap_or(1).max(1),
-            limit,
-        };
-        let (roots, max) = (self.roots.clone(), self.max_read);
+        self.read_as(None, path, Lines::new(line, limit)).await
+    }
+
+    async fn read_as(
+        &self,
+        session: Option<&SessionId>,
+        path: &Path,
+        lines: Lines,
+    ) -> Result<String, Error> {
+        let max = self.max_read;
         // Reading on when nobody wants it any more could take long: up to the first line, any
         // number of bytes may be skipped.
         let abandoned = Abandoned::default();
-        let given_up = abandoned.0.clone();
-        self.blocking(path, move |path| {
-            read_text(&roots, path, lines, max, &given_up)
+        let given_up = abandoned.watch();
+        if let Some(laid) = self.laid.clone() {
+            let view = self.view(session, path).await?;
+            // Taken before, so that no more texts of the editor's are in memory than of files.
+            let turn = self.turn().await?;
+            match laid.read(&view.file).await {
+                Some(text) => {
+                    let read = move |_: &Path| {
+                        let read = read_lines(text.as_bytes(), lines, max, &given_up)?;
+                        laid.remember(&view, &text);
+                        in_words(read)
+                    };
+                    return self.blocking(turn, path, read).await;
+                }
+                None => laid.forget(&view),
+            }
+        }
+        let roots = self.roots.clone();
+        let turn = self.turn().await?;
+        self.blocking(turn, path, move |path| {
+            let file = roots.open_file(path)?;
+            in_words(read_lines(file, lines, max, &given_up)?)
         })
         .await
     }
 
     /// Gives the file at the absolute path this content; creates it, and the directories above it, if
-    /// they are not there. The file is replaced as a whole or not at all, keeps its mode, and if the
-    /// path is a symlink, its target is what is written.
+    /// they are not there. If the path is a symlink, its target is what is written.
+    ///
+    /// The file is replaced as a whole or not at all, whatever happens meanwhile: a full disk, or the end of
+    /// this process by any means. Directories that were created stay.
+    ///
+    /// It keeps its mode, its owner and group as far as this process may, and on Linux its access control
+    /// list and, as far as this process may, other extended attributes. It does not keep set-id bits,
+    /// capabilities, flags of its file system (`chattr`), and the time at which it was made. A file that
+    /// cannot be written is not replaced, even if its directory could be.
+    ///
+    /// What the content does not say itself is taken from the text that is there, as [`TextForm`] has it: if
+    /// all of its lines end with CR LF, and there is no CR in the content, its line ends become CR LF, and a
+    /// byte order mark stays. An agent that writes back what it has read finds exactly that.
+    ///
+    /// [`TextForm`]: crate::TextForm
     ///
     /// # Errors
     /// `INVALID_PARAMS` if the path is relative or leads outside the roots, or if something is there
-    /// that is no regular file. `INTERNAL_ERROR` if the system fails or refuses; the old content is
-    /// still there then. `data` as for [`read_text`](Self::read_text).
+    /// that is no regular file. `INTERNAL_ERROR` if the system fails or refuses, or if the editor has the
+    /// file open and refuses; the old content is still there then. `data` as for
+    /// [`read_text`](Self::read_text).
     pub async fn write_text(&self, path: &Path, content: impl Into<String>) -> Result<(), Error> {
+        self.write_as(None, path, content.into().into()).await
+    }
+
+    async fn write_as(
+        &self,
+        session: Option<&SessionId>,
+        path: &Path,
+        content: Arc<str>,
+    ) -> Result<(), Error> {
+        let Some(laid) = &self.laid else {
+            return self.write_on_disk(path, content).await;
+        };
+        let view = self.view(session, path).await?;
+        let written = laid.write(&view, Arc::clone(&content)).await;
+        match written.map_err(|refusal| self.error(path, Fault::Buffer(refusal)))? {
+            BufferWrite::NotOpen => {
+                laid.forget(&view);
+                self.write_on_disk(path, content).await
+            }
+            BufferWrite::Buffer(text) => {
+                laid.remember(&view, &text);
+                Ok(())
+            }
+            BufferWrite::BufferAndFile(text) => {
+                laid.remember(&view, &text);
+                self.write_on_disk(path, Arc::clone(&text)).await?;
+                laid.saved(&view.file, &text).await;
+                Ok(())
+            }
+        }
+    }
+
+    async fn write_on_disk(&self, path: &Path, content: Arc<str>) -> Result<(), Error> {
         let roots = self.roots.clone();
-        let content = content.into();
-        self.blocking(path, move |path| {
-            write_text(&roots, path, content.as_bytes())
-        })
-        .await
+        let turn = self.turn().await?;
+        self.blocking(turn, path, move |path| write_text(&roots, path, &content))
+            .await
+    }
+
+    /// Where the file really is.
+    async fn view(&self, session: Option<&SessionId>, path: &Path) -> Result<View, Error> {
+        let roots = self.roots.clone();
+        let turn = self.turn().await?;
+        let follow = move |path: &Path| Ok(file_place(&roots, path)?.name());
+        let file = self.blocking(turn, path, follow).await?;
+        let session = session.cloned();
+        Ok(View { session, file })
+    }
+
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let turn = self.turns.clone().acquire_owned().await;
+        turn.map_err(|e| stopped(&e))
     }
 
     /// Has a thread that may block do it.
     async fn blocking<T: Send + 'static>(
         &self,
+        turn: OwnedSemaphorePermit,
         path: &Path,
         work: impl FnOnce(&Path) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Error> {
-        let stopped =
-            |e: &dyn std::fmt::Display| Error::internal(format!("file access stopped: {e}"));
-        let turn = self
-            .turns
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(|e| stopped(&e))?;
         let owned = path.to_owned();
         let done = tokio::task::spawn_blocking(move || {
             // The turn is over when the work is, not when nobody waits for it any more.
@@ -166,37 +268,40 @@ impl Files {
     }
 
     fn error(&self, path: &Path, fault: Fault) -> Error {
-        let shown = path.display();
-        let invalid = |what: &str| Error::invalid_params(format!("{shown}: {what}"));
-        let data = json!({ "path": path.to_string_lossy() });
-        match fault {
-            Fault::NotAbsolute => {
-                Error::invalid_params(format!("all file paths must be absolute, and this one is not: {shown}"))
+        let shown = shown(path);
+        let data = json!({ "path": shown });
+        let refusal = match fault {
+            Fault::Refused(refusal) => refusal,
+            Fault::NotText { at } => {
+                let why = format!("{shown}: not UTF-8 text (at byte {at} of what was read)");
+                return Error::invalid_params(why).data(data);
             }
-            Fault::Outside => {
-                let roots: Vec<_> = self.roots().map(|root| root.display().to_string()).collect();
-                invalid(&format!("outside the session's directories ({})", roots.join(", ")))
+            Fault::Buffer(refusal) => {
+                return Error::internal(format!("{shown}: {refusal}")).data(data);
             }
-            Fault::NotAFile(what) => invalid(&format!("{what}, and only regular files can be read or written")),
-            Fault::NotText { at } => invalid(&format!("not UTF-8 text (at byte {at} of what was read)")),
-            Fault::TooLarge => invalid(&format!(
-                "more than {} bytes, which is the most that is read at once; use `line` and `limit` to read a part",
-                self.max_read
-            )),
-            Fault::Io(e) => {
-                let errno = errno(e.kind());
-                let error = match e.kind() {
-                    io::ErrorKind::NotFound => Error::resource_not_found(shown),
-                    io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => invalid(&e.to_string()),
-                    _ => Error::internal(format!("{shown}: {e}")),
-                };
-                return match errno {
-                    Some(errno) => error.data(json!({ "path": path.to_string_lossy(), "errno": errno })),
-                    None => error.data(data),
-                };
+            Fault::TooLarge => {
+                return Error::invalid_params(format!(
+                    "{shown}: more than {} bytes, which is the most that is read at once; use `line` and `limit` to read a part",
+                    self.max_read
+                ))
+                .data(data);
             }
-        }
-        .data(data)
+        };
+        let explained = self.roots.explain(path, &refusal);
+        let Refusal::Io(e) = refusal else {
+            return Error::invalid_params(explained).data(data);
+        };
+        let error = match e.kind() {
+            io::ErrorKind::NotFound => Error::resource_not_found(&shown),
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => {
+                Error::invalid_params(explained)
+            }
+            _ => Error::internal(explained),
+        };
+        error.data(match errno(e.kind()) {
+            Some(errno) => json!({ "path": shown, "errno": errno }),
+            None => data,
+        })
     }
 }
 
@@ -219,156 +324,57 @@ fn errno(kind: io::ErrorKind) -> Option<&'static str> {
 /// Why a file could not be read or written.
 #[derive(Debug)]
 enum Fault {
-    NotAbsolute,
-    Outside,
-    NotAFile(&'static str),
+    Refused(Refusal),
     NotText { at: usize },
     TooLarge,
-    Io(io::Error),
+    Buffer(BufferRefusal),
 }
 
-impl From<Refusal> for Fault {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NotAbsolute => Self::NotAbsolute,
-            Refusal::Outside => Self::Outside,
-            Refusal::Io(e) => Self::Io(e),
-        }
-    }
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Refusal::from(error).into()
-    }
-}
-
-impl From<NotReplaced> for Fault {
-    fn from(fault: NotReplaced) -> Self {
+impl From<NotRead> for Fault {
+    fn from(fault: NotRead) -> Self {
         match fault {
-            NotReplaced::NotAFile(what) => Self::NotAFile(what),
-            NotReplaced::Io(e) => e.into(),
+            NotRead::TooLarge => Self::TooLarge,
+            NotRead::Io(e) => e.into(),
         }
     }
 }
 
-/// Tells the thread that works, when dropped, that nobody waits for it any more.
-#[derive(Default)]
-struct Abandoned(Arc<AtomicBool>);
-
-impl Drop for Abandoned {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+impl<E: Into<Refusal>> From<E> for Fault {
+    fn from(refusal: E) -> Self {
+        Self::Refused(refusal.into())
     }
 }
 
-/// A part of a file.
-#[derive(Clone, Copy)]
-struct Lines {
-    /// Counted from 1.
-    first: u32,
-    limit: Option<u32>,
+fn stopped(why: &dyn std::fmt::Display) -> Error {
+    Error::internal(format!("file access stopped: {why}"))
 }
 
-fn read_text(
-    roots: &Roots,
-    path: &Path,
-    lines: Lines,
-    max: usize,
-    given_up: &AtomicBool,
-) -> Result<String, Fault> {
-    let file = match open(&roots.place(path)?) {
-        // It may still be a symlink that the system does not follow but that ends under a root.
-        Err(Fault::Outside) => open(&roots.follow(path)?)?,
-        other => other?,
-    };
-    let bytes = read_lines(file, lines, max, given_up)?;
+fn in_words(bytes: Vec<u8>) -> Result<String, Fault> {
     String::from_utf8(bytes).map_err(|e| Fault::NotText {
         at: e.utf8_error().valid_up_to(),
     })
 }
 
-fn open(place: &Place<'_>) -> Result<File, Fault> {
-    let path = if place.path.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        &place.path
-    };
-    // Looking first, because opening a device can do something already; and once more at what was
-    // opened, because that may be another thing by then.
-    let check =
-        |metadata| other_than_file(&metadata).map_or(Ok(()), |what| Err(Fault::NotAFile(what)));
-    check(place.dir.metadata(path)?)?;
-    let mut options = OpenOptions::new();
-    options.read(true);
-    sys::never_wait(&mut options);
-    let file = place.dir.open_with(path, &options)?;
-    check(file.metadata()?)?;
-    Ok(file)
-}
-
-fn read_lines(
-    mut file: impl Read,
-    lines: Lines,
-    max: usize,
-    given_up: &AtomicBool,
-) -> Result<Vec<u8>, Fault> {
-    let mut skip = lines.first - 1;
-    let mut left = lines.limit;
-    let mut kept = Vec::new();
-    let mut buffer = vec![0; PIECE];
-    while left != Some(0) {
-        if given_up.load(Ordering::Relaxed) {
-            return Err(Fault::Io(io::ErrorKind::Interrupted.into()));
-        }
-        let read = match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => read,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e.into()),
-        };
-        let mut piece = buffer.get(..read).unwrap_or_default();
-        if skip > 0 {
-            let mut start = piece.len();
-            for end in memchr::memchr_iter(b'\n', piece) {
-                skip -= 1;
-                if skip == 0 {
-                    start = end + 1;
-                    break;
-                }
-            }
-            piece = piece.get(start..).unwrap_or_default();
-        }
-        if let Some(left) = &mut left {
-            for end in memchr::memchr_iter(b'\n', piece) {
-                *left -= 1;
-                if *left == 0 {
-                    piece = piece.get(..=end).unwrap_or_default();
-                    break;
-                }
-            }
-        }
-        if kept.len() + piece.len() > max {
-            return Err(Fault::TooLarge);
-        }
-        kept.extend_from_slice(piece);
-    }
-    Ok(kept)
-}
-
-fn write_text(roots: &Roots, path: &Path, content: &[u8]) -> Result<(), Fault> {
+/// The place of a file, with every symlink followed.
+fn file_place<'a>(roots: &'a Roots, path: &Path) -> Result<Place<'a>, Refusal> {
     let place = roots.follow(path)?;
-    let Some(name) = place.path.file_name() else {
-        return Err(Fault::NotAFile("a directory"));
-    };
+    if names_a_directory(path) || place.path().file_name().is_none() {
+        return Err(Refusal::NotAFile("a directory"));
+    }
+    Ok(place)
+}
+
+fn write_text(roots: &Roots, path: &Path, content: &str) -> Result<(), Fault> {
+    let place = file_place(roots, path)?;
+    let name = place.path().file_name().unwrap_or_default();
     let above = place
-        .path
+        .path()
         .parent()
         .filter(|above| !above.as_os_str().is_empty());
     if let Some(above) = above {
-        place.dir.create_dir_all(above)?;
+        place.dir().create_dir_all(above)?;
     }
     // Everything from here on happens in this one directory, whatever becomes of the way to it.
-    let dir = place.dir.open_dir(above.unwrap_or(Path::new(".")))?;
+    let dir = place.dir().open_dir(above.unwrap_or(Path::new(".")))?;
     Ok(replace(&dir, name, content)?)
 }

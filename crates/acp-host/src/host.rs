@@ -18,7 +18,8 @@ use acp_wire::v1::{
 };
 
 use crate::{
-    Decision, Files, Policy, Prompter, Sandbox, TerminalEvent, TerminalEventKind, Terminals,
+    Buffers, Decision, Files, Policy, Prompter, Sandbox, TerminalEvent, TerminalEventKind,
+    Terminals, TextForm,
 };
 
 /// Files, terminals and permissions for the sessions of one connection, which share their roots.
@@ -90,6 +91,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
     #[must_use]
     pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
         self.terminals = self.terminals.sandboxed(sandbox);
+        self
+    }
+
+    /// Lays an editor's buffers over the files, as [`Files::with_buffers`] has it.
+    #[must_use]
+    pub fn with_buffers(mut self, buffers: impl Buffers) -> Self {
+        self.files = self.files.with_buffers(buffers);
         self
     }
 
@@ -254,7 +262,8 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
             false => None,
         };
         self.ask_unasked(&request.session_id, WriteTextFileRequest::METHOD, || {
-            let mut diff = Diff::new(&request.path, &request.content);
+            let form = old.as_deref().map(TextForm::of).unwrap_or_default();
+            let mut diff = Diff::new(&request.path, form.apply(&request.content));
             diff.old_text = old;
             ToolCallUpdate::new(WriteTextFileRequest::METHOD)
                 .title(format!("Write {} (the agent did not ask)", request.path))

@@ -4,6 +4,8 @@
 //! | type              | what it is                                        | specification page |
 //! |-------------------|---------------------------------------------------|--------------------|
 //! | [`Files`]         | reading and writing text under a session's roots  | File System        |
+//! | [`Buffers`]       | what an editor lays over them: unsaved changes    | File System        |
+//! | [`Roots`]         | the directories that all access is confined to    | –                  |
 //! | [`Terminals`]     | commands, their output and their end              | Terminals          |
 //! | [`Policy`]        | answers to permission requests                    | Tool Calls         |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
@@ -20,9 +22,13 @@
 
 mod agent_process;
 mod files;
+mod form;
 mod host;
 mod in_terminal;
+mod laid;
+mod lines;
 mod output;
+mod overlay;
 mod permissions;
 mod process;
 mod program;
@@ -34,8 +40,11 @@ mod terminals;
 
 pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
 pub use files::Files;
+pub use form::TextForm;
 pub use host::Host;
+pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
 pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
 pub use process::Exit;
+pub use roots::{Place, Refusal, Roots, open_file};
 pub use sandbox::{Sandbox, SandboxError};
 pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};

@@ -4,74 +4,95 @@ use std::ffi::{OsStr, OsString};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 
-use cap_std::fs::{Dir, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
+use crate::form::TextForm;
+use crate::roots::{Refusal, open_file, other_than_file};
 use crate::sys;
 
-/// Why a file was not replaced.
-#[derive(Debug)]
-pub(crate) enum NotReplaced {
-    /// It is a directory, a device, a fifo or a socket.
-    NotAFile(&'static str),
-    Io(io::Error),
-}
-
-impl From<io::Error> for NotReplaced {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-/// What a thing that is no regular file is called.
-pub(crate) fn other_than_file(metadata: &Metadata) -> Option<&'static str> {
-    if metadata.is_file() {
-        None
-    } else if metadata.is_dir() {
-        Some("a directory")
-    } else {
-        Some("not a regular file")
-    }
-}
-
-/// Gives the file `name` in `dir` this content; creates it if it is not there.
+/// Gives the file `name` in `dir` this text, in the form of what is in it; creates it if it is not there.
 ///
-/// The content is written to a new file beside it, which takes its place once it is complete and on
+/// The text is written to a new file, which takes the place of the old one once it is complete and on
 /// disk. Whoever looks sees the old content or the new, also after a crash. Another name of the same
 /// file (a hard link) keeps the old content.
-pub(crate) fn replace(dir: &Dir, name: &OsStr, content: &[u8]) -> Result<(), NotReplaced> {
-    let old = match dir.symlink_metadata(name) {
-        Ok(old) => Some(old),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => None,
-        Err(e) => return Err(e.into()),
+///
+/// The new file has no name for as long as it is written, where the system has such files (Linux, on most
+/// file systems), and then one for a moment: a name is always replaced by a name. Elsewhere it is
+/// a hidden file beside the old one, and if this process is killed, it stays there. Nobody looks for such
+/// files later: to tell them from those of a process that runs would take a guess.
+pub(crate) fn replace(dir: &Dir, name: &OsStr, text: &str) -> Result<(), Refusal> {
+    let old = Old::look(dir, name)?;
+    let form = match &old {
+        // Who may write it but not read it can have no wishes.
+        Some(_) => open_file(dir, name)
+            .ok()
+            .and_then(|file| TextForm::read(file).ok())
+            .unwrap_or_default(),
+        None => TextForm::default(),
     };
-    if let Some(old) = &old {
-        if let Some(what) = other_than_file(old) {
-            return Err(NotReplaced::NotAFile(what));
+    let text = form.apply(text);
+    // What replaces some content that others may have no right to read begins as private.
+    let private = old.is_some();
+    let fill = |mut file: &File| -> io::Result<()> {
+        if let Some(old) = &old {
+            sys::keep_attributes(file, &old.file, &old.metadata)?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    let mut temporary = None;
+    if let Some(file) = sys::create_unnamed(dir, private) {
+        fill(&file)?;
+        // There may be no way to name it, where `/proc` is not mounted for example.
+        temporary = Temporary::of(dir, |name| sys::give_name(dir, &file, name))
+            .ok()
+            .map(|((), temporary)| temporary);
+    }
+    let temporary = match temporary {
+        Some(temporary) => temporary,
+        None => {
+            let (file, temporary) = Temporary::create(dir, private)?;
+            fill(&file)?;
+            temporary
+        }
+    };
+    // Both files are closed by now: Windows replaces no open files, nor does it rename them.
+    drop(old);
+    temporary.rename(name)?;
+    sys::sync_dir(dir);
+    Ok(())
+}
+
+/// The file that is replaced.
+struct Old {
+    file: File,
+    metadata: Metadata,
+}
+
+impl Old {
+    fn look(dir: &Dir, name: &OsStr) -> Result<Option<Self>, Refusal> {
+        let metadata = match dir.symlink_metadata(name) {
+            Ok(metadata) => metadata,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(e.into()),
+        };
+        if let Some(what) = other_than_file(&metadata) {
+            return Err(Refusal::NotAFile(what));
         }
         // A directory's rights are enough to replace a file, but a file that cannot be written is
         // meant to stay. A program that runs cannot be written either; replacing it is harmless.
         let mut options = OpenOptions::new();
         options.write(true);
         sys::never_wait(&mut options);
-        match dir.open_with(name, &options) {
-            Err(e) if e.kind() != io::ErrorKind::ExecutableFileBusy => return Err(e.into()),
-            _ => {}
-        }
+        let file = match dir.open_with(name, &options) {
+            Err(e) if e.kind() == io::ErrorKind::ExecutableFileBusy => open_file(dir, name)?,
+            other => other?,
+        };
+        Ok(Some(Self { file, metadata }))
     }
-    let (mut file, temporary) = Temporary::create(dir, old.is_some())?;
-    if let Some(old) = &old {
-        sys::keep_owner_and_mode(&file, old)?;
-    }
-    file.write_all(content)?;
-    file.sync_all()?;
-    // Windows renames no open files.
-    drop(file);
-    temporary.rename(name)?;
-    sys::sync_dir(dir);
-    Ok(())
 }
 
-/// A file that is removed again unless it is renamed.
+/// The name of a file that is removed again unless it is renamed.
 struct Temporary<'a> {
     dir: &'a Dir,
     name: OsString,
@@ -80,27 +101,26 @@ struct Temporary<'a> {
 
 impl<'a> Temporary<'a> {
     /// `private` is for content that replaces some which others may have no right to read.
-    fn create(dir: &'a Dir, private: bool) -> io::Result<(cap_std::fs::File, Self)> {
+    fn create(dir: &'a Dir, private: bool) -> io::Result<(File, Self)> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if private {
             sys::private(&mut options);
         }
+        Self::of(dir, |name| dir.open_with(name, &options))
+    }
+
+    /// Makes something of a new name.
+    fn of<T>(dir: &'a Dir, make: impl Fn(&OsStr) -> io::Result<T>) -> io::Result<(T, Self)> {
         let mut tries = 0;
         loop {
             // Not for secrecy: only so that no two writers meet.
             let random = RandomState::new().hash_one(std::process::id());
             let name = OsString::from(format!(".acp-{random:016x}.tmp"));
-            match dir.open_with(&name, &options) {
-                Ok(file) => {
-                    return Ok((
-                        file,
-                        Self {
-                            dir,
-                            name,
-                            renamed: false,
-                        },
-                    ));
+            match make(&name) {
+                Ok(made) => {
+                    let renamed = false;
+                    return Ok((made, Self { dir, name, renamed }));
                 }
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists && tries < 16 => tries += 1,
                 Err(e) => return Err(e),
@@ -146,5 +166,27 @@ mod tests {
             std::fs::read_to_string(directory.path().join("a")).unwrap(),
             "old"
         );
+    }
+
+    /// Without files that have no name it goes the other way, with the same result.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_without_a_name_gets_one_or_leaves_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let dir = Dir::open_ambient_dir(directory.path(), cap_std::ambient_authority()).unwrap();
+        let Some(mut file) = sys::create_unnamed(&dir, false) else {
+            println!("skipped: this file system has no files without a name");
+            return;
+        };
+        file.write_all(b"new").unwrap();
+        assert_eq!(dir.entries().unwrap().count(), 0);
+        let named = Temporary::of(&dir, |name| sys::give_name(&dir, &file, name));
+        let ((), temporary) = named.unwrap();
+        assert_eq!(dir.entries().unwrap().count(), 1);
+        temporary.rename(OsStr::new("a")).unwrap();
+        let text = std::fs::read_to_string(directory.path().join("a"));
+        assert_eq!(text.unwrap(), "new");
+        drop(sys::create_unnamed(&dir, true));
+        assert_eq!(dir.entries().unwrap().count(), 1);
     }
 }

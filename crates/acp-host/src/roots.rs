@@ -9,18 +9,39 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+
+use crate::sys;
 
 /// As many symlinks as Linux follows in one path.
 const MAX_LINKS: usize = 40;
 
-#[derive(Debug)]
-pub(crate) struct Roots(Vec<Root>);
+/// The longest path that is looked at, in bytes. No system takes a longer one, and a path of a peer's
+/// may be as long as a message: taken apart it would be many times as large.
+const MAX_PATH: usize = 32 * 1024;
+
+/// How much of a path is repeated in an error, in bytes.
+const MAX_SHOWN: usize = 1024;
+
+/// The directories of a session, as handles that were opened when it started.
+///
+/// They stay the same directories, whatever their names become. All access goes through the handles,
+/// and the operating system refuses to leave them: through `..`, through symlinks, and also if someone
+/// changes the directories at the same time. Symlinks that end under a root are followed. What is
+/// mounted under a root is under it, and so is every hard link there.
+///
+/// [`Files`](crate::Files) reads and writes text through them. This is for whoever needs more than that,
+/// as an agent that lists and searches. Everything here may block.
+///
+/// Cloning is cheap, and the clones have the same handles.
+#[derive(Debug, Clone)]
+pub struct Roots(Arc<[Root]>);
 
 #[derive(Debug)]
-pub(crate) struct Root {
+struct Root {
     /// As it was given, absolute.
     given: PathBuf,
     /// The same without symlinks. Agents find out their directory in either form.
@@ -30,18 +51,27 @@ pub(crate) struct Root {
 
 /// A path from a root on.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
-    pub(crate) dir: &'a Dir,
-    /// Relative to `dir`; empty for `dir` itself.
-    pub(crate) path: PathBuf,
+pub struct Place<'a> {
+    root: &'a Root,
+    path: PathBuf,
 }
 
-/// Why a path leads to no place.
-#[derive(Debug)]
-pub(crate) enum Refusal {
+/// Why a path leads to no place, or to nothing that can be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The path is relative. The specification: "All file paths in the protocol MUST be absolute."
+    #[error("not an absolute path")]
     NotAbsolute,
+    /// It leads out of the roots.
+    #[error("outside the session's directories")]
     Outside,
-    Io(io::Error),
+    /// What is there is something else than a regular file, namely this.
+    #[error("{0}, and only regular files can be read or written")]
+    NotAFile(&'static str),
+    /// The system fails or refuses.
+    #[error("{0}")]
+    Io(#[source] io::Error),
 }
 
 impl From<io::Error> for Refusal {
@@ -55,9 +85,52 @@ impl From<io::Error> for Refusal {
     }
 }
 
+impl<'a> Place<'a> {
+    /// The root, as it was given.
+    #[must_use]
+    pub fn root(&self) -> &'a Path {
+        &self.root.given
+    }
+
+    /// The root's handle.
+    #[must_use]
+    pub fn dir(&self) -> &'a Dir {
+        &self.root.dir
+    }
+
+    /// The path from the root on; empty for the root itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name of the place from the file system's root on, beginning with the root's name without
+    /// symlinks. For comparing and showing; to open it by this name would be to trust names.
+    #[must_use]
+    pub fn name(&self) -> PathBuf {
+        if self.path.as_os_str().is_empty() {
+            self.root.real.clone()
+        } else {
+            self.root.real.join(&self.path)
+        }
+    }
+
+    /// The path as the system takes it.
+    fn or_dot(&self) -> &Path {
+        if self.path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &self.path
+        }
+    }
+}
+
 impl Roots {
     /// Opens the roots. From now on they are these directories, whatever their names become.
-    pub(crate) fn open(roots: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// A root is not an absolute path, or is no directory that can be opened; the error names it.
+    pub fn open(roots: impl IntoIterator<Item = PathBuf>) -> io::Result<Self> {
         let open = |given: PathBuf| {
             let named =
                 |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", given.display()));
@@ -79,14 +152,68 @@ impl Roots {
     }
 
     /// The roots as they were given.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(|root| &*root.given)
+    }
+
+    /// Opens the regular file at the absolute path for reading. Nothing is waited for, as for the other
+    /// end of a fifo, and no device is opened.
+    ///
+    /// # Errors
+    /// It is none, is not there, is not under a root, or the system refuses.
+    pub fn open_file(&self, path: &Path) -> Result<File, Refusal> {
+        let place = self.place(path)?;
+        if names_a_directory(path) {
+            return Err(Refusal::NotAFile("a directory"));
+        }
+        match open_file(place.dir(), place.or_dot()) {
+            // It may still be a symlink that the system does not follow but that ends under a root.
+            Err(Refusal::Outside) => {
+                let place = self.follow(path)?;
+                open_file(place.dir(), place.or_dot())
+            }
+            other => other,
+        }
+    }
+
+    /// Opens the directory at the absolute path.
+    ///
+    /// # Errors
+    /// It is none, is not there, is not under a root, or the system refuses.
+    pub fn open_dir(&self, path: &Path) -> Result<Dir, Refusal> {
+        let place = self.place(path)?;
+        match place.dir().open_dir(place.or_dot()).map_err(Refusal::from) {
+            Err(Refusal::Outside) => {
+                let place = self.follow(path)?;
+                Ok(place.dir().open_dir(place.or_dot())?)
+            }
+            other => other,
+        }
+    }
+
+    /// What a refusal means, for people.
+    #[must_use]
+    pub fn explain(&self, path: &Path, refusal: &Refusal) -> String {
+        let path = shown(path);
+        match refusal {
+            Refusal::NotAbsolute => {
+                format!("all file paths must be absolute, and this one is not: {path}")
+            }
+            Refusal::Outside => {
+                let roots: Vec<_> = self.paths().map(shown).collect();
+                format!("{path}: {refusal} ({})", roots.join(", "))
+            }
+            refusal => format!("{path}: {refusal}"),
+        }
     }
 
     /// The root that the path goes through, the innermost if there are several, and the rest of it.
     fn enter(&self, path: &Path) -> Result<(&Root, PathBuf), Refusal> {
         if !path.is_absolute() {
             return Err(Refusal::NotAbsolute);
+        }
+        if path.as_os_str().len() > MAX_PATH {
+            return Err(Refusal::Io(io::ErrorKind::InvalidFilename.into()));
         }
         let rests = self.0.iter().flat_map(|root| {
             let rest = |prefix: &Path| path.strip_prefix(prefix).ok().map(Path::to_path_buf);
@@ -100,13 +227,13 @@ impl Roots {
             .ok_or(Refusal::Outside)
     }
 
-    /// The place that the path names as it stands, for the system to follow.
-    pub(crate) fn place(&self, path: &Path) -> Result<Place<'_>, Refusal> {
+    /// The place that the path names as it stands, for the system to follow. The innermost root counts.
+    ///
+    /// # Errors
+    /// The path is relative, or begins with no root's name.
+    pub fn place(&self, path: &Path) -> Result<Place<'_>, Refusal> {
         let (root, path) = self.enter(path)?;
-        Ok(Place {
-            dir: &root.dir,
-            path,
-        })
+        Ok(Place { root, path })
     }
 
     /// The place that the path leads to, with every symlink followed, the last one too, even if
@@ -115,7 +242,10 @@ impl Roots {
     ///
     /// The answer may be stale at once. It is safe all the same, because the place is used through
     /// its root's handle.
-    pub(crate) fn follow(&self, path: &Path) -> Result<Place<'_>, Refusal> {
+    ///
+    /// # Errors
+    /// The path is relative, leads out of the roots, or the system refuses to look.
+    pub fn follow(&self, path: &Path) -> Result<Place<'_>, Refusal> {
         let (mut root, rest) = self.enter(path)?;
         let mut ahead = VecDeque::new();
         put_ahead(&mut ahead, &rest)?;
@@ -163,10 +293,7 @@ impl Roots {
                 Err(e) => return Err(e.into()),
             }
         }
-        Ok(Place {
-            dir: &root.dir,
-            path: done,
-        })
+        Ok(Place { root, path: done })
     }
 }
 
@@ -182,4 +309,57 @@ fn put_ahead(ahead: &mut VecDeque<OsString>, path: &Path) -> Result<(), Refusal>
         }
     }
     Ok(())
+}
+
+/// Opens the regular file at a path under a directory for reading, as [`Roots::open_file`] does.
+///
+/// # Errors
+/// It is none, is not there, is not under the directory, or the system refuses.
+pub fn open_file(dir: &Dir, path: impl AsRef<Path>) -> Result<File, Refusal> {
+    let path = path.as_ref();
+    // Looking first, because opening a device can do something already; and once more at what was
+    // opened, because that may be another thing by then.
+    let check = |metadata: &Metadata| {
+        other_than_file(metadata).map_or(Ok(()), |what| Err(Refusal::NotAFile(what)))
+    };
+    check(&dir.metadata(path)?)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    sys::never_wait(&mut options);
+    let file = dir.open_with(path, &options)?;
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// What a thing that is no regular file is called.
+pub(crate) fn other_than_file(metadata: &Metadata) -> Option<&'static str> {
+    if metadata.is_file() {
+        None
+    } else if metadata.is_dir() {
+        Some("a directory")
+    } else {
+        Some("not a regular file")
+    }
+}
+
+/// Whether a path says that a directory is meant. The standard library's paths forget it.
+pub(crate) fn names_a_directory(path: &Path) -> bool {
+    let path = path.as_os_str().as_encoded_bytes();
+    let path = path.strip_suffix(b".").unwrap_or(path);
+    path.last()
+        .is_some_and(|last| std::path::is_separator(char::from(*last)))
+}
+
+/// A path for people, cut if it is too long for them.
+pub(crate) fn shown(path: &Path) -> String {
+    let mut shown = path.to_string_lossy().into_owned();
+    if shown.len() > MAX_SHOWN {
+        let mut end = MAX_SHOWN;
+        while !shown.is_char_boundary(end) {
+            end -= 1;
+        }
+        shown.truncate(end);
+        shown.push('…');
+    }
+    shown
 }

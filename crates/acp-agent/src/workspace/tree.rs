@@ -1,16 +1,14 @@
-//! Directories and what is in them, confined to a session's roots.
-//!
-//! The roots are handles, and everything is opened through them: what a path leads to is decided by
-//! the operating system, which refuses to leave the root.
+//! Directories and what is in them. The way there goes through the session's [`Roots`], and from a
+//! directory on through its handle.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cap_std::ambient_authority;
+use acp_host::{Roots, open_file};
 use cap_std::fs::{Dir, File};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::overrides::Override;
@@ -62,14 +60,7 @@ impl Drop for Given {
 }
 
 /// A session's directories.
-pub(crate) struct Tree(Vec<Root>);
-
-struct Root {
-    given: PathBuf,
-    /// The same without symlinks, which is how some name it.
-    real: PathBuf,
-    dir: Dir,
-}
+pub(crate) struct Tree(Roots);
 
 /// Something in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,63 +80,14 @@ pub(crate) enum EntryKind {
 }
 
 impl Tree {
-    pub(crate) fn open(roots: &[PathBuf]) -> io::Result<Self> {
-        let open = |given: &PathBuf| {
-            let named =
-                |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", given.display()));
-            let dir = Dir::open_ambient_dir(given, ambient_authority()).map_err(named)?;
-            let real = std::fs::canonicalize(given).map_err(named)?;
-            Ok(Root {
-                given: given.clone(),
-                real,
-                dir,
-            })
-        };
-        roots.iter().map(open).collect::<io::Result<_>>().map(Self)
-    }
-
-    /// The innermost root that the path goes through, and the rest of it.
-    fn enter(&self, path: &Path) -> Result<(&Root, PathBuf), String> {
-        let rests = self.0.iter().flat_map(|root| {
-            [&root.given, &root.real]
-                .into_iter()
-                .filter_map(|prefix| path.strip_prefix(prefix).ok())
-                .map(move |rest| (root, rest.to_path_buf()))
-        });
-        rests
-            .min_by_key(|(_, rest)| rest.components().count())
-            .ok_or_else(|| {
-                let roots: Vec<String> = self
-                    .0
-                    .iter()
-                    .map(|r| r.given.display().to_string())
-                    .collect();
-                format!(
-                    "{}: outside the session's directories ({})",
-                    path.display(),
-                    roots.join(", ")
-                )
-            })
+    pub(crate) fn new(roots: Roots) -> Self {
+        Self(roots)
     }
 
     fn dir(&self, path: &Path) -> Result<Dir, String> {
-        let (root, rest) = self.enter(path)?;
-        let opened = if rest.as_os_str().is_empty() {
-            root.dir.try_clone()
-        } else {
-            root.dir.open_dir(&rest)
-        };
-        opened.map_err(|e| {
-            // cap-std's own refusal, in contrast to the system's, has no number.
-            if e.kind() == io::ErrorKind::PermissionDenied && e.raw_os_error().is_none() {
-                format!(
-                    "{}: leads outside the session's directories",
-                    path.display()
-                )
-            } else {
-                format!("{}: {e}", path.display())
-            }
-        })
+        self.0
+            .open_dir(path)
+            .map_err(|refusal| self.0.explain(path, &refusal))
     }
 
     /// What is in a directory: directories first, by name. The flag says that there is more.
@@ -230,7 +172,7 @@ impl Tree {
                         below.push((file, Arc::clone(&dir), name, rules.clone()));
                     }
                     EntryKind::File => {
-                        if let Ok(opened) = dir.open(&name)
+                        if let Ok(opened) = open_file(&dir, &name)
                             && visit(&file, opened) == Look::NoFurther
                         {
                             return Ok(());
@@ -249,13 +191,14 @@ impl Tree {
 
     /// The rules of the directories between the root and this one.
     fn rules_above(&self, path: &Path) -> Result<Option<Arc<Rules>>, String> {
-        let (root, rest) = self.enter(path)?;
-        let Ok(mut dir) = root.dir.try_clone() else {
+        let place = self.0.place(path);
+        let place = place.map_err(|refusal| self.0.explain(path, &refusal))?;
+        let Ok(mut dir) = place.dir().try_clone() else {
             return Ok(None);
         };
-        let mut at = root.given.clone();
+        let mut at = place.root().to_owned();
         let mut rules = None;
-        for name in rest.components() {
+        for name in place.path().components() {
             rules = Rules::of(&dir, &at, rules);
             let Ok(next) = dir.open_dir(name) else { break };
             (dir, at) = (next, at.join(name));
@@ -283,15 +226,19 @@ impl Rules {
         let mut any = false;
         // The later rule counts, and `.ignore` counts more.
         for name in [".gitignore", ".ignore"] {
-            let is_file = dir
-                .symlink_metadata(name)
-                .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_RULES);
-            if !is_file {
+            // Not through a symlink, as git has it.
+            let link = dir.symlink_metadata(name);
+            if !link.is_ok_and(|metadata| metadata.is_file()) {
                 continue;
             }
-            let Ok(text) = dir.read_to_string(name) else {
+            let Ok(file) = open_file(dir, name) else {
                 continue;
             };
+            let mut text = String::new();
+            let read = file.take(MAX_RULES + 1).read_to_string(&mut text);
+            if !read.is_ok_and(|read| read as u64 <= MAX_RULES) {
+                continue;
+            }
             for line in text.lines() {
                 // A rule that cannot be understood is one that ignores nothing.
                 any |= builder.add_line(Some(path.join(name)), line).is_ok();

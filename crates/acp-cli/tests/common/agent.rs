@@ -50,6 +50,9 @@ pub(crate) fn was_meant() -> bool {
         endless: args.iter().any(|arg| arg == "--endless"),
     };
     std::fs::write("agent-pid", std::process::id().to_string()).unwrap();
+    if let Some(aside) = value("--moves-root-to") {
+        super::reach::move_root(std::path::Path::new(&aside));
+    }
     let mut options = Options::new().limits(acp::agent::limits());
     if value("--protocol").as_deref() == Some("2") {
         options = options.draft_version_2();
@@ -270,6 +273,7 @@ impl Agent for Scripted {
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = match prompt.text().as_str() {
             "ask" => heard(&turn.elicit("Who are you?", form(), None).await?),
+            "reach" => super::reach::reach(&turn).await?,
             text => format!("you said {text}"),
         };
         turn.message(text).await?;

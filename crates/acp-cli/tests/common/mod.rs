@@ -11,6 +11,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod patient;
+pub(crate) mod reach;
 #[cfg(target_os = "linux")]
 pub(crate) mod terminal;
 

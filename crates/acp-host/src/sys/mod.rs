@@ -3,7 +3,11 @@
 #[cfg(unix)]
 mod unix;
 #[cfg(unix)]
+mod unix_files;
+#[cfg(unix)]
 pub(crate) use unix::*;
+#[cfg(unix)]
+pub(crate) use unix_files::*;
 
 #[cfg(not(target_os = "linux"))]
 mod unconfined;

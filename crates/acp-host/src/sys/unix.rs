@@ -1,4 +1,4 @@
-//! Unix: processes, pipes, and the finer points of opening files.
+//! Unix: processes and pipes.
 
 mod before_exec;
 #[cfg(target_os = "linux")]
@@ -15,7 +15,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
 use rustix::io::Errno;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
@@ -75,38 +74,4 @@ pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 pub(crate) fn is_executable(file: &Path) -> bool {
     rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
-}
-
-/// Opening must neither wait, as for the other end of a fifo, nor take a terminal as one's own.
-pub(crate) fn never_wait(options: &mut OpenOptions) {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    options.custom_flags(flags.bits().cast_signed());
-}
-
-/// The file can be read by its owner only, from the start.
-pub(crate) fn private(options: &mut OpenOptions) {
-    options.mode(0o600);
-}
-
-/// Gives `file` the owner and the mode that `old` has. The owner as far as this process may. Set-id
-/// bits go, as they do whenever a file is written.
-pub(crate) fn keep_owner_and_mode(file: &File, old: &Metadata) -> io::Result<()> {
-    let new = file.metadata()?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        let owner = rustix::fs::Uid::from_raw(old.uid());
-        let group = rustix::fs::Gid::from_raw(old.gid());
-        if rustix::fs::fchown(file, Some(owner), Some(group)).is_err() {
-            let _ = rustix::fs::fchown(file, None, Some(group));
-        }
-    }
-    let mut permissions = old.permissions();
-    permissions.set_mode(old.mode() & 0o777);
-    file.set_permissions(permissions)
-}
-
-/// Makes changes of the directory's entries last through a crash of the system, where it can be done.
-pub(crate) fn sync_dir(dir: &Dir) {
-    if let Ok(dir) = dir.open(".") {
-        let _ = dir.sync_all();
-    }
 }

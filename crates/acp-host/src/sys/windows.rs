@@ -196,8 +196,17 @@ pub(crate) fn never_wait(_options: &mut OpenOptions) {}
 /// New files have the rights that their directory gives.
 pub(crate) fn private(_options: &mut OpenOptions) {}
 
+/// There are no files without a name here.
+pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
+    None
+}
+
+pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
 /// Rights come from the directory, and a read-only file is not replaced in the first place.
-pub(crate) fn keep_owner_and_mode(_file: &File, _old: &Metadata) -> io::Result<()> {
+pub(crate) fn keep_attributes(_file: &File, _old: &File, _metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 

@@ -2,6 +2,11 @@
 
 #![allow(dead_code)]
 
+#[cfg(unix)]
+pub(crate) mod ordinary_user;
+#[cfg(unix)]
+pub(crate) mod scene;
+
 use std::time::Duration;
 
 /// Long enough for anything here, short enough to notice what hangs.

@@ -1,0 +1,91 @@
+//! Buffers of an editor's laid over files, and what each agent has seen of them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use acp_wire::v1::SessionId;
+
+use crate::overlay::{AnyBuffers, BufferChange, BufferRefusal, BufferWrite, Buffers, Fingerprint};
+
+/// Of how many files it is known what was given of them. Of further ones it is forgotten, so that changing
+/// those is refused if the person has changed them, and they are read again.
+const REMEMBERED: usize = 512;
+
+/// The buffers, and who was given what.
+#[derive(Clone)]
+pub(crate) struct Laid {
+    buffers: Arc<dyn AnyBuffers>,
+    seen: Arc<Mutex<VecDeque<Seen>>>,
+}
+
+/// Where a file is, and for which session, if it is for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) file: PathBuf,
+}
+
+struct Seen {
+    view: View,
+    text: Fingerprint,
+}
+
+impl fmt::Debug for Laid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Laid").finish_non_exhaustive()
+    }
+}
+
+impl Laid {
+    pub(crate) fn new(buffers: impl Buffers) -> Self {
+        Self {
+            buffers: Arc::new(buffers),
+            seen: Arc::default(),
+        }
+    }
+
+    pub(crate) async fn read(&self, file: &Path) -> Option<Arc<str>> {
+        self.buffers.read(file).await
+    }
+
+    pub(crate) async fn write(
+        &self,
+        view: &View,
+        text: Arc<str>,
+    ) -> Result<BufferWrite, BufferRefusal> {
+        let seen = self.seen(view);
+        let change = BufferChange::new(view.file.clone(), text, seen);
+        self.buffers.write(change).await
+    }
+
+    pub(crate) async fn saved(&self, file: &Path, text: &Arc<str>) {
+        self.buffers.saved(file, text).await;
+    }
+
+    fn seen(&self, view: &View) -> Option<Fingerprint> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.iter()
+            .find(|seen| seen.view == *view)
+            .map(|seen| seen.text)
+    }
+
+    /// This is what the agent knows of the file from here on: it was given it, or it wrote it.
+    pub(crate) fn remember(&self, view: &View, text: &str) {
+        let text = Fingerprint::of(text);
+        self.forget(view);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= REMEMBERED {
+            seen.pop_front();
+        }
+        let view = view.clone();
+        seen.push_back(Seen { view, text });
+    }
+
+    /// The file is not open: when it is again, it is another text.
+    pub(crate) fn forget(&self, view: &View) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|seen| seen.view != *view);
+    }
+}

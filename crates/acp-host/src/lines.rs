@@ -1,0 +1,99 @@
+//! Reading some lines of a text in pieces, with no more in memory than is asked for.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How much is read in one piece, in bytes.
+const PIECE: usize = 64 * 1024;
+
+/// A part of a file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lines {
+    /// Counted from 1.
+    first: u32,
+    limit: Option<u32>,
+}
+
+impl Lines {
+    pub(crate) fn new(first: Option<u32>, limit: Option<u32>) -> Self {
+        Self {
+            first: first.unwrap_or(1).max(1),
+            limit,
+        }
+    }
+}
+
+/// Tells the thread that works, when dropped, that nobody waits for it any more.
+#[derive(Debug, Default)]
+pub(crate) struct Abandoned(Arc<AtomicBool>);
+
+impl Abandoned {
+    pub(crate) fn watch(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+}
+
+impl Drop for Abandoned {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Why lines were not read.
+#[derive(Debug)]
+pub(crate) enum NotRead {
+    /// They are more than may be read.
+    TooLarge,
+    Io(io::Error),
+}
+
+/// Reads the lines, line ends included: `max` bytes at most.
+pub(crate) fn read_lines(
+    mut file: impl Read,
+    lines: Lines,
+    max: usize,
+    given_up: &AtomicBool,
+) -> Result<Vec<u8>, NotRead> {
+    let mut skip = lines.first - 1;
+    let mut left = lines.limit;
+    let mut kept = Vec::new();
+    let mut buffer = vec![0; PIECE];
+    while left != Some(0) {
+        if given_up.load(Ordering::Relaxed) {
+            return Err(NotRead::Io(io::ErrorKind::Interrupted.into()));
+        }
+        let read = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(NotRead::Io(e)),
+        };
+        let mut piece = buffer.get(..read).unwrap_or_default();
+        if skip > 0 {
+            let mut start = piece.len();
+            for end in memchr::memchr_iter(b'\n', piece) {
+                skip -= 1;
+                if skip == 0 {
+                    start = end + 1;
+                    break;
+                }
+            }
+            piece = piece.get(start..).unwrap_or_default();
+        }
+        if let Some(left) = &mut left {
+            for end in memchr::memchr_iter(b'\n', piece) {
+                *left -= 1;
+                if *left == 0 {
+                    piece = piece.get(..=end).unwrap_or_default();
+                    break;
+                }
+            }
+        }
+        if kept.len() + piece.len() > max {
+            return Err(NotRead::TooLarge);
+        }
+        kept.extend_from_slice(piece);
+    }
+    Ok(kept)
+}

@@ -1,0 +1,126 @@
+//! Unix: the finer points of opening and replacing files.
+
+use std::ffi::OsStr;
+use std::io;
+
+use cap_std::fs::{Dir, File, Metadata, MetadataExt, OpenOptions, OpenOptionsExt, PermissionsExt};
+
+/// Opening must neither wait, as for the other end of a fifo, nor take a terminal as one's own.
+pub(crate) fn never_wait(options: &mut OpenOptions) {
+    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    options.custom_flags(flags.bits().cast_signed());
+}
+
+/// The file can be read by its owner only, from the start.
+pub(crate) fn private(options: &mut OpenOptions) {
+    options.mode(0o600);
+}
+
+/// A new file in a directory that has no name yet, if there is such a thing here: if this process is
+/// killed, nothing of it is left. `private` as above.
+#[cfg(target_os = "linux")]
+pub(crate) fn create_unnamed(dir: &Dir, private: bool) -> Option<File> {
+    use rustix::fs::{Mode, OFlags};
+    let mode = if private { 0o600 } else { 0o666 };
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(dir, ".", flags, Mode::from_raw_mode(mode)).ok()?;
+    Some(File::from_std(std::fs::File::from(file)))
+}
+
+/// Gives a file from [`create_unnamed`] a name in the directory.
+#[cfg(target_os = "linux")]
+pub(crate) fn give_name(dir: &Dir, file: &File, name: &OsStr) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    // The way for those who may not link a descriptor itself.
+    let descriptor = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let follow = rustix::fs::AtFlags::SYMLINK_FOLLOW;
+    Ok(rustix::fs::linkat(
+        rustix::fs::CWD,
+        descriptor,
+        dir,
+        name,
+        follow,
+    )?)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn create_unnamed(_dir: &Dir, _private: bool) -> Option<File> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Gives `file` what the `old` one has: owner and group as far as this process may, the access control
+/// list, further attributes as far as it may, and the mode. Set-id bits and capabilities go, as they do
+/// whenever a file is written.
+pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) != (metadata.uid(), metadata.gid()) {
+        let owner = rustix::fs::Uid::from_raw(metadata.uid());
+        let group = rustix::fs::Gid::from_raw(metadata.gid());
+        if rustix::fs::fchown(file, Some(owner), Some(group)).is_err() {
+            let _ = rustix::fs::fchown(file, None, Some(group));
+        }
+    }
+    keep_extended(file, old)?;
+    let mut permissions = metadata.permissions();
+    permissions.set_mode(metadata.mode() & 0o777);
+    file.set_permissions(permissions)
+}
+
+#[cfg(target_os = "linux")]
+fn keep_extended(file: &File, old: &File) -> io::Result<()> {
+    use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fremovexattr, fsetxattr};
+    use rustix::io::Errno;
+
+    const ACCESS: &[u8] = b"system.posix_acl_access";
+    /// The most that the kernel gives, for the names as for a value.
+    const MOST: usize = 64 * 1024;
+
+    let mut names = vec![0; MOST];
+    let Ok(length) = flistxattr(old, &mut *names) else {
+        // The file system has none.
+        return Ok(());
+    };
+    names.truncate(length);
+    let names = || {
+        names
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+    };
+    // The directory may give its files a list by default that would let in others.
+    if !names().any(|name| name == ACCESS) {
+        match fremovexattr(file, ACCESS) {
+            Ok(()) | Err(Errno::NODATA | Errno::NOTSUP) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    let mut value = vec![0; MOST];
+    for name in names().filter(|name| *name != b"security.capability") {
+        let Ok(length) = fgetxattr(old, name, &mut *value) else {
+            continue;
+        };
+        let value = value.get(..length).unwrap_or_default();
+        match fsetxattr(file, name, value, XattrFlags::empty()) {
+            // Without the list, the mode would say something else than it does with it.
+            Err(e) if name == ACCESS => return Err(e.into()),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_extended(_file: &File, _old: &File) -> io::Result<()> {
+    Ok(())
+}
+
+/// Makes changes of the directory's entries last through a crash of the system, where it can be done.
+pub(crate) fn sync_dir(dir: &Dir) {
+    if let Ok(dir) = dir.open(".") {
+        let _ = dir.sync_all();
+    }
+}
