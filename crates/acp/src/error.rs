@@ -62,6 +62,12 @@ pub enum Error {
     /// The turn, or the request, was cancelled on this side.
     #[error("cancelled")]
     Cancelled,
+    /// The agent's [`Recorder`](crate::agent::Recorder) could not keep it, so it was not sent.
+    #[error("it could not be recorded, so it was not sent: {reason}")]
+    Unrecorded {
+        /// Why.
+        reason: String,
+    },
     /// A request was made from inside an update handler, and its answer is behind more unread
     /// updates than may be kept ([`Limits::backlog`](crate::Limits::backlog)).
     #[error("the answer is behind {held} bytes of updates that the update handler has not taken")]

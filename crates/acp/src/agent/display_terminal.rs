@@ -53,15 +53,11 @@ impl Session {
             tool_call: tool_call.into(),
             text: Utf8Pieces::default(),
         };
-        if self.client().speaks_v2() {
-            let mut update = v2::TerminalUpdate::new(&terminal.id).command(command);
-            update.cwd = cwd.map(|cwd| Some(cwd.to_owned()));
-            self.update_v2(v2::SessionUpdate::TerminalUpdate(update))
-                .await?;
-        } else {
-            let info = json!({"terminal_id": terminal.id.as_str(), "cwd": cwd});
-            terminal.tell("terminal_info", info).await?;
-        }
+        let mut update = v2::TerminalUpdate::new(&terminal.id).command(command);
+        update.cwd = cwd.map(|cwd| Some(cwd.to_owned()));
+        let info = json!({"terminal_id": terminal.id.as_str(), "cwd": cwd});
+        let update = v2::SessionUpdate::TerminalUpdate(update);
+        terminal.tell(update, "terminal_info", info).await?;
         Ok(terminal)
     }
 }
@@ -85,19 +81,19 @@ impl DisplayTerminal {
     /// # Errors
     /// The connection has ended.
     pub async fn output(&mut self, bytes: &[u8]) -> Result<()> {
+        let id = self.id.clone();
+        let chunk = || {
+            let chunk = v2::TerminalOutputChunk::new(id, STANDARD.encode(bytes));
+            v2::SessionUpdate::TerminalOutputChunk(chunk)
+        };
         if self.session.client().speaks_v2() {
-            let chunk = v2::TerminalOutputChunk::new(&self.id, STANDARD.encode(bytes));
-            return self
-                .session
-                .update_v2(v2::SessionUpdate::TerminalOutputChunk(chunk))
-                .await;
+            return self.session.update_v2(chunk()).await;
         }
         let text = self.text.push(bytes);
-        if text.is_empty() {
-            return Ok(());
-        }
         let output = json!({"terminal_id": self.id.as_str(), "data": text});
-        self.tell("terminal_output", output).await
+        let output = (!text.is_empty()).then_some(output);
+        let told = output.map(|output| self.meta("terminal_output", output));
+        self.session.update_as(chunk, told).await
     }
 
     /// Shows how the command ended. What is shown stays.
@@ -105,28 +101,30 @@ impl DisplayTerminal {
     /// # Errors
     /// The connection has ended.
     pub async fn exited(self, status: TerminalExitStatus) -> Result<()> {
-        if self.session.client().speaks_v2() {
-            let update = v2::TerminalUpdate::new(&self.id).exit_status(status);
-            return self
-                .session
-                .update_v2(v2::SessionUpdate::TerminalUpdate(update))
-                .await;
-        }
         let exit = json!({
             "terminal_id": self.id.as_str(),
             "exit_code": status.exit_code,
             "signal": status.signal,
         });
-        self.tell("terminal_exit", exit).await
+        let update = v2::TerminalUpdate::new(&self.id).exit_status(status);
+        let update = v2::SessionUpdate::TerminalUpdate(update);
+        self.tell(update, "terminal_exit", exit).await
     }
 
-    async fn tell(&self, what: &str, value: Value) -> Result<()> {
+    /// Tells it in version 2's words, or in what clients of version 1 are known to read. What is recorded is
+    /// in those of version 2 either way: those of version 1 are an agreement of a few.
+    async fn tell(&self, update: v2::SessionUpdate, what: &str, value: Value) -> Result<()> {
+        if self.session.client().speaks_v2() {
+            return self.session.update_v2(update).await;
+        }
+        let told = self.meta(what, value);
+        self.session.update_as(|| update, Some(told)).await
+    }
+
+    fn meta(&self, what: &str, value: Value) -> SessionUpdate {
         let mut meta = Meta::new();
         meta.insert(what.to_owned(), value);
-        let update = ToolCallUpdate::new(&self.tool_call).meta(meta);
-        self.session
-            .update(SessionUpdate::ToolCallUpdate(update))
-            .await
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(&self.tool_call).meta(meta))
     }
 }
 

@@ -13,6 +13,7 @@ mod opening;
 mod optional;
 mod place;
 mod prompting;
+mod recording;
 mod request;
 mod session;
 mod side;
@@ -27,7 +28,7 @@ pub use display_terminal::DisplayTerminal;
 pub use initialize::ClientInfo;
 pub use optional::{
     Authentication, CancelWork, CloseSession, DeleteSession, ForkSession, ListSessions,
-    LoadSession, ResumeSession,
+    LoadSession, Recorder, ResumeSession,
 };
 pub use session::{Session, SessionOpened};
 pub use side::{limits, serve, serve_stdio, serve_with, start};
@@ -167,6 +168,11 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/delete`.
     fn delete_session(&self) -> Option<&impl DeleteSession> {
+        None::<&optional::NotOffered>
+    }
+
+    /// Keeps what its sessions tell their clients, before they are told.
+    fn recorder(&self) -> Option<&impl Recorder> {
         None::<&optional::NotOffered>
     }
 

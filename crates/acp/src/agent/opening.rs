@@ -92,16 +92,31 @@ impl<A: Agent> AgentSide<A> {
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
         };
         let session = &opening.session;
+        let recorded = session.recording().is_some();
+        if let (true, Some(before)) = (recorded, &opening.before) {
+            // What is replayed must be all that was shown.
+            before.cancel();
+            drop(before.my_turn().await);
+        }
+        // A prompt that comes too early waits for the end of the past.
+        let mine = if recorded {
+            Some(session.my_turn().await)
+        } else {
+            None
+        };
         let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
             (With::Load { muted }, Some(load), _) => {
                 session.mute(muted);
+                session.replay(true);
                 let opened = load.load_session(session, setup).await;
+                session.replay(false);
                 session.mute(false);
                 opened
             }
             (With::Resume, _, Some(resume)) => resume.resume_session(session, setup).await,
             _ => Err(Error::internal("it is opened in a way that is not offered")),
         };
+        drop(mine);
         if let (Ok(_), Some(before), true) =
             (&opened, &opening.before, session.client().speaks_v2())
         {
@@ -181,7 +196,8 @@ impl<A: Agent> AgentSide<A> {
         conn: &Connection,
     ) -> Result<Opening<A>> {
         self.check_setup(setup)?;
-        let session = Session::new(id.clone(), setup, conn.clone(), self.client()?);
+        let client = self.client()?;
+        let session = Session::new(id.clone(), setup, conn.clone(), client, self.recording());
         let before = self.sessions().insert(id, session.clone());
         let side = Arc::clone(self);
         Ok(Opening {

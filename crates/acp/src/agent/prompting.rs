@@ -124,6 +124,9 @@ impl<A: Agent> AgentSide<A> {
                 return Ok(StopReason::Cancelled);
             }
             self.check(&call.content)?;
+            let session = turn.session();
+            let id = session.new_message_id();
+            drop(session.record_prompt(&id, &call.content).await?);
             self.work(turn, call).await
         };
         // The turn is cancelled then, and comes to its end.
@@ -177,12 +180,18 @@ impl<A: Agent> AgentSide<A> {
         };
         let id = session.new_message_id();
         let message = v2::Message::new(&id).content(call.content.clone());
+        // What is answered to be part of the conversation is kept.
+        let in_order = match session.record_prompt(&id, &call.content).await {
+            Ok(in_order) => in_order,
+            Err(error) => return responder.answer(Err::<(), _>(error)).await,
+        };
         responder.answer(Ok(v2::PromptResponse::new(id))).await;
         session.works(true);
         // The connection has ended if one of these fails; the work is dropped with it.
         let _ = session
-            .update_v2(v2::SessionUpdate::UserMessage(message))
+            .send_v2(v2::SessionUpdate::UserMessage(message))
             .await;
+        drop(in_order);
         let _ = session
             .state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))
             .await;

@@ -18,6 +18,7 @@ use super::config;
 use super::display_terminal::Mark;
 use super::initialize::ClientInfo;
 use super::place::Place;
+use super::recording::Recording;
 use super::tool_call::ToolCallHandle;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
@@ -58,7 +59,8 @@ impl SessionOpened {
 /// A session. Cloning it is cheap; all clones are the same session.
 ///
 /// Its methods send updates. Each waits when the client reads slowly, and fails when the connection
-/// has ended.
+/// has ended. If the agent has a [`Recorder`](super::Recorder), each waits for that, too, and fails with
+/// [`Error::Unrecorded`] if it does.
 #[derive(Clone)]
 pub struct Session(Arc<Inner>);
 
@@ -72,6 +74,8 @@ struct Inner {
     mark: Mark,
     /// What is sent is sent to nobody.
     muted: AtomicBool,
+    /// Of an agent that has a recorder.
+    recording: Option<Recording>,
     state: Mutex<State>,
     /// Turns of a session run one after the other.
     turns: Arc<tokio::sync::Mutex<()>>,
@@ -110,6 +114,7 @@ impl Session {
         setup: &SessionSetup,
         conn: Connection,
         client: Arc<ClientInfo>,
+        recording: Option<Recording>,
     ) -> Self {
         Self(Arc::new(Inner {
             id,
@@ -122,6 +127,7 @@ impl Session {
             client,
             mark: short_mark(),
             muted: AtomicBool::new(false),
+            recording,
             state: Mutex::default(),
             turns: Arc::default(),
         }))
@@ -164,6 +170,10 @@ impl Session {
 
     pub(crate) fn muted(&self) -> &AtomicBool {
         &self.0.muted
+    }
+
+    pub(super) fn recording(&self) -> Option<&Recording> {
+        self.0.recording.as_ref()
     }
 
     pub(crate) fn mark(&self) -> &Mark {

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use acp_wire::v1::{SessionNotification, SessionUpdate, ToolCallStatus};
+use acp_wire::v1::{
+    ContentBlock, ContentChunk, MessageId, SessionNotification, SessionUpdate, ToolCallStatus,
+};
 use acp_wire::v2;
 use serde::Serialize;
 
@@ -10,6 +12,7 @@ use super::session::{AGENT, Session, THOUGHT, USER};
 use super::tool_call::CANCELLED;
 use crate::convert;
 use crate::error::Result;
+use crate::update::Update;
 
 impl Session {
     /// Sends an update in the words of version 1; a client that speaks version 2 is sent it in its own.
@@ -17,7 +20,41 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn update(&self, mut update: SessionUpdate) -> Result<()> {
+        let Some(recording) = self.records() else {
+            self.note(&mut update);
+            return self.send(update).await;
+        };
+        let _in_order = recording.in_order().await;
         self.note(&mut update);
+        let update = Update::V1(update);
+        self.record(&update).await?;
+        match update {
+            Update::V1(update) => self.send(update).await,
+            Update::V2(update) => self.send_v2(update).await,
+        }
+    }
+
+    /// Sends an update of version 1 that stands in the past as one of version 2.
+    pub(super) async fn update_as(
+        &self,
+        recorded: impl FnOnce() -> v2::SessionUpdate,
+        sent: Option<SessionUpdate>,
+    ) -> Result<()> {
+        let _in_order = match self.records() {
+            Some(recording) => {
+                let in_order = recording.in_order().await;
+                self.record(&Update::V2(recorded())).await?;
+                in_order
+            }
+            None => None,
+        };
+        match sent {
+            Some(update) => self.send(update).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send(&self, update: SessionUpdate) -> Result<()> {
         if self.client().speaks_v2() {
             // What has no words there is not needed there.
             return match convert::update_to_v2(update, || self.new_message_id()) {
@@ -40,10 +77,19 @@ impl Session {
         if !self.client().speaks_v2() {
             return Err(Self::not_offered("version 2"));
         }
-        self.send_v2(update).await
+        let Some(recording) = self.records() else {
+            return self.send_v2(update).await;
+        };
+        let _in_order = recording.in_order().await;
+        let update = Update::V2(update);
+        self.record(&update).await?;
+        match update {
+            Update::V1(update) => self.send(update).await,
+            Update::V2(update) => self.send_v2(update).await,
+        }
     }
 
-    async fn send_v2(&self, update: v2::SessionUpdate) -> Result<()> {
+    pub(super) async fn send_v2(&self, update: v2::SessionUpdate) -> Result<()> {
         if self.is_muted() {
             return Ok(());
         }
@@ -89,6 +135,31 @@ impl Session {
 
     /// The message of which there are the most: written from where it lies, without a copy.
     pub(super) async fn text_chunk(&self, kind: &'static str, text: &str) -> Result<()> {
+        if self.records().is_some() {
+            // On the heap, so that those who record nothing carry nothing of it.
+            return Box::pin(self.recorded_text(kind, text)).await;
+        }
+        let id = self.speaking(kind);
+        self.send_text(kind, text, &id).await
+    }
+
+    async fn recorded_text(&self, kind: &'static str, text: &str) -> Result<()> {
+        let _in_order = match self.records() {
+            Some(recording) => recording.in_order().await,
+            None => None,
+        };
+        let id = self.speaking(kind);
+        let chunk = ContentChunk::new(ContentBlock::text(text)).message_id(id.clone());
+        self.record(&Update::V1(if kind == THOUGHT {
+            SessionUpdate::AgentThoughtChunk(chunk)
+        } else {
+            SessionUpdate::AgentMessageChunk(chunk)
+        }))
+        .await?;
+        self.send_text(kind, text, &id).await
+    }
+
+    async fn send_text(&self, kind: &'static str, text: &str, id: &MessageId) -> Result<()> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
         struct Params<'a> {
@@ -108,7 +179,6 @@ impl Session {
             r#type: &'static str,
             text: &'a str,
         }
-        let id = self.speaking(kind);
         if self.is_muted() {
             return Ok(());
         }

@@ -28,6 +28,71 @@
 //! ([`Error::Invalid`]). An agent that is sent several prompts at once by another client works on them one
 //! after the other.
 //!
+//! # Sessions that outlive the agent
+//!
+//! An agent that gives a [`Recorder`] is given each update before the client is: what a client has been shown
+//! was kept before, though the agent be killed the moment after. What can be kept nowhere is not shown. With
+//! [`LoadSession`] it is shown again:
+//!
+//! ```
+//! use std::sync::Mutex;
+//!
+//! use acp::agent::{LoadSession, Prompt, Recorder, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::v1::StopReason;
+//! use acp::{Agent, Update};
+//! # use acp::testing::{Nobody, connect};
+//!
+//! /// Keeps one session. A real agent writes to a disk, by the session's id.
+//! #[derive(Default)]
+//! struct Keeps(Mutex<Vec<Update>>);
+//!
+//! impl Recorder for Keeps {
+//!     async fn record(&self, _: &Session, update: &Update) -> acp::Result<()> {
+//!         self.0.lock().unwrap().push(update.clone());
+//!         Ok(())
+//!     }
+//! }
+//!
+//! impl LoadSession for Keeps {
+//!     async fn load_session(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//!         let past = self.0.lock().unwrap().clone();
+//!         for update in past {
+//!             match update {
+//!                 Update::V1(update) => session.update(update).await?,
+//!                 // A client of version 1 is shown what it understands.
+//!                 Update::V2(update) => session.update_v2(update).await?,
+//!                 _ => {}
+//!             }
+//!         }
+//!         Ok(SessionOpened::new())
+//!     }
+//! }
+//!
+//! impl Agent for Keeps {
+//!     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//!         turn.message(format!("You said {}.", prompt.text())).await?;
+//!         Ok(StopReason::EndTurn)
+//!     }
+//!     fn recorder(&self) -> Option<&impl Recorder> {
+//!         Some(self)
+//!     }
+//!     fn load_session(&self) -> Option<&impl LoadSession> {
+//!         Some(self)
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> acp::Result<()> {
+//! let (agent, _) = connect(Keeps::default(), Nobody).await;
+//! let session = agent.new_session("/").await?;
+//! session.prompt("hello").await?;
+//! // Later, and in another process:
+//! let again = agent.load_session(session.id().clone(), "/").await?;
+//! assert_eq!(again.thread().read(|thread| thread.items().len()), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Config options, and modes with them
 //!
 //! Config options supersede modes, and version 2 has no modes. So agents of this library have config options
@@ -103,6 +168,6 @@
 #[cfg(doc)]
 use crate::{
     Thread,
-    agent::{Agent, ForkSession, LoadSession, ResumeSession},
+    agent::{Agent, ForkSession, LoadSession, Recorder, ResumeSession},
     client::{AgentConnection, SessionSetup},
 };

@@ -1,0 +1,127 @@
+//! What is recorded of a session, and when: before the client is told, in the order in which it is told.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use acp_wire::v1::{ContentBlock, ContentChunk, MessageId, SessionUpdate};
+use acp_wire::v2;
+use tokio::sync::{Mutex, MutexGuard};
+
+use super::Agent;
+use super::optional::Recorder;
+use super::session::Session;
+use super::side::AgentSide;
+use crate::error::{Error, Result};
+use crate::update::Update;
+
+type Recorded<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// The [`Recorder`] of an agent whose type nobody here knows.
+pub(crate) trait Records: Send + Sync {
+    fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> Recorded<'a>;
+}
+
+impl<A: Agent> Records for AgentSide<A> {
+    fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> Recorded<'a> {
+        match self.agent.recorder() {
+            Some(recorder) => Box::pin(recorder.record(session, update)),
+            None => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+}
+
+impl<A: Agent> AgentSide<A> {
+    /// How the sessions of this agent are recorded, if they are.
+    pub(crate) fn recording(self: &Arc<Self>) -> Option<Recording> {
+        self.agent.recorder()?;
+        Some(Recording {
+            recorder: Arc::clone(self) as Arc<dyn Records>,
+            order: Mutex::default(),
+            replaying: AtomicBool::new(false),
+        })
+    }
+}
+
+/// That a session is recorded.
+pub(crate) struct Recording {
+    recorder: Arc<dyn Records>,
+    /// Held from before an update is recorded until it is sent: with two senders in one session, both
+    /// orders are the same.
+    order: Mutex<()>,
+    /// What is sent is the past, and recorded already.
+    replaying: AtomicBool,
+}
+
+/// The right to be the next that is recorded and sent.
+pub(crate) type InOrder<'a> = Option<MutexGuard<'a, ()>>;
+
+impl Recording {
+    pub(crate) async fn in_order(&self) -> InOrder<'_> {
+        Some(self.order.lock().await)
+    }
+}
+
+impl Session {
+    /// How it is recorded: not at all by most agents, and not while it is replayed.
+    pub(super) fn records(&self) -> Option<&Recording> {
+        let recording = self.recording()?;
+        (!recording.replaying.load(Ordering::Acquire)).then_some(recording)
+    }
+
+    /// What is sent from here on is a replay, or is not any more.
+    pub(super) fn replay(&self, replaying: bool) {
+        if let Some(recording) = self.recording() {
+            recording.replaying.store(replaying, Ordering::Release);
+        }
+    }
+
+    /// Records an update, if it is of what is recorded. To be called by whoever has the order.
+    pub(super) async fn record(&self, update: &Update) -> Result<()> {
+        let Some(recording) = self.records().filter(|_| is_past(update)) else {
+            return Ok(());
+        };
+        let recorded = recording.recorder.record(self, update).await;
+        recorded.map_err(|error| Error::Unrecorded {
+            reason: match error {
+                // Its code is of no use to anyone here.
+                Error::Rpc(error) => error.message,
+                error => error.to_string(),
+            },
+        })
+    }
+
+    /// Records what the person says. Until what this gives is dropped nothing else of the session is
+    /// recorded or sent.
+    pub(super) async fn record_prompt(
+        &self,
+        id: &MessageId,
+        content: &[ContentBlock],
+    ) -> Result<InOrder<'_>> {
+        let Some(recording) = self.records() else {
+            return Ok(None);
+        };
+        let in_order = recording.in_order().await;
+        for block in content {
+            let chunk = ContentChunk::new(block.clone()).message_id(id.clone());
+            self.record(&Update::V1(SessionUpdate::UserMessageChunk(chunk)))
+                .await?;
+        }
+        Ok(in_order)
+    }
+}
+
+/// Whether an update is of the session's past. What else there is, is how the session stands: its options,
+/// modes and commands, and what the agent does just now. That is told anew whenever it is opened.
+fn is_past(update: &Update) -> bool {
+    use SessionUpdate as V1;
+    use v2::SessionUpdate as V2;
+    !matches!(
+        update,
+        Update::V1(
+            V1::AvailableCommandsUpdate(_) | V1::CurrentModeUpdate(_) | V1::ConfigOptionUpdate(_)
+        ) | Update::V2(
+            V2::AvailableCommandsUpdate(_) | V2::ConfigOptionUpdate(_) | V2::StateUpdate(_)
+        )
+    )
+}
