@@ -5,7 +5,7 @@
 //! |-------------------|---------------------------------------------------|--------------------|
 //! | [`Files`]         | reading and writing text under a session's roots  | File System        |
 //! | [`Terminals`]     | commands, their output and their end              | Terminals          |
-//! | [`Policy`]        | answers to permission requests                    | Tool Calls         |
+//! | [`Permissions`]   | what an agent may do, by policy, rules and answers | Tool Calls        |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //!
@@ -32,6 +32,9 @@ mod terminals;
 pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
 pub use files::Files;
 pub use host::Host;
-pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
+pub use permissions::{
+    Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy, Project, Prompter,
+    Remembered, RememberedError, Rule, Rules, RulesError, Subject,
+};
 pub use process::Exit;
 pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};

@@ -116,6 +116,23 @@ impl Roots {
     /// The answer may be stale at once. It is safe all the same, because the place is used through
     /// its root's handle.
     pub(crate) fn follow(&self, path: &Path) -> Result<Place<'_>, Refusal> {
+        let (root, path) = self.followed(path)?;
+        Ok(Place {
+            dir: &root.dir,
+            path,
+        })
+    }
+
+    /// The same as a path without symlinks, for comparing it with others: never for using it.
+    pub(crate) fn real(&self, path: &Path) -> Result<PathBuf, Refusal> {
+        let (root, path) = self.followed(path)?;
+        Ok(match path.as_os_str().is_empty() {
+            true => root.real.clone(),
+            false => root.real.join(path),
+        })
+    }
+
+    fn followed(&self, path: &Path) -> Result<(&Root, PathBuf), Refusal> {
         let (mut root, rest) = self.enter(path)?;
         let mut ahead = VecDeque::new();
         put_ahead(&mut ahead, &rest)?;
@@ -163,10 +180,7 @@ impl Roots {
                 Err(e) => return Err(e.into()),
             }
         }
-        Ok(Place {
-            dir: &root.dir,
-            path: done,
-        })
+        Ok((root, done))
     }
 }
 
