@@ -17,7 +17,9 @@ use acp_wire::v1::{
 };
 
 use crate::permissions::{Action, Gate};
-use crate::{Files, Note, Permissions, Prompter, TerminalEvent, TerminalEventKind, Terminals};
+use crate::{
+    Environment, Files, Note, Permissions, Prompter, TerminalEvent, TerminalEventKind, Terminals,
+};
 
 /// Files, terminals and permissions for the sessions of one connection, which share their roots.
 ///
@@ -76,6 +78,13 @@ impl<P: Prompter + Send + Sync> Host<P> {
     #[must_use]
     pub fn on_note(mut self, tell: impl Fn(Note) + Send + Sync + 'static) -> Self {
         self.gate.tell(tell);
+        self
+    }
+
+    /// The environment of commands; see [`Terminals::environment`].
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.terminals = self.terminals.environment(environment);
         self
     }
 

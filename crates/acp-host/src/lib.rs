@@ -7,6 +7,7 @@
 //! | [`Terminals`]     | commands, their output and their end              | Terminals          |
 //! | [`Permissions`]   | what an agent may do, by policy, rules and answers | Tool Calls        |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
+//! | [`Environment`]   | which variables agents and commands get           | –                  |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //!
 //! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
@@ -17,6 +18,7 @@
 //! what it was started for, nor do those that it started in its own process group.
 
 mod agent_process;
+mod environment;
 mod files;
 mod host;
 mod in_terminal;
@@ -30,6 +32,7 @@ mod sys;
 mod terminals;
 
 pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
+pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use host::Host;
 pub use permissions::{

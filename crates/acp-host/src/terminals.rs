@@ -18,6 +18,7 @@ use acp_wire::v1::{
 };
 use serde_json::json;
 
+use crate::environment::Environment;
 use crate::output::BoundedText;
 use crate::process::{Event, Running};
 use crate::program::{self, NoProgram};
@@ -80,6 +81,7 @@ pub struct Terminals {
     default_output: usize,
     max_output: usize,
     max_per_session: usize,
+    environment: Environment,
     state: Mutex<State>,
 }
 
@@ -122,6 +124,7 @@ impl Terminals {
             default_output: DEFAULT_OUTPUT,
             max_output: MAX_OUTPUT,
             max_per_session: MAX_PER_SESSION,
+            environment: Environment::new(),
             state: Mutex::default(),
         }
     }
@@ -144,6 +147,14 @@ impl Terminals {
     #[must_use]
     pub fn max_per_session(mut self, terminals: usize) -> Self {
         self.max_per_session = terminals;
+        self
+    }
+
+    /// The environment of commands, to which a request adds; what the platform needs if it is not set.
+    /// What commands print, the agent reads.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
         self
     }
 
@@ -210,7 +221,7 @@ impl Terminals {
             (terminal_id, session.cwd.clone())
         };
         let cwd = request.cwd.as_ref().map_or(cwd, PathBuf::from);
-        let mut command = command(request, &cwd)?;
+        let mut command = command(request, &cwd, &self.environment)?;
         let cannot_start = |e: io::Error| cannot_start(request, &e);
         let (reader, writer) = io::pipe().map_err(cannot_start)?;
         command
@@ -409,7 +420,11 @@ fn cannot_start(request: &CreateTerminalRequest, error: &io::Error) -> Error {
 }
 
 /// The request as a command that can be started.
-fn command(request: &CreateTerminalRequest, cwd: &Path) -> Result<Command, Error> {
+fn command(
+    request: &CreateTerminalRequest,
+    cwd: &Path,
+    environment: &Environment,
+) -> Result<Command, Error> {
     let invalid = |message: String| Error::invalid_params(message);
     if !cwd.is_absolute() {
         return Err(invalid(format!(
@@ -435,9 +450,11 @@ fn command(request: &CreateTerminalRequest, cwd: &Path) -> Result<Command, Error
         .env
         .iter()
         .rev()
-        .find(|variable| variable.name == "PATH");
+        .find(|variable| variable.name == "PATH")
+        .map(|variable| variable.value.clone().into())
+        .or_else(|| environment.get("PATH"));
     let name = OsStr::new(&request.command);
-    let mut command = match program::find(name, path.map(|path| OsStr::new(&path.value)), cwd) {
+    let mut command = match program::find(name, path.as_deref(), cwd) {
         Ok(file) => {
             let mut command = sys::program(&file, name);
             command.args(&request.args);
@@ -459,6 +476,7 @@ fn command(request: &CreateTerminalRequest, cwd: &Path) -> Result<Command, Error
             );
         }
     };
+    environment.give(&mut command);
     // Some programs believe PWD rather than the system.
     command.current_dir(cwd).env("PWD", cwd);
     command.envs(
