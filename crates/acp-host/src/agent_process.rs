@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use tokio::process::{ChildStdin, ChildStdout};
 
+use crate::environment::{self, Environment};
 use crate::output::BoundedText;
 use crate::process::{Event, Exit, Running};
 use crate::program::{self, NoProgram};
@@ -26,19 +28,34 @@ const TAIL_LINES: usize = 200;
 const LONGEST_LINE: usize = 8 * 1024;
 
 /// How to start an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentCommand {
     /// The program: a name to be found in `PATH`, or a path.
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Environment to add to the inherited one.
+    /// The environment that it gets: what the platform needs, if nothing else is set.
+    pub environment: Environment,
+    /// Variables to add to that.
     pub env: Vec<(OsString, OsString)>,
     /// Where it runs; absent for where this process does.
     pub cwd: Option<PathBuf>,
     /// The sandbox in which it and all that it starts run, if there is one.
     pub sandbox: Option<Sandbox>,
+}
+
+/// Without the values of variables, which may be secret.
+impl fmt::Debug for AgentCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentCommand")
+            .field("program", &self.program)
+            .field("args", &self.args)
+            .field("environment", &self.environment)
+            .field("env", &environment::names(&self.env))
+            .field("cwd", &self.cwd)
+            .finish()
+    }
 }
 
 impl AgentCommand {
@@ -47,6 +64,7 @@ impl AgentCommand {
         Self {
             program: program.into(),
             args: Vec::new(),
+            environment: Environment::new(),
             env: Vec::new(),
             cwd: None,
             sandbox: None,
@@ -64,6 +82,13 @@ impl AgentCommand {
     #[must_use]
     pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
         self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets the environment that it gets, to which [`env`](Self::env) adds.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
         self
     }
 
@@ -88,6 +113,7 @@ impl AgentCommand {
             return Err(SpawnError::NoDirectory { cwd: cwd.clone() });
         }
         let mut child = sys::program(&file, OsStr::new(&self.program));
+        self.environment.give(&mut child);
         child.args(&self.args);
         if let Some(cwd) = &self.cwd {
             child.current_dir(cwd).env("PWD", cwd);
@@ -105,9 +131,10 @@ impl AgentCommand {
             .iter()
             .rev()
             .find(|(name, _)| name == "PATH")
-            .map(|(_, value)| &**value);
+            .map(|(_, value)| value.clone())
+            .or_else(|| self.environment.get("PATH"));
         let base = std::env::current_dir().unwrap_or_default();
-        program::find(&self.program, path, &base).map_err(|e| match e {
+        program::find(&self.program, path.as_deref(), &base).map_err(|e| match e {
             NoProgram::NotExecutable(file) => SpawnError::NotExecutable { file },
             NoProgram::NotFound => {
                 let program = shown();

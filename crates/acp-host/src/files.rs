@@ -88,6 +88,11 @@ impl Files {
         self.roots.paths()
     }
 
+    /// The roots themselves.
+    pub(crate) fn pinned(&self) -> &Roots {
+        &self.roots
+    }
+
     /// Answers `fs/read_text_file`. See [`read_text`](Self::read_text).
     ///
     /// # Errors

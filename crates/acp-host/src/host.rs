@@ -1,57 +1,46 @@
 //! All of it together, as a client of the `acp` crate lends it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::client::PermissionRequest;
-use acp::{Error, Result, ThreadHandle};
+use acp::{Result, ThreadHandle};
 use acp_wire::Request;
 use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, CreateTerminalResponse, Diff, KillTerminalRequest,
-    KillTerminalResponse, PermissionOption, PermissionOptionKind, ReadTextFileRequest,
-    ReadTextFileResponse, ReleaseTerminalRequest, ReleaseTerminalResponse,
-    RequestPermissionOutcome, SessionId, TerminalOutputRequest, TerminalOutputResponse,
-    ToolCallContent, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest,
+    KillTerminalResponse, ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest,
+    ReleaseTerminalResponse, RequestPermissionOutcome, SessionId, TerminalOutputRequest,
+    TerminalOutputResponse, ToolCallContent, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest,
     WaitForTerminalExitResponse, WriteTextFileRequest, WriteTextFileResponse,
 };
 
+use crate::permissions::{Action, Gate};
 use crate::{
-    Buffers, Decision, Files, Policy, Prompter, Sandbox, TerminalEvent, TerminalEventKind,
-    Terminals, TextForm,
+    Buffers, Environment, Files, Note, Permissions, Prompter, Sandbox, TerminalEvent,
+    TerminalEventKind, Terminals, TextForm,
 };
 
 /// Files, terminals and permissions for the sessions of one connection, which share their roots.
 ///
-/// What a policy rejects is not offered either: where nothing may be changed, the agent is told of no
-/// way to change anything. What is offered under [`Policy::Ask`] is still asked for when the agent has
-/// not asked for anything in the turn itself.
+/// What is rejected in any case is not offered either: where nothing may be changed, the agent is told of
+/// no way to change anything. What is offered is still decided on, and maybe asked for, when the agent has
+/// not asked for it itself.
 pub struct Host<P> {
-    policy: Policy,
-    prompter: P,
+    gate: Gate<P>,
     files: Files,
     cwd: PathBuf,
     terminals: Terminals,
     threads: Arc<Threads>,
-    /// Sessions in whose turn the person has allowed something, and those in which everything is.
-    allowed: Mutex<HashMap<SessionId, Allowed>>,
 }
 
 type Threads = Mutex<HashMap<SessionId, ThreadHandle>>;
 
-#[derive(Default)]
-struct Allowed {
-    /// In this turn.
-    turn: bool,
-    /// Which methods, from now on.
-    always: HashSet<&'static str>,
-}
-
-impl<P> std::fmt::Debug for Host<P> {
+impl<P: Prompter + Send + Sync> std::fmt::Debug for Host<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Host")
-            .field("policy", &self.policy)
+            .field("policy", &self.gate.permissions().policy())
             .field("cwd", &self.cwd)
             .finish_non_exhaustive()
     }
@@ -68,7 +57,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// # Errors
     /// A root is not there, or is no directory.
     pub fn new(
-        policy: Policy,
+        permissions: impl Into<Permissions>,
         prompter: P,
         roots: impl IntoIterator<Item = PathBuf>,
     ) -> io::Result<Self> {
@@ -77,13 +66,11 @@ impl<P: Prompter + Send + Sync> Host<P> {
         let threads = Arc::<Threads>::default();
         let shown = Arc::clone(&threads);
         Ok(Self {
-            policy,
-            prompter,
+            gate: Gate::new(permissions.into(), prompter),
             files: Files::new(roots)?,
             cwd,
             terminals: Terminals::new(move |event| show(&shown, event)),
             threads,
-            allowed: Mutex::default(),
         })
     }
 
@@ -101,16 +88,31 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
+    /// Has `tell` told what a person should know beside what they are asked. It is called from tasks and
+    /// must not block.
+    #[must_use]
+    pub fn on_note(mut self, tell: impl Fn(Note) + Send + Sync + 'static) -> Self {
+        self.gate.tell(tell);
+        self
+    }
+
+    /// The environment of commands; see [`Terminals::environment`].
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.terminals = self.terminals.environment(environment);
+        self
+    }
+
     /// Whether files may be read.
     #[must_use]
     pub fn offers_reading(&self) -> bool {
-        self.policy != Policy::None
+        self.gate.permissions().may_read()
     }
 
     /// Whether files may be written and commands run, maybe after a question.
     #[must_use]
     pub fn offers_changing(&self) -> bool {
-        matches!(self.policy, Policy::All | Policy::Ask)
+        self.gate.permissions().may_change()
     }
 
     /// A session of the connection has been seen; for
@@ -122,9 +124,7 @@ impl<P: Prompter + Send + Sync> Host<P> {
 
     /// A turn begins: what the person allowed in the one before is to be asked for again.
     pub fn turn_begins(&self, session: &SessionId) {
-        if let Some(allowed) = lock(&self.allowed).get_mut(session) {
-            allowed.turn = false;
-        }
+        self.gate.turn_begins(session);
     }
 
     /// Ends every command that runs.
@@ -132,96 +132,20 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.terminals.close_all().await;
     }
 
-    /// Answers a permission request: by the policy, or by asking.
+    /// Answers a permission request: by what is said already, or by asking.
     pub async fn request_permission(
         &self,
         request: &PermissionRequest,
     ) -> RequestPermissionOutcome {
-        let outcome = match self.policy.decide(Some(request.kind()), &request.options) {
-            Decision::Answer(outcome) => outcome,
-            Decision::AskPerson if self.policy == Policy::Ask => self.ask(request).await,
-            // A policy that speaks for the person, and an agent that offers no yes.
-            Decision::AskPerson => RequestPermissionOutcome::cancelled(),
-        };
-        if chosen_kind(request, &outcome).is_some_and(PermissionOptionKind::allows) {
-            lock(&self.allowed)
-                .entry(request.session_id.clone())
-                .or_default()
-                .turn = true;
-        }
-        outcome
+        self.gate.request(request, self.files.pinned()).await
     }
 
-    async fn ask(&self, request: &PermissionRequest) -> RequestPermissionOutcome {
-        match self.prompter.ask(request).await {
-            Some(id) if request.options.iter().any(|option| option.option_id == id) => {
-                RequestPermissionOutcome::selected(id)
-            }
-            _ => RequestPermissionOutcome::cancelled(),
-        }
-    }
-
-    /// Asks the person for what the agent does without having asked for anything in this turn.
-    async fn ask_unasked(
-        &self,
-        session: &SessionId,
-        method: &'static str,
-        call: impl FnOnce() -> ToolCallUpdate,
-    ) -> Result<()> {
-        if self.policy != Policy::Ask {
-            return Ok(());
-        }
-        let known = lock(&self.allowed)
-            .get(session)
-            .is_some_and(|allowed| allowed.turn || allowed.always.contains(method));
-        if known {
-            return Ok(());
-        }
-        let thread = lock(&self.threads)
+    fn thread(&self, session: &SessionId) -> ThreadHandle {
+        lock(&self.threads)
             .get(session)
             .cloned()
-            .unwrap_or_default();
-        let options = vec![
-            PermissionOption::new("once", "Allow once", PermissionOptionKind::AllowOnce),
-            PermissionOption::new(
-                "always",
-                "Allow in this session",
-                PermissionOptionKind::AllowAlways,
-            ),
-            PermissionOption::new("no", "Reject", PermissionOptionKind::RejectOnce),
-        ];
-        let request = PermissionRequest::new(session, &call(), options, thread);
-        let outcome = self.ask(&request).await;
-        match chosen_kind(&request, &outcome) {
-            Some(PermissionOptionKind::AllowOnce) => Ok(()),
-            Some(PermissionOptionKind::AllowAlways) => {
-                lock(&self.allowed)
-                    .entry(session.clone())
-                    .or_default()
-                    .always
-                    .insert(method);
-                Ok(())
-            }
-            _ => Err(Error::Rpc(acp::jsonrpc::Error::internal(
-                "the user rejected this",
-            ))),
-        }
+            .unwrap_or_default()
     }
-}
-
-/// What the chosen option means.
-fn chosen_kind<'a>(
-    request: &'a PermissionRequest,
-    outcome: &RequestPermissionOutcome,
-) -> Option<&'a PermissionOptionKind> {
-    let RequestPermissionOutcome::Selected(selected) = outcome else {
-        return None;
-    };
-    let option = request
-        .options
-        .iter()
-        .find(|option| option.option_id == selected.option_id)?;
-    Some(&option.kind)
 }
 
 /// Shows in the thread what happens in a terminal.
@@ -242,6 +166,23 @@ fn show(threads: &Threads, event: TerminalEvent) {
 
 impl<P: Prompter + Send + Sync> acp::client::ReadTextFile for Host<P> {
     async fn read_text_file(&self, request: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        let method = ReadTextFileRequest::METHOD;
+        let session = &request.session_id;
+        let action = Action::file(ToolKind::Read, &request.path, self.files.pinned());
+        let what = format!("Read {}", request.path);
+        // Where nothing is said of it, reading is lent freely.
+        if let Some(question) = self.gate.unasked(session, method, action, what)?
+            && question.is_of_a_rule()
+        {
+            let call = ToolCallUpdate::new(method)
+                .title(format!("Read {} (the agent did not ask)", request.path))
+                .kind(ToolKind::Read);
+            let thread = self.thread(session);
+            let asking = self
+                .gate
+                .ask_unasked(session, method, &question, &call, thread);
+            asking.await?;
+        }
         Ok(self.files.read(&request).await?)
     }
 }
@@ -251,41 +192,51 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
         &self,
         request: WriteTextFileRequest,
     ) -> Result<WriteTextFileResponse> {
-        // What is there now is part of the question; that it cannot be read is for the write to say.
-        let asking = self.policy == Policy::Ask;
-        let old = match asking {
-            true => self
-                .files
-                .read_text(Path::new(&request.path), None, None)
-                .await
-                .ok(),
-            false => None,
-        };
-        self.ask_unasked(&request.session_id, WriteTextFileRequest::METHOD, || {
+        let method = WriteTextFileRequest::METHOD;
+        let session = &request.session_id;
+        let action = Action::file(ToolKind::Edit, &request.path, self.files.pinned());
+        let what = format!("Write {}", request.path);
+        if let Some(question) = self.gate.unasked(session, method, action, what)? {
+            // What is there now is part of the question; that it cannot be read is for the write to say.
+            let old = self.files.read_text(Path::new(&request.path), None, None);
+            let old = old.await.ok();
             let form = old.as_deref().map(TextForm::of).unwrap_or_default();
             let mut diff = Diff::new(&request.path, form.apply(&request.content));
             diff.old_text = old;
-            ToolCallUpdate::new(WriteTextFileRequest::METHOD)
+            let call = ToolCallUpdate::new(method)
                 .title(format!("Write {} (the agent did not ask)", request.path))
                 .kind(ToolKind::Edit)
-                .content(vec![ToolCallContent::Diff(diff)])
-        })
-        .await?;
+                .content(vec![ToolCallContent::Diff(diff)]);
+            let thread = self.thread(session);
+            let asking = self
+                .gate
+                .ask_unasked(session, method, &question, &call, thread);
+            asking.await?;
+        }
         Ok(self.files.write(&request).await?)
     }
 }
 
 impl<P: Prompter + Send + Sync> acp::client::Terminals for Host<P> {
     async fn create(&self, request: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
-        self.ask_unasked(&request.session_id, CreateTerminalRequest::METHOD, || {
-            let line = std::iter::once(&request.command).chain(&request.args);
-            let line: Vec<&str> = line.map(String::as_str).collect();
-            ToolCallUpdate::new(CreateTerminalRequest::METHOD)
+        let method = CreateTerminalRequest::METHOD;
+        let session = &request.session_id;
+        let action = Action::terminal(&request, self.files.pinned());
+        let line = std::iter::once(&request.command).chain(&request.args);
+        let line: Vec<&str> = line.map(String::as_str).collect();
+        let line = line.join(" ");
+        let what = format!("Run {line}");
+        if let Some(question) = self.gate.unasked(session, method, action, what)? {
+            let call = ToolCallUpdate::new(method)
                 .title("Run a command (the agent did not ask)")
                 .kind(ToolKind::Execute)
-                .content(vec![ContentBlock::text(line.join(" ")).into()])
-        })
-        .await?;
+                .content(vec![ContentBlock::text(line).into()]);
+            let thread = self.thread(session);
+            let asking = self
+                .gate
+                .ask_unasked(session, method, &question, &call, thread);
+            asking.await?;
+        }
         Ok(self.terminals.create(&request).await?)
     }
 

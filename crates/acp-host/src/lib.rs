@@ -7,8 +7,9 @@
 //! | [`Buffers`]       | what an editor lays over them: unsaved changes    | File System        |
 //! | [`Roots`]         | the directories that all access is confined to    | –                  |
 //! | [`Terminals`]     | commands, their output and their end              | Terminals          |
-//! | [`Policy`]        | answers to permission requests                    | Tool Calls         |
+//! | [`Permissions`]   | what an agent may do, by policy, rules and answers | Tool Calls        |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
+//! | [`Environment`]   | which variables agents and commands get           | –                  |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
 //!
@@ -21,6 +22,7 @@
 //! small process runs beside this one on Unix, from the first start of a command until this program ends.
 
 mod agent_process;
+mod environment;
 mod files;
 mod form;
 mod host;
@@ -39,11 +41,15 @@ mod sys;
 mod terminals;
 
 pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
+pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use form::TextForm;
 pub use host::Host;
 pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
-pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
+pub use permissions::{
+    Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy, Project, Prompter,
+    Remembered, RememberedError, Rule, Rules, RulesError, Subject,
+};
 pub use process::Exit;
 pub use roots::{Place, Refusal, Roots, open_file};
 pub use sandbox::{Sandbox, SandboxError};

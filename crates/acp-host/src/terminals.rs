@@ -18,6 +18,7 @@ use acp_wire::v1::{
 };
 use serde_json::json;
 
+use crate::environment::Environment;
 use crate::output::BoundedText;
 use crate::process::{Event, Running};
 use crate::program::{self, NoProgram};
@@ -81,6 +82,7 @@ pub struct Terminals {
     default_output: usize,
     max_output: usize,
     max_per_session: usize,
+    environment: Environment,
     sandbox: Option<Sandbox>,
     state: Mutex<State>,
 }
@@ -124,6 +126,7 @@ impl Terminals {
             default_output: DEFAULT_OUTPUT,
             max_output: MAX_OUTPUT,
             max_per_session: MAX_PER_SESSION,
+            environment: Environment::new(),
             sandbox: None,
             state: Mutex::default(),
         }
@@ -154,6 +157,14 @@ impl Terminals {
     #[must_use]
     pub fn sandboxed(mut self, sandbox: Sandbox) -> Self {
         self.sandbox = Some(sandbox);
+        self
+    }
+
+    /// The environment of commands, to which a request adds; what the platform needs if it is not set.
+    /// What commands print, the agent reads.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = environment;
         self
     }
 
@@ -220,7 +231,7 @@ impl Terminals {
             (terminal_id, session.cwd.clone())
         };
         let cwd = request.cwd.as_ref().map_or(cwd, PathBuf::from);
-        let mut command = command(request, &cwd)?;
+        let mut command = command(request, &cwd, &self.environment)?;
         let cannot_start = |e: io::Error| cannot_start(request, &e);
         let (reader, writer) = io::pipe().map_err(cannot_start)?;
         command
@@ -420,7 +431,11 @@ fn cannot_start(request: &CreateTerminalRequest, error: &io::Error) -> Error {
 }
 
 /// The request as a command that can be started.
-fn command(request: &CreateTerminalRequest, cwd: &Path) -> Result<Command, Error> {
+fn command(
+    request: &CreateTerminalRequest,
+    cwd: &Path,
+    environment: &Environment,
+) -> Result<Command, Error> {
     let invalid = |message: String| Error::invalid_params(message);
     if !cwd.is_absolute() {
         return Err(invalid(format!(
@@ -446,9 +461,11 @@ fn command(request: &CreateTerminalRequest, cwd: &Path) -> Result<Command, Error
         .env
         .iter()
         .rev()
-        .find(|variable| variable.name == "PATH");
+        .find(|variable| variable.name == "PATH")
+        .map(|variable| variable.value.clone().into())
+        .or_else(|| environment.get("PATH"));
     let name = OsStr::new(&request.command);
-    let mut command = match program::find(name, path.map(|path| OsStr::new(&path.value)), cwd) {
+    let mut command = match program::find(name, path.as_deref(), cwd) {
         Ok(file) => {
             let mut command = sys::program(&file, name);
             command.args(&request.args);
@@ -470,6 +487,7 @@ fn command(request: &CreateTerminalRequest, cwd: &Path) -> Result<Command, Error
             );
         }
     };
+    environment.give(&mut command);
     // Some programs believe PWD rather than the system.
     command.current_dir(cwd).env("PWD", cwd);
     command.envs(

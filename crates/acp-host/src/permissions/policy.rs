@@ -1,4 +1,4 @@
-//! Answers to permission requests: the specification's page "Tool Calls", "Requesting Permission".
+//! Policies: one word for what an agent may do. Answers to permission requests: the specification's page "Tool Calls", "Requesting Permission".
 
 use std::fmt;
 use std::future::Future;
@@ -8,6 +8,8 @@ use acp::client::PermissionRequest;
 use acp_wire::v1::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome, ToolKind,
 };
+
+use super::rules::Effect;
 
 /// Which tool calls are allowed without asking a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -56,36 +58,50 @@ impl Policy {
     /// where no option says no is the outcome `cancelled`.
     #[must_use]
     pub fn decide(&self, kind: Option<&ToolKind>, options: &[PermissionOption]) -> Decision {
+        match self.effect(kind) {
+            Effect::Ask => Decision::AskPerson,
+            Effect::Allow => answer(true, options).map_or(Decision::AskPerson, Decision::Answer),
+            Effect::Deny => Decision::Answer(
+                answer(false, options).unwrap_or_else(RequestPermissionOutcome::cancelled),
+            ),
+        }
+    }
+
+    /// What it says to a tool call of this kind.
+    pub(crate) fn effect(self, kind: Option<&ToolKind>) -> Effect {
         let looks = matches!(
             kind,
             Some(ToolKind::Read | ToolKind::Search | ToolKind::Think)
         );
-        let allow = match self {
-            Self::Ask => return Decision::AskPerson,
-            Self::Reads => looks,
-            Self::All => true,
-            Self::None => false,
-        };
-        let wanted = if allow {
-            [
-                PermissionOptionKind::AllowOnce,
-                PermissionOptionKind::AllowAlways,
-            ]
-        } else {
-            [
-                PermissionOptionKind::RejectOnce,
-                PermissionOptionKind::RejectAlways,
-            ]
-        };
-        let chosen = wanted
-            .iter()
-            .find_map(|kind| options.iter().find(|option| option.kind == *kind));
-        match chosen {
-            Some(option) => Decision::Answer(RequestPermissionOutcome::selected(&option.option_id)),
-            None if allow => Decision::AskPerson,
-            None => Decision::Answer(RequestPermissionOutcome::cancelled()),
+        match self {
+            Self::Ask => Effect::Ask,
+            Self::Reads if looks => Effect::Allow,
+            Self::All => Effect::Allow,
+            Self::Reads | Self::None => Effect::Deny,
         }
     }
+}
+
+/// The option that says yes or no and binds least, if there is one.
+pub(crate) fn answer(
+    allow: bool,
+    options: &[PermissionOption],
+) -> Option<RequestPermissionOutcome> {
+    let wanted = if allow {
+        [
+            PermissionOptionKind::AllowOnce,
+            PermissionOptionKind::AllowAlways,
+        ]
+    } else {
+        [
+            PermissionOptionKind::RejectOnce,
+            PermissionOptionKind::RejectAlways,
+        ]
+    };
+    let chosen = wanted
+        .iter()
+        .find_map(|kind| options.iter().find(|option| option.kind == *kind))?;
+    Some(RequestPermissionOutcome::selected(&chosen.option_id))
 }
 
 impl fmt::Display for Policy {
@@ -116,4 +132,9 @@ pub trait Prompter {
         &self,
         request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
+
+    /// Whether there is anyone to ask now. Where there is nobody, what would be asked is rejected.
+    fn can_ask(&self) -> bool {
+        true
+    }
 }

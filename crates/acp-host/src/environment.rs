@@ -1,0 +1,264 @@
+//! Which environment agents and commands get.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::process::Command;
+
+/// What a program needs to find its way on a platform and to talk to its user, and no secrets. `*` at the
+/// end stands for any rest.
+const PASSED: [&str; 110] = [
+    // Who and where.
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TEMP",
+    "TMP",
+    "TMPDIR",
+    "USER",
+    // Language and terminal.
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "NO_COLOR",
+    "TERM",
+    "TERMINFO",
+    "TERMINFO_DIRS",
+    "TZ",
+    "TZDIR",
+    // The desktop: an agent opens a browser to log in, and keeps what it gets in the keyring.
+    "BROWSER",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_*",
+    // The way to the network.
+    "ALL_PROXY",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "CARGO_HTTP_CAINFO",
+    "CURL_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "NIX_SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+    "PIP_CERT",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_DIR",
+    "SSL_CERT_FILE",
+    // Where toolchains and libraries are.
+    "ANDROID_HOME",
+    "ASDF_DATA_DIR",
+    "ASDF_DIR",
+    "BUN_INSTALL",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "CONDA_DEFAULT_ENV",
+    "CONDA_PREFIX",
+    "DENO_INSTALL",
+    "DOTNET_ROOT",
+    "DYLD_FALLBACK_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "GEM_HOME",
+    "GEM_PATH",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPATH",
+    "GOROOT",
+    "GRADLE_HOME",
+    "HOMEBREW_CELLAR",
+    "HOMEBREW_PREFIX",
+    "JAVA_HOME",
+    "LD_LIBRARY_PATH",
+    "MAVEN_HOME",
+    "MISE_DATA_DIR",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "NODE_PATH",
+    "NVM_BIN",
+    "NVM_DIR",
+    "OPAM_SWITCH_PREFIX",
+    "PKG_CONFIG_PATH",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "PYTHONHOME",
+    "PYTHONPATH",
+    "RBENV_ROOT",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "SDKMAN_DIR",
+    "VIRTUAL_ENV",
+    "VOLTA_HOME",
+    // Windows, without which hardly a program starts there.
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "COMPUTERNAME",
+    "CommonProgramFiles*",
+    "CommonProgramW6432",
+    "ComSpec",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_*",
+    "ProgramData",
+    "ProgramFiles*",
+    "ProgramW6432",
+    "PSModulePath",
+    "PUBLIC",
+    "SystemDrive",
+    "SystemRoot",
+    "USERDOMAIN",
+    "USERNAME",
+    "USERPROFILE",
+    "windir",
+];
+
+/// The environment that a program is started with: what is passed on of this process's own when it is
+/// started, and what is set.
+///
+/// By default only what the platform needs is passed on: paths, home, language, terminal, time zone,
+/// temporary directory, proxies and certificates, the desktop, and where toolchains are. An environment
+/// has keys and tokens for other things in it than the program that is started.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Environment {
+    all: bool,
+    /// Beyond the default.
+    passed: Vec<String>,
+    set: Vec<(OsString, OsString)>,
+}
+
+/// Names alone: values may be secret.
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("all", &self.all)
+            .field("passed", &self.passed)
+            .field("set", &names(&self.set))
+            .finish()
+    }
+}
+
+/// The names of variables.
+pub(crate) fn names(variables: &[(OsString, OsString)]) -> Vec<&OsStr> {
+    variables.iter().map(|(name, _)| name.as_os_str()).collect()
+}
+
+impl Environment {
+    /// What the platform needs.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All that this process has.
+    #[must_use]
+    pub fn inherit() -> Self {
+        Self {
+            all: true,
+            ..Self::default()
+        }
+    }
+
+    /// Passes on a variable, too, if it is set: by its name, or, with `*` at the end, all whose names begin
+    /// so.
+    ///
+    /// # Errors
+    /// No variable can have such a name.
+    pub fn pass(mut self, name: impl Into<String>) -> Result<Self, NoVariable> {
+        let name = name.into();
+        let stem = name.strip_suffix('*').unwrap_or(&name);
+        if name.is_empty() || stem.contains(['=', '\0', '*']) {
+            return Err(NoVariable(name));
+        }
+        self.passed.push(name);
+        Ok(self)
+    }
+
+    /// Sets a variable, whatever this process has.
+    #[must_use]
+    pub fn set(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.set.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether a program gets this variable, if this process has it or it is set.
+    #[must_use]
+    pub fn gives(&self, name: &str) -> bool {
+        let is_set = self
+            .set
+            .iter()
+            .any(|(set, _)| same(set.as_os_str(), OsStr::new(name)));
+        is_set || self.passes(OsStr::new(name), std::env::var_os(name).as_deref())
+    }
+
+    /// Whether this variable of this process's is passed on.
+    fn passes(&self, name: &OsStr, value: Option<&OsStr>) -> bool {
+        let Some(name) = name.to_str() else {
+            // It may be anything.
+            return self.all;
+        };
+        let named = |pattern: &str| matches(pattern, name);
+        let asked_for = self.all || self.passed.iter().any(|pattern| named(pattern));
+        asked_for || PASSED.iter().any(|pattern| named(pattern)) && !is_secret(name, value)
+    }
+
+    /// The value of a variable for the program.
+    pub(crate) fn get(&self, name: &str) -> Option<OsString> {
+        let mut set = self.set.iter().rev();
+        if let Some((_, value)) = set.find(|(set, _)| same(set, OsStr::new(name))) {
+            return Some(value.clone());
+        }
+        let value = std::env::var_os(name)?;
+        self.passes(OsStr::new(name), Some(&value)).then_some(value)
+    }
+
+    /// Gives the environment to a command that has no variables of its own yet.
+    pub(crate) fn give(&self, command: &mut Command) {
+        if !self.all {
+            command.env_clear();
+            let ours = std::env::vars_os();
+            command.envs(ours.filter(|(name, value)| self.passes(name, Some(value))));
+        }
+        command.envs(self.set.iter().map(|(name, value)| (name, value)));
+    }
+}
+
+/// Whether a variable that is passed on is a secret all the same: the way to a proxy, with a password.
+fn is_secret(name: &str, value: Option<&OsStr>) -> bool {
+    let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
+    is_proxy && value.is_some_and(|value| value.as_encoded_bytes().contains(&b'@'))
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        None => same(OsStr::new(pattern), OsStr::new(name)),
+        Some(stem) => name
+            .get(..stem.len())
+            .is_some_and(|begin| same(OsStr::new(stem), OsStr::new(begin))),
+    }
+}
+
+/// Whether both are the name of the same variable.
+fn same(one: &OsStr, other: &OsStr) -> bool {
+    match cfg!(windows) {
+        true => one.eq_ignore_ascii_case(other),
+        false => one == other,
+    }
+}
+
+/// No environment variable can have this name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the name of an environment variable")]
+pub struct NoVariable(String);

@@ -1,0 +1,94 @@
+//! The project that a session works in, and the rules that it brings.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, OpenOptions};
+
+use super::matching::OWN_DIRECTORY;
+use super::rules::{Rules, RulesError};
+use crate::roots::Refusal;
+use crate::sys;
+
+/// Where a project has its rules.
+const FILE: &str = "permissions.toml";
+
+/// What marks the root of a repository: a directory, or a file in a work tree.
+const REPOSITORY: &str = ".git";
+
+/// The directories of a project.
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// From the session's directory up to the root of its repository, without symlinks.
+    directories: Vec<PathBuf>,
+}
+
+impl Project {
+    /// The project that `cwd` is in: the repository, or, where there is none, the directory itself.
+    ///
+    /// # Errors
+    /// `cwd` is not there.
+    pub fn of(cwd: &Path) -> io::Result<Self> {
+        let cwd = std::fs::canonicalize(cwd)?;
+        let is_root = |directory: &&Path| directory.join(REPOSITORY).symlink_metadata().is_ok();
+        let root = cwd.ancestors().find(is_root).unwrap_or(&cwd);
+        let inside = |directory: &&Path| directory.starts_with(root);
+        let directories = cwd.ancestors().take_while(inside);
+        Ok(Self {
+            directories: directories.map(Path::to_owned).collect(),
+        })
+    }
+
+    /// Its root, without symlinks.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        self.directories.last().map_or(Path::new(""), |root| root)
+    }
+
+    /// The rules of each of its directories that has any, the root's first. Relative paths in them are
+    /// meant from the directory that `.acp` is in.
+    ///
+    /// All of them hold: a project's rules can only forbid.
+    ///
+    /// # Errors
+    /// Rules that are there cannot be read or leave the project by a symlink: without them, more would be
+    /// allowed than the project says.
+    pub fn rules(&self) -> Result<Vec<Rules>, RulesError> {
+        let read = |directory: &PathBuf| rules_in(directory).transpose();
+        self.directories.iter().rev().filter_map(read).collect()
+    }
+}
+
+fn rules_in(directory: &Path) -> Result<Option<Rules>, RulesError> {
+    let below = Path::new(OWN_DIRECTORY).join(FILE);
+    let file = directory.join(&below);
+    let failed = |error: io::Error| match Refusal::from(error) {
+        Refusal::Io(source) => RulesError::Io {
+            file: file.clone(),
+            source,
+        },
+        _ => RulesError::Outside { file: file.clone() },
+    };
+    let dir = Dir::open_ambient_dir(directory, ambient_authority()).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    sys::never_wait(&mut options);
+    let opened = match dir.open_with(&below, &options) {
+        Ok(opened) => opened,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            // A symlink that leads nowhere is still meant to lead to rules.
+            let is_link = |path: &Path| dir.symlink_metadata(path).is_ok_and(|m| m.is_symlink());
+            return match is_link(Path::new(OWN_DIRECTORY)) || is_link(&below) {
+                true => Err(failed(e)),
+                false => Ok(None),
+            };
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotADirectory => return Ok(None),
+        Err(e) => return Err(failed(e)),
+    };
+    if !opened.metadata().map_err(failed)?.is_file() {
+        return Err(RulesError::NotAFile { file });
+    }
+    Rules::read_from(opened, &file, directory).map(Some)
+}

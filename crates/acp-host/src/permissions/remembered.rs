@@ -1,0 +1,338 @@
+//! What a person has said with "always", for each project: kept in a file of theirs until they revoke it.
+//!
+//! A project's file is named by a hash of the project's path and has the path in it. Whoever changes it
+//! holds the lock of a file beside it, reads what is there, and puts a new file in its place: two
+//! processes at once lose nothing, and whoever reads sees all of the old or all of the new.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use acp_wire::v1::ToolKind;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::action::Action;
+use super::rules::Effect;
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 4 * 1024 * 1024;
+
+/// How much is remembered for a project at most.
+const MOST: usize = 10_000;
+
+/// The longest command or path that is remembered, in bytes.
+const LONGEST: usize = 4096;
+
+/// What is remembered for a project.
+#[derive(Debug, Clone)]
+pub struct Remembered {
+    directory: PathBuf,
+    file: PathBuf,
+    project: PathBuf,
+}
+
+/// Something that a person has said for always.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Answer {
+    /// Its number in the project. None is given twice.
+    pub number: u64,
+    /// Whether it was a yes.
+    pub allowed: bool,
+    /// Of which kind the tool call was.
+    pub kind: String,
+    /// What it is about.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// When, in seconds since 1970.
+    pub at: u64,
+}
+
+/// What an answer is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Subject {
+    /// This command line, exactly.
+    Command(String),
+    /// This file, by its real path.
+    Path(PathBuf),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Contents {
+    project: PathBuf,
+    /// The number of the next answer.
+    next: u64,
+    answers: Vec<Answer>,
+}
+
+impl Remembered {
+    /// What is remembered for the project at `project`, without symlinks, in `directory`. Nothing is
+    /// created before there is something to remember.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>, project: &Path) -> Self {
+        let directory = directory.into();
+        let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
+        Self {
+            file: directory.join(format!("{}.json", name.simple())),
+            directory,
+            project: project.to_owned(),
+        }
+    }
+
+    /// The file that has it.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// All answers, the oldest first.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read, or is not what was written.
+    pub fn answers(&self) -> Result<Vec<Answer>, RememberedError> {
+        Ok(self.read()?.answers)
+    }
+
+    fn failed(&self, source: io::Error) -> RememberedError {
+        RememberedError::Io {
+            file: self.file.clone(),
+            source,
+        }
+    }
+
+    fn read(&self) -> Result<Contents, RememberedError> {
+        let file = match File::open(&self.file) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Ok(Contents {
+                    project: self.project.clone(),
+                    next: 1,
+                    answers: Vec::new(),
+                });
+            }
+            Err(e) => return Err(self.failed(e)),
+        };
+        let mut text = Vec::new();
+        let read = file.take(MAX_FILE + 1).read_to_end(&mut text);
+        read.map_err(|e| self.failed(e))?;
+        let broken = |what: String| RememberedError::Broken {
+            file: self.file.clone(),
+            what,
+        };
+        if text.len() as u64 > MAX_FILE {
+            return Err(broken(format!("more than {MAX_FILE} bytes")));
+        }
+        let contents: Contents =
+            serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
+        if contents.project != self.project {
+            let other = contents.project.display();
+            return Err(broken(format!("it is about another project, {other}")));
+        }
+        Ok(contents)
+    }
+
+    /// Reads, changes, and writes, while nobody else does.
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Contents) -> Result<T, RememberedError>,
+    ) -> Result<T, RememberedError> {
+        let failed = |e| self.failed(e);
+        let mut directories = fs::DirBuilder::new();
+        directories.recursive(true);
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+            directories.mode(0o700);
+            options.mode(0o600);
+        }
+        directories.create(&self.directory).map_err(failed)?;
+        let lock = options
+            .open(self.file.with_extension("lock"))
+            .map_err(failed)?;
+        // Held for a moment by whoever has it; let go of when this returns, or ends.
+        lock.lock().map_err(failed)?;
+        let mut contents = self.read()?;
+        let changed = change(&mut contents)?;
+        let text = serde_json::to_vec_pretty(&contents).map_err(|e| failed(e.into()))?;
+        // Beside it, readable by its owner only, and gone if this fails.
+        let mut new = tempfile::NamedTempFile::new_in(&self.directory).map_err(failed)?;
+        new.write_all(&text).map_err(failed)?;
+        new.as_file().sync_all().map_err(failed)?;
+        new.persist(&self.file).map_err(|e| failed(e.error))?;
+        Ok(changed)
+    }
+
+    /// Remembers a yes or a no to what the action is about: each of its commands, or, if it has none, each
+    /// of its files. Gives what is remembered: nothing if it cannot be said exactly what it is about.
+    pub(crate) fn remember(
+        &self,
+        action: &Action,
+        allowed: bool,
+    ) -> Result<Vec<Answer>, RememberedError> {
+        let Some(subjects) = subjects(action) else {
+            return Ok(Vec::new());
+        };
+        let at = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_secs();
+        self.change(|contents| {
+            let mut remembered = Vec::new();
+            for subject in subjects {
+                let kind = action.kind.as_str().to_owned();
+                // The last word counts.
+                contents
+                    .answers
+                    .retain(|old| old.kind != kind || old.subject != subject);
+                let answer = Answer {
+                    number: contents.next,
+                    allowed,
+                    kind,
+                    subject,
+                    at,
+                };
+                contents.next += 1;
+                contents.answers.push(answer.clone());
+                remembered.push(answer);
+            }
+            match contents.answers.len() > MOST {
+                true => Err(RememberedError::Full {
+                    file: self.file.clone(),
+                }),
+                false => Ok(remembered),
+            }
+        })
+    }
+
+    /// Forgets the answer with this number. Gives what it was, if there was one.
+    ///
+    /// # Errors
+    /// As for [`answers`](Self::answers), or it cannot be written.
+    pub fn revoke(&self, number: u64) -> Result<Option<Answer>, RememberedError> {
+        if self.answers()?.iter().all(|answer| answer.number != number) {
+            return Ok(None);
+        }
+        self.change(|contents| {
+            let index = contents
+                .answers
+                .iter()
+                .position(|answer| answer.number == number);
+            Ok(index.map(|index| contents.answers.remove(index)))
+        })
+    }
+
+    /// Forgets all answers. Gives how many there were.
+    ///
+    /// # Errors
+    /// As for [`revoke`](Self::revoke).
+    pub fn revoke_all(&self) -> Result<usize, RememberedError> {
+        if self.answers()?.is_empty() {
+            return Ok(0);
+        }
+        self.change(|contents| Ok(std::mem::take(&mut contents.answers).len()))
+    }
+}
+
+/// What the action is about, if that can be said exactly.
+fn subjects(action: &Action) -> Option<Vec<Subject>> {
+    let fits = |subject: &Subject| match subject {
+        Subject::Command(line) => line.len() <= LONGEST,
+        Subject::Path(path) => path.as_os_str().len() <= LONGEST && path.to_str().is_some(),
+    };
+    let subjects: Vec<Subject> = if action.commands.is_empty() {
+        let real = action.paths.iter().map(|path| path.real.clone());
+        real.collect::<Option<Vec<_>>>()?
+            .into_iter()
+            .map(Subject::Path)
+            .collect()
+    } else {
+        if !action.at_home || action.commands.iter().any(|command| command.changed) {
+            return None;
+        }
+        let lines = action
+            .commands
+            .iter()
+            .map(|command| command.line().to_owned());
+        lines.map(Subject::Command).collect()
+    };
+    (!subjects.is_empty() && subjects.iter().all(fits)).then_some(subjects)
+}
+
+/// What the answers say to an action: a yes to all that it is about, or a no to any, and by which answer.
+pub(super) fn says<'a>(answers: &'a [Answer], action: &Action) -> Option<(Effect, &'a Answer)> {
+    let subjects = subjects(action)?;
+    let of = |subject: &Subject| {
+        let mut of_kind = answers
+            .iter()
+            .filter(|answer| answer.kind == action.kind.as_str());
+        of_kind.find(|answer| answer.subject == *subject)
+    };
+    let found: Vec<Option<&Answer>> = subjects.iter().map(of).collect();
+    if let Some(no) = found.iter().flatten().find(|answer| !answer.allowed) {
+        return Some((Effect::Deny, no));
+    }
+    let all: Option<Vec<&Answer>> = found.into_iter().collect();
+    Some((Effect::Allow, all?.first()?))
+}
+
+/// Whether it could be remembered.
+pub(super) fn is_exact(action: &Action) -> bool {
+    subjects(action).is_some()
+}
+
+impl Answer {
+    /// The kind, as the protocol has it.
+    #[must_use]
+    pub fn tool_kind(&self) -> ToolKind {
+        ToolKind::from(self.kind.as_str())
+    }
+}
+
+/// For people, such as "allow execute `cargo test`".
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let effect = if self.allowed {
+            Effect::Allow
+        } else {
+            Effect::Deny
+        };
+        match &self.subject {
+            Subject::Command(line) => write!(f, "{effect} {} `{line}`", self.kind),
+            Subject::Path(path) => write!(f, "{effect} {} {}", self.kind, path.display()),
+        }
+    }
+}
+
+/// Why what is remembered cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RememberedError {
+    /// The system says no.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is not what was written.
+    #[error("{}: {what}; remove it to forget what was said", file.display())]
+    Broken {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// No more is remembered.
+    #[error("{}: {MOST} answers are remembered already; revoke some", file.display())]
+    Full {
+        /// The file.
+        file: PathBuf,
+    },
+}

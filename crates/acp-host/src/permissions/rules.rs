@@ -1,0 +1,348 @@
+//! Rules as they are written: in TOML, read strictly, because a rule that is passed over is a rule that
+//! does not hold.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use acp_wire::v1::ToolKind;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, SeqAccess, Visitor};
+use toml::Spanned;
+
+use super::matching::{CommandPattern, PathPattern};
+
+/// The largest file of rules that is read, in bytes.
+pub(super) const MAX_FILE: u64 = 64 * 1024;
+
+/// What a rule says. What is stricter is greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effect {
+    /// It may be done without a question.
+    Allow,
+    /// A person is asked, each time.
+    Ask,
+    /// It is rejected.
+    Deny,
+}
+
+impl Effect {
+    /// The word for it: `allow`, `ask` or `deny`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The rules of a file.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    file: PathBuf,
+    default: Option<Effect>,
+    rules: Vec<Rule>,
+}
+
+/// A rule: what it says, and of what. It matches if all that it names match.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    number: usize,
+    effect: Effect,
+    pub(super) kinds: Vec<ToolKind>,
+    pub(super) commands: Vec<CommandPattern>,
+    pub(super) paths: Vec<PathPattern>,
+}
+
+impl Rules {
+    /// Reads the rules of a file; none if it is not there. Relative paths in them are meant from `base`,
+    /// a directory that is there.
+    ///
+    /// # Errors
+    /// The file cannot be read, or something in it is no rule. Nothing is passed over.
+    pub fn read(file: &Path, base: &Path) -> Result<Option<Self>, RulesError> {
+        let failed = |source| RulesError::Io {
+            file: file.to_owned(),
+            source,
+        };
+        // Looking first, because opening a fifo waits.
+        match std::fs::metadata(file) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => {
+                let file = file.to_owned();
+                return Err(RulesError::NotAFile { file });
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(failed(e)),
+        }
+        let opened = std::fs::File::open(file).map_err(failed)?;
+        Self::read_from(opened, file, base).map(Some)
+    }
+
+    /// Reads the rules from what was opened as `file`.
+    pub(super) fn read_from(
+        opened: impl io::Read,
+        file: &Path,
+        base: &Path,
+    ) -> Result<Self, RulesError> {
+        let mut text = String::new();
+        let mut opened = opened.take(MAX_FILE + 1);
+        io::Read::read_to_string(&mut opened, &mut text).map_err(|source| RulesError::Io {
+            file: file.to_owned(),
+            source,
+        })?;
+        if text.len() as u64 > MAX_FILE {
+            let file = file.to_owned();
+            return Err(RulesError::TooLarge { file });
+        }
+        Self::parse(&text, file, base)
+    }
+
+    /// Reads rules from their text. `file` is what they are called.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn parse(text: &str, file: &Path, base: &Path) -> Result<Self, RulesError> {
+        let wrong = |at: Option<usize>, what: String| RulesError::Wrong {
+            file: file.to_owned(),
+            line: at.map(|at| line_of(text, at)),
+            what,
+        };
+        let base = std::fs::canonicalize(base).map_err(|source| RulesError::Io {
+            file: base.to_owned(),
+            source,
+        })?;
+        let written: Written = toml::from_str(text)
+            .map_err(|e| wrong(e.span().map(|span| span.start), e.message().to_owned()))?;
+        let rules = written.rule.into_iter().enumerate();
+        let rules = rules
+            .map(|(index, rule)| {
+                Rule::of(index + 1, rule, &base).map_err(|(at, what)| wrong(Some(at), what))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            file: file.to_owned(),
+            default: written.default,
+            rules,
+        })
+    }
+
+    /// The file they are from.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What the file says of everything that none of its rules matches, if it does.
+    #[must_use]
+    pub fn default_effect(&self) -> Option<Effect> {
+        self.default
+    }
+
+    /// The rules, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+        self.rules.iter()
+    }
+}
+
+/// In which line, counted from 1, the byte is.
+fn line_of(text: &str, at: usize) -> usize {
+    let before = text.as_bytes().get(..at).unwrap_or(text.as_bytes());
+    1 + memchr::memchr_iter(b'\n', before).count()
+}
+
+impl Rule {
+    /// The rule as it is written; otherwise where in the file something is wrong, and what.
+    fn of(number: usize, rule: Spanned<WrittenRule>, base: &Path) -> Result<Self, (usize, String)> {
+        let at = rule.span().start;
+        let rule = rule.into_inner();
+        let kind = |text: &str| {
+            let kind = ToolKind::from(text);
+            let known = ToolKind::KNOWN.contains(&kind);
+            known.then_some(kind).ok_or_else(|| {
+                let known: Vec<&str> = ToolKind::KNOWN.iter().map(ToolKind::as_str).collect();
+                format!("there is no kind `{text}`; there are {}", known.join(", "))
+            })
+        };
+        let kinds = each("kind", rule.kind, kind)?;
+        let commands = each("command", rule.command, CommandPattern::new)?;
+        let paths = each("path", rule.path, |text| PathPattern::new(text, base))?;
+        if kinds.is_empty() && commands.is_empty() && paths.is_empty() {
+            let what = "this rule names nothing to match; add `kind`, `command` or `path`, or use `default`";
+            return Err((at, what.to_owned()));
+        }
+        Ok(Self {
+            number,
+            effect: rule.decision,
+            kinds,
+            commands,
+            paths,
+        })
+    }
+
+    /// Which of the file's rules it is, counted from 1.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn effect(&self) -> Effect {
+        self.effect
+    }
+
+    /// The kinds of tool calls it is about; empty for any.
+    #[must_use]
+    pub fn kinds(&self) -> &[ToolKind] {
+        &self.kinds
+    }
+
+    /// The patterns for commands; empty for any.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        self.commands.iter().map(CommandPattern::text)
+    }
+
+    /// The patterns for paths, as they are written; empty for any.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(PathPattern::text)
+    }
+}
+
+/// For people, such as "allow execute: command `cargo test*`".
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.effect)?;
+        let kinds: Vec<&str> = self.kinds.iter().map(ToolKind::as_str).collect();
+        if !kinds.is_empty() {
+            write!(f, " {}", kinds.join(", "))?;
+        }
+        let quoted = |texts: Vec<&str>| {
+            let texts: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
+            texts.join(" or ")
+        };
+        if !self.commands.is_empty() {
+            write!(f, " {}", quoted(self.commands().collect()))?;
+        }
+        if !self.paths.is_empty() {
+            write!(f, " in {}", quoted(self.paths().collect()))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads each of the texts of a key.
+fn each<T>(
+    key: &str,
+    texts: Option<Spanned<OneOrMore>>,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, (usize, String)> {
+    let Some(texts) = texts else {
+        return Ok(Vec::new());
+    };
+    let at = texts.span().start;
+    let wrong = |what: String| (at, format!("`{key}`: {what}"));
+    let texts = texts.into_inner().0;
+    if texts.is_empty() {
+        // It would match nothing, or everything, depending on whom one asks.
+        return Err(wrong("an empty list; leave the key out for any".to_owned()));
+    }
+    texts.iter().map(|text| read(text).map_err(wrong)).collect()
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    default: Option<Effect>,
+    #[serde(default)]
+    rule: Vec<Spanned<WrittenRule>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    decision: Effect,
+    kind: Option<Spanned<OneOrMore>>,
+    command: Option<Spanned<OneOrMore>>,
+    path: Option<Spanned<OneOrMore>>,
+}
+
+/// A text, or a list of texts.
+struct OneOrMore(Vec<String>);
+
+impl<'de> Deserialize<'de> for OneOrMore {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = OneOrMore;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of texts")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<OneOrMore, E> {
+                Ok(OneOrMore(vec![text.to_owned()]))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMore, A::Error> {
+                let mut texts = Vec::new();
+                while let Some(text) = seq.next_element::<String>()? {
+                    if texts.len() as u64 > MAX_FILE {
+                        return Err(A::Error::custom("too many texts"));
+                    }
+                    texts.push(text);
+                }
+                Ok(OneOrMore(texts))
+            }
+        }
+        d.deserialize_any(Texts)
+    }
+}
+
+/// Why rules cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RulesError {
+    /// Something in it is no rule.
+    #[error("{}{}: {what}", file.display(), line.map(|line| format!(", line {line}")).unwrap_or_default())]
+    Wrong {
+        /// The file.
+        file: PathBuf,
+        /// Where in it, counted from 1, if that can be said.
+        line: Option<usize>,
+        /// What is wrong.
+        what: String,
+    },
+    /// It cannot be read.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is no regular file.
+    #[error("{}: not a regular file", file.display())]
+    NotAFile {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It is larger than a file of rules may be.
+    #[error("{}: more than {MAX_FILE} bytes", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file of the project's that is a symlink, or in one, that leads out of the project.
+    #[error("{}: leads out of the project", file.display())]
+    Outside {
+        /// The file.
+        file: PathBuf,
+    },
+}
