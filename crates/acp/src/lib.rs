@@ -27,6 +27,9 @@ pub mod client;
 mod connection;
 mod convert;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod guide;
 mod options;
 mod session_setup;

@@ -160,11 +160,15 @@ impl SessionConfigSelectOptions {
             .into_iter()
             .map(|item| item.renamed(names.group, Names::V1.group))
             .collect();
-        if items.iter().any(|item| item.has(Names::V1.group)) {
-            Self::Grouped(items.iter().filter_map(|item| item.read().ok()).collect())
-        } else {
-            Self::Ungrouped(items.iter().filter_map(|item| item.read().ok()).collect())
+        if !items.iter().any(|item| item.has(Names::V1.group)) {
+            return Self::Ungrouped(items.iter().filter_map(|item| item.read().ok()).collect());
         }
+        let groups: Vec<_> = items.iter().filter_map(|item| item.read().ok()).collect();
+        if groups.is_empty() {
+            // An empty list has one form only.
+            return Self::Ungrouped(Vec::new());
+        }
+        Self::Grouped(groups)
     }
 }
 

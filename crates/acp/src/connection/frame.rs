@@ -4,10 +4,10 @@
 //! its two ends are kept to tell whose message it was, the rest is dropped as it comes.
 
 /// How much of the beginning of an oversized line is kept: enough for its id and method.
-const HEAD: usize = 1024;
+pub(crate) const HEAD: usize = 1024;
 
 /// How much of its end is kept: some write the id last.
-const TAIL: usize = 256;
+pub(crate) const TAIL: usize = 256;
 
 /// How much room is offered to a read.
 const ROOM: usize = 64 * 1024;
@@ -135,27 +135,11 @@ fn content(buf: &[u8], start: usize, end: usize) -> Option<std::ops::Range<usize
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzzing::framer::{naive, read};
 
     /// All frames of `input` when it arrives in pieces of `piece` bytes.
     fn frames(input: &[u8], piece: usize, max: usize) -> Vec<String> {
-        let mut framer = Framer::new(max);
-        let mut out = Vec::new();
-        for bytes in input.chunks(piece) {
-            framer.room().extend_from_slice(bytes);
-            while let Some(frame) = framer.next() {
-                out.push(match frame {
-                    Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
-                    Frame::TooLong { head, tail, length } => {
-                        let [head, tail] = [head, tail].map(String::from_utf8_lossy);
-                        format!("too long: {head} {tail} {length}")
-                    }
-                });
-            }
-        }
-        if let Some(Frame::Line(line)) = framer.finish() {
-            out.push(format!("left: {}", String::from_utf8_lossy(line)));
-        }
-        out
+        read(input, max, |_| piece)
     }
 
     #[test]
@@ -179,7 +163,7 @@ mod tests {
             for piece in [1, 7, 999, 1500, 5000, 6000] {
                 assert_eq!(
                     frames(input.as_bytes(), piece, max),
-                    [&format!("too long: {head} {tail} 5000"), "next"],
+                    [&format!("too long: {head} {tail} 5000 Noise"), "next"],
                     "over {max} in pieces of {piece}"
                 );
             }
@@ -198,33 +182,6 @@ mod tests {
             "{}",
             framer.buf.capacity()
         );
-    }
-
-    /// What a line by line reading of the whole gives.
-    fn naive(input: &[u8], max: usize) -> Vec<String> {
-        let mut lines: Vec<&[u8]> = input.split(|b| *b == b'\n').collect();
-        // Behind the last line end is what was left, or nothing.
-        let left = lines.pop().unwrap_or_default();
-        let mut out = Vec::new();
-        for line in lines {
-            if line.len() > max {
-                let (head, tail) = (
-                    &line[..line.len().min(HEAD)],
-                    &line[line.len().saturating_sub(TAIL)..],
-                );
-                let [head, tail] = [head, tail].map(String::from_utf8_lossy);
-                out.push(format!("too long: {head} {tail} {}", line.len()));
-            } else if !line.trim_ascii().is_empty() {
-                out.push(String::from_utf8_lossy(line.trim_ascii()).into_owned());
-            }
-        }
-        if left.len() <= max && !left.trim_ascii().is_empty() {
-            out.push(format!(
-                "left: {}",
-                String::from_utf8_lossy(left.trim_ascii())
-            ));
-        }
-        out
     }
 
     use proptest::prelude::*;

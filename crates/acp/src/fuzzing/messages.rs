@@ -1,0 +1,183 @@
+//! Reading messages: nothing panics, and what was read is written so that it reads the same again.
+
+use std::fmt::Debug;
+
+use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, RequestId};
+use acp_wire::{ReadError, v1, v2};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// An enum of a method table.
+trait Message: Serialize + Debug + Sized {
+    fn read(method: &str, raw: &RawValue) -> Result<Self, ReadError>;
+}
+
+macro_rules! messages {
+    ($version:ident: $($params:ident),+; $($result:ident),+) => {
+        $(
+            impl Message for $version::$params {
+                fn read(method: &str, raw: &RawValue) -> Result<Self, ReadError> {
+                    Self::read(method, Some(raw))
+                }
+            }
+        )+
+        $(
+            impl Message for $version::$result {
+                fn read(method: &str, raw: &RawValue) -> Result<Self, ReadError> {
+                    Self::read(method, raw)
+                }
+            }
+        )+
+    };
+}
+
+messages! { v1:
+    ClientRequest, AgentRequest, ClientNotification, AgentNotification, ProtocolNotification;
+    AgentResponse, ClientResponse
+}
+messages! { v2:
+    ClientRequest, AgentRequest, ClientNotification, AgentNotification, ProtocolNotification;
+    AgentResponse, ClientResponse
+}
+
+/// A line as a message of either version: its envelope, and what it carries as the params of every method, or
+/// as the result of every request, in both directions.
+macro_rules! line {
+    ($name:ident, $version:ident) => {
+        pub fn $name(line: &[u8]) {
+            envelope(line);
+            match jsonrpc::parse(line) {
+                Ok(
+                    Incoming::Request { method, params, .. }
+                    | Incoming::Notification { method, params },
+                ) => {
+                    let params = params.unwrap_or(RawValue::NULL);
+                    let known = $version::METHODS.iter().map(|row| row.name);
+                    for method in known.chain([&*method]) {
+                        again::<$version::ClientRequest>(method, params);
+                        again::<$version::AgentRequest>(method, params);
+                        again::<$version::ClientNotification>(method, params);
+                        again::<$version::AgentNotification>(method, params);
+                        again::<$version::ProtocolNotification>(method, params);
+                    }
+                }
+                Ok(Incoming::Response {
+                    result: Ok(result), ..
+                }) => {
+                    let known = $version::METHODS.iter().map(|row| row.name);
+                    for method in known.chain(["_extension"]) {
+                        again::<$version::AgentResponse>(method, result);
+                        again::<$version::ClientResponse>(method, result);
+                    }
+                }
+                Ok(Incoming::Response { .. }) | Err(_) => {}
+            }
+        }
+    };
+}
+
+line!(messages_v1, v1);
+line!(messages_v2, v2);
+
+/// What was read is written, and reads the same again.
+fn again<M: Message>(method: &str, raw: &RawValue) {
+    let first = match M::read(method, raw) {
+        Ok(first) => first,
+        Err(error) => {
+            // For a person, and for the peer.
+            let answer = jsonrpc::Error::from(error);
+            assert!(!answer.to_string().is_empty());
+            return;
+        }
+    };
+    let written = serde_json::value::to_raw_value(&first).expect("what was read can be written");
+    let second = match M::read(method, &written) {
+        Ok(second) => second,
+        Err(error) => panic!("{method}: {error}: {first:?} was written as {written}"),
+    };
+    assert_eq!(
+        format!("{first:?}"),
+        format!("{second:?}"),
+        "{method}: {written}"
+    );
+    let rewritten = serde_json::value::to_raw_value(&second).expect("it can be written again");
+    assert_eq!(written.get(), rewritten.get(), "{method}");
+}
+
+/// The envelope by itself: what is written is one line, and the same message.
+fn envelope(line: &[u8]) {
+    let mut out = Vec::new();
+    match jsonrpc::parse(line) {
+        Ok(Incoming::Request { id, method, params }) => {
+            jsonrpc::write_request(&mut out, &id, &method, params.unwrap_or(RawValue::NULL))
+                .expect("a request is written");
+            match parsed(&out) {
+                Incoming::Request {
+                    id: again,
+                    method: name,
+                    ..
+                } => assert_eq!((again, name), (id, method)),
+                other => panic!("a request was written as {other:?}"),
+            }
+        }
+        Ok(Incoming::Notification { method, params }) => {
+            jsonrpc::write_notification(&mut out, &method, params.unwrap_or(RawValue::NULL))
+                .expect("a notification is written");
+            match parsed(&out) {
+                Incoming::Notification { method: name, .. } => assert_eq!(name, method),
+                other => panic!("a notification was written as {other:?}"),
+            }
+        }
+        Ok(Incoming::Response {
+            id,
+            result: Ok(result),
+        }) => {
+            jsonrpc::write_result(&mut out, &id, result).expect("a result is written");
+            match parsed(&out) {
+                Incoming::Response {
+                    id: again,
+                    result: Ok(_),
+                } => assert_eq!(again, id),
+                other => panic!("a result was written as {other:?}"),
+            }
+        }
+        Ok(Incoming::Response {
+            id,
+            result: Err(error),
+        }) => refused(&id, &error),
+        Err(error) => {
+            let (id, error) = error.answer();
+            refused(&id, &error);
+        }
+    }
+    // The one message whose id may be in another's hands.
+    if let Ok(cancel) = serde_json::from_slice::<CancelRequestNotification>(line) {
+        let written = serde_json::to_vec(&cancel).expect("a cancel is written");
+        let again = serde_json::from_slice::<CancelRequestNotification>(&written);
+        assert_eq!(again.ok(), Some(cancel));
+    }
+}
+
+fn refused(id: &RequestId, error: &jsonrpc::Error) {
+    let mut out = Vec::new();
+    jsonrpc::write_error(&mut out, id, error).expect("an error is written");
+    match parsed(&out) {
+        Incoming::Response {
+            id: again,
+            result: Err(read),
+        } => assert_eq!((&again, &read), (id, error)),
+        other => panic!("an error was written as {other:?}"),
+    }
+}
+
+/// What has been written is one line, and a message.
+fn parsed(written: &[u8]) -> Incoming<'_> {
+    let [line @ .., b'\n'] = written else {
+        panic!("no line end: {}", String::from_utf8_lossy(written));
+    };
+    assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
+    match jsonrpc::parse(line) {
+        Ok(incoming) => incoming,
+        Err(error) => panic!("{error}: {}", String::from_utf8_lossy(line)),
+    }
+}
