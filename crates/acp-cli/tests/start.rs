@@ -106,7 +106,7 @@ fn one_that_stops_reading_is_given_up() {
     assert!(!runs(&project, "agent"));
 
     // And by Ctrl-C twice, where there is no timeout.
-    let agent = format!("echo $$ > agent; {OPENS}; touch deaf; exec sleep 1000");
+    let agent = format!("echo $$ > agent; {OPENS}; head -c 1 > deaf; exec sleep 1000");
     let mut child = project
         .command(&["--file", "long.txt", "--", "sh", "-c", &agent])
         .stdout(Stdio::piped())
@@ -114,7 +114,10 @@ fn one_that_stops_reading_is_given_up() {
         .spawn()
         .unwrap();
     let id = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    while !project.file("deaf").exists() {
+    // The prompt has begun to arrive.
+    while std::fs::read(project.file("deaf")).is_ok_and(|read| read.is_empty())
+        || !project.file("deaf").exists()
+    {
         assert!(child.try_wait().unwrap().is_none());
     }
     let mut stderr = BufReader::new(Patient::new(child.stderr.take().unwrap()));

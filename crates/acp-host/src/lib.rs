@@ -32,7 +32,7 @@ mod sandbox;
 mod sys;
 mod terminals;
 
-pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
+pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError};
 pub use files::Files;
 pub use host::Host;
 pub use permissions::{Decision, ParsePolicyError, Policy, Prompter};
