@@ -22,6 +22,7 @@ mod tools;
 mod turn;
 mod workspace;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp::agent::{CloseSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
@@ -30,6 +31,7 @@ use acp::v1::{
     SessionConfigOptionValue, StopReason,
 };
 
+use acp_host::{Sandbox, SandboxError};
 pub use mode::{Mode, ParseModeError};
 pub use model::{
     Message, Model, ModelConfig, ModelError, OfflineModel, Request, ScriptError, ScriptedModel,
@@ -46,6 +48,8 @@ pub struct CodingAgent {
     model: Arc<dyn Model>,
     tools: Vec<ToolSpec>,
     max_requests: usize,
+    /// Where commands may write beside the session's directories, if they are confined.
+    sandbox: Option<Vec<PathBuf>>,
     sessions: Sessions,
 }
 
@@ -77,6 +81,7 @@ impl CodingAgent {
             model: Arc::new(model),
             tools: tools::specs(),
             max_requests: MAX_REQUESTS,
+            sandbox: None,
             sessions: Sessions::default(),
         }
     }
@@ -87,6 +92,19 @@ impl CodingAgent {
     pub fn max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
         self
+    }
+
+    /// Runs commands in a [`Sandbox`] for each session: they write only under the session's directories, in
+    /// a temporary directory of their own, and in `writable`. They are the agent's own processes then, also
+    /// where the client offers terminals: nobody knows what those may do.
+    ///
+    /// # Errors
+    /// Sandboxes are not possible here, or not with `writable`.
+    pub fn sandboxed(mut self, writable: Vec<PathBuf>) -> Result<Self, SandboxError> {
+        // Tried out now, so that it is known before there is any session.
+        Sandbox::new(writable.clone())?;
+        self.sandbox = Some(writable);
+        Ok(self)
     }
 }
 
@@ -115,7 +133,7 @@ impl acp::Agent for CodingAgent {
         if !setup.mcp_servers.is_empty() {
             tracing::warn!("MCP servers are not supported yet and were not started");
         }
-        let state = SessionState::open(session.roots()).await;
+        let state = SessionState::open(session.roots(), self.sandbox.clone()).await;
         // A client that lends its files may run where this process has none of them, in a container
         // for example. Without that, nothing could be done in such a session.
         if let Err(why) = state.own()

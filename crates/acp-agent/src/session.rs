@@ -5,12 +5,13 @@
 //! goes: a store that outlives the process belongs there.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::agent::CloseSession;
 use acp::v1::SessionId;
-use acp_host::{Files, Roots};
+use acp_host::{Files, Roots, Sandbox};
 
 use crate::mode::Mode;
 use crate::model::Message;
@@ -47,6 +48,8 @@ impl CloseSession for Sessions {
 pub(crate) struct SessionState {
     /// Its directories as this process sees them; if it does not, why.
     own: Result<Own, String>,
+    /// Whether commands must run in a sandbox.
+    pub(crate) sandboxed: bool,
     changing: Mutex<Changing>,
     /// Held by the turn that runs.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
@@ -57,6 +60,8 @@ pub(crate) struct SessionState {
 pub(crate) struct Own {
     pub(crate) files: Files,
     pub(crate) tree: Arc<Tree>,
+    /// In which commands run.
+    pub(crate) sandbox: Option<Sandbox>,
 }
 
 #[derive(Default)]
@@ -69,15 +74,21 @@ struct Changing {
 }
 
 impl SessionState {
-    /// The state of a session with these roots.
-    pub(crate) async fn open(roots: &[String]) -> Self {
+    /// The state of a session with these roots. If commands are confined, `writable` is where they may write
+    /// beside the roots.
+    pub(crate) async fn open(roots: &[String], writable: Option<Vec<PathBuf>>) -> Self {
+        let sandboxed = writable.is_some();
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
-        let opened = tokio::task::spawn_blocking(move || -> std::io::Result<Own> {
+        let opened = tokio::task::spawn_blocking(move || -> io::Result<Own> {
+            let sandbox = writable.map(|writable| {
+                Sandbox::new(roots.iter().cloned().chain(writable)).map_err(io::Error::other)
+            });
             // Opened once, so that all tools have the same directories.
             let roots = Roots::open(roots)?;
             Ok(Own {
                 files: Files::under(roots.clone()),
                 tree: Arc::new(Tree::new(roots)),
+                sandbox: sandbox.transpose()?,
             })
         });
         let own = match opened.await {
@@ -86,6 +97,7 @@ impl SessionState {
         };
         Self {
             own,
+            sandboxed,
             changing: Mutex::default(),
             conversation: tokio::sync::Mutex::default(),
         }

@@ -13,6 +13,14 @@ pub(crate) async fn agent(args: AgentArgs) -> Exit {
         Ok(agent) => agent,
         Err(e) => return Exit::usage(format!("--script: {e}")),
     };
+    let agent = match args.sandbox.writable() {
+        Ok(None) => agent,
+        Ok(Some(writable)) => match agent.sandboxed(writable) {
+            Ok(agent) => agent,
+            Err(e) => return Exit::usage(format!("--sandbox: {e}")),
+        },
+        Err(exit) => return exit,
+    };
     let options = args
         .protocol
         .set(acp::Options::new().limits(acp::agent::limits()));

@@ -7,6 +7,8 @@ use acp_mcp::Endpoint;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::exit::Exit;
+
 /// Use and be agents of the Agent Client Protocol (ACP).
 #[derive(Debug, Parser)]
 #[command(
@@ -77,7 +79,37 @@ pub(crate) struct AgentArgs {
     pub(crate) script: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
+
+    #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
+}
+
+/// Where what is started may write.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SandboxArgs {
+    /// Let commands, and agents other than the bundled one, read everything and write only where the session
+    /// works, in a temporary directory of their own, and to what --writable adds. Takes Linux 6.2 or later;
+    /// where it is not possible, nothing is started.
+    #[arg(long)]
+    pub(crate) sandbox: bool,
+
+    /// Let them write here, too; can be given several times. Agents that keep something in the home
+    /// directory need this.
+    #[arg(long, value_name = "DIR", requires = "sandbox")]
+    pub(crate) writable: Vec<PathBuf>,
+}
+
+impl SandboxArgs {
+    /// What --writable names, as it is called from everywhere; `None` without --sandbox.
+    pub(crate) fn writable(&self) -> Result<Option<Vec<PathBuf>>, Exit> {
+        let called = |path: &PathBuf| {
+            std::fs::canonicalize(path)
+                .map_err(|e| Exit::usage(format!("--writable {}: {e}", path.display())))
+        };
+        let writable: Result<_, _> = self.writable.iter().map(called).collect();
+        Ok(self.sandbox.then_some(writable?))
+    }
 }
 
 /// Which version of the protocol is spoken.
@@ -194,6 +226,9 @@ pub(crate) struct RunArgs {
     /// {"mcpServers": {NAME: {...}}} as editors do.
     #[arg(long, value_name = "JSON FILE")]
     pub(crate) mcp: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
 
     #[command(flatten)]
     pub(crate) protocol: ProtocolArg,

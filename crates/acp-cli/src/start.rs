@@ -51,9 +51,7 @@ impl Target<'_> {
 
     /// Starts it.
     pub(crate) fn spawn(&self) -> Result<AgentProcess, Exit> {
-        let log = |line: &str| tracing::debug!(target: "agent", "{line}");
-        AgentProcess::spawn_with(&self.command()?, log)
-            .map_err(|e| Exit::broken(format!("the agent could not be started: {e}")))
+        spawn(&self.command()?)
     }
 
     /// What to type for doing something else with the same agent.
@@ -69,6 +67,13 @@ impl Target<'_> {
         words.extend(self.command.iter().map(|word| quoted(word)));
         words.join(" ")
     }
+}
+
+/// Starts an agent.
+pub(crate) fn spawn(command: &AgentCommand) -> Result<AgentProcess, Exit> {
+    let log = |line: &str| tracing::debug!(target: "agent", "{line}");
+    AgentProcess::spawn_with(command, log)
+        .map_err(|e| Exit::broken(format!("the agent could not be started: {e}")))
 }
 
 /// A word as one types it in a shell.

@@ -71,6 +71,20 @@ impl AgentCommand {
         }
     }
 
+    /// A program with its arguments as they are written in a setting, in one line. Words are separated by
+    /// spaces, and quoted as in a shell: `npx -y "some agent"`. Nothing else that a shell does is done.
+    ///
+    /// A backslash is a quote, too: a path of Windows is to be put in single quotes.
+    ///
+    /// # Errors
+    /// There is no word, or a quote without its end.
+    pub fn from_line(line: &str) -> Result<Self, ParseLineError> {
+        let words = shell_words::split(line).map_err(|_| ParseLineError::OpenQuote)?;
+        let mut words = words.into_iter();
+        let program = words.next().ok_or(ParseLineError::Empty)?;
+        Ok(Self::new(program).args(words))
+    }
+
     /// Adds arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
@@ -150,6 +164,18 @@ impl AgentCommand {
     }
 }
 
+/// Why a line does not say how to start an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseLineError {
+    /// There is nothing in it.
+    #[error("the command is empty")]
+    Empty,
+    /// A quote begins and does not end.
+    #[error("a quote in the command is not closed")]
+    OpenQuote,
+}
+
 /// Why an agent could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -209,6 +235,9 @@ pub struct AgentProcess {
 
 impl AgentProcess {
     /// Starts an agent. Needs a tokio runtime.
+    ///
+    /// How long it may take until it answers is for the caller to say, as it does of its requests: agents
+    /// that are downloaded when they are first started take minutes.
     ///
     /// # Errors
     /// It cannot be started; see [`SpawnError`].
@@ -361,6 +390,22 @@ fn pass_lines(text: &str, line: &mut String, pass: &mut impl FnMut(&str)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_a_setting_is_a_program_with_its_arguments() {
+        let command =
+            AgentCommand::from_line(r#" npx -y "some agent" --key='a b' x\ y '' "#).unwrap();
+        let expected = AgentCommand::new("npx").args(["-y", "some agent", "--key=a b", "x y", ""]);
+        assert_eq!(command, expected);
+        // No shell sees it.
+        let command = AgentCommand::from_line("a $HOME > b; c").unwrap();
+        assert_eq!(command.args, ["$HOME", ">", "b;", "c"]);
+        assert_eq!(AgentCommand::from_line("  "), Err(ParseLineError::Empty));
+        assert_eq!(
+            AgentCommand::from_line("a 'b"),
+            Err(ParseLineError::OpenQuote)
+        );
+    }
 
     #[test]
     fn lines_come_whole_and_long_ones_in_parts() {

@@ -40,7 +40,7 @@ mod sandbox;
 mod sys;
 mod terminals;
 
-pub use agent_process::{AgentCommand, AgentProcess, SpawnError};
+pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError};
 pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use form::TextForm;

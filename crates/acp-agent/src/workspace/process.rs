@@ -121,7 +121,8 @@ impl Process {
     /// Starts a command line in the session's working directory.
     pub(crate) async fn start(workspace: &Workspace, line: &str) -> Result<Self, Fault> {
         workspace.go_on()?;
-        if workspace.turn.client().capabilities().terminal {
+        // What the client's terminals may do, it alone knows.
+        if workspace.turn.client().capabilities().terminal && !workspace.state.sandboxed {
             start_at_client(workspace, line).await.map(Self::Client)
         } else {
             start_own(workspace, line).await.map(Self::Own)
@@ -229,10 +230,13 @@ async fn start_at_client(workspace: &Workspace, line: &str) -> Result<Terminal, 
 
 async fn start_own(workspace: &Workspace, line: &str) -> Result<OwnProcess, Fault> {
     // Says why if the session's directory is not here.
-    workspace.own()?;
+    let own = workspace.own()?;
     let news = Arc::<News>::default();
     let told = Arc::clone(&news);
-    let terminals = Terminals::new(move |event| told.tell(event.kind));
+    let mut terminals = Terminals::new(move |event| told.tell(event.kind));
+    if let Some(sandbox) = &own.sandbox {
+        terminals = terminals.sandboxed(sandbox.clone());
+    }
     let session = workspace.turn.id().clone();
     terminals.open_session(&session, workspace.turn.cwd());
     let (shell, option) = SHELL;

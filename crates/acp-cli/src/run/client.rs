@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId};
 use acp::{Result, ThreadHandle};
-use acp_host::{Host, Policy};
+use acp_host::{Host, Policy, Sandbox};
 
 use super::permission::Ask;
 use crate::ask::{self, Person};
@@ -42,12 +42,17 @@ impl RunClient {
     pub(super) fn new(
         policy: Policy,
         cwd: &Path,
+        sandbox: Option<Sandbox>,
         person: &Arc<Person>,
         notes: Notes,
     ) -> io::Result<Self> {
         let asks = Ask(Arc::clone(person));
+        let mut host = Host::new(policy, asks, [cwd.to_owned()])?;
+        if let Some(sandbox) = sandbox {
+            host = host.sandboxed(sandbox);
+        }
         Ok(Self {
-            host: Arc::new(Host::new(policy, asks, [cwd.to_owned()])?),
+            host: Arc::new(host),
             elicit: ask::possible().then(|| Elicit::new(Arc::clone(person))),
             policy,
             notes,

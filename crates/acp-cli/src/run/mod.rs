@@ -6,12 +6,14 @@ mod permission;
 mod prompt;
 mod render;
 
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use acp::client::{AgentConnection, Prompt, Session, SessionSetup};
 use acp::v1::{ContentBlock, StopReason};
-use acp_host::{AgentProcess, Policy};
+use acp_host::{AgentProcess, Policy, Sandbox};
 use tokio::time::Instant;
 
 use self::client::{Notes, RunClient};
@@ -42,8 +44,34 @@ struct Run {
     text: String,
     attachments: Vec<prompt::Attachment>,
     mcp_servers: Vec<acp::v1::McpServer>,
-    cwd: std::path::PathBuf,
+    cwd: PathBuf,
     policy: Policy,
+    sandbox: Option<Confinement>,
+}
+
+/// Where what is started may write.
+struct Confinement {
+    sandbox: Sandbox,
+    /// Beside the working directory.
+    writable: Vec<PathBuf>,
+}
+
+impl Confinement {
+    fn new(cwd: &Path, writable: Vec<PathBuf>) -> Result<Self, Exit> {
+        let everywhere = std::iter::once(cwd.to_owned()).chain(writable.iter().cloned());
+        let sandbox =
+            Sandbox::new(everywhere).map_err(|e| Exit::usage(format!("--sandbox: {e}")))?;
+        Ok(Self { sandbox, writable })
+    }
+
+    /// How the same is said to another `acp`.
+    fn arguments(&self) -> impl Iterator<Item = OsString> {
+        let writable = self
+            .writable
+            .iter()
+            .flat_map(|path| ["--writable".into(), path.into()]);
+        std::iter::once("--sandbox".into()).chain(writable)
+    }
 }
 
 impl Run {
@@ -71,6 +99,10 @@ impl Run {
             None if ask::possible() => Policy::Ask,
             None => Policy::Reads,
         };
+        let sandbox = match args.sandbox.writable()? {
+            Some(writable) => Some(Confinement::new(&cwd, writable)?),
+            None => None,
+        };
         Ok(Self {
             args,
             text,
@@ -78,6 +110,20 @@ impl Run {
             mcp_servers,
             cwd,
             policy,
+            sandbox,
+        })
+    }
+
+    /// Starts the agent. The bundled one is itself careful where it writes, and confines its commands; of
+    /// another nobody knows.
+    fn start(&self) -> Result<AgentProcess, Exit> {
+        let command = self.target().command()?;
+        start::spawn(&match &self.sandbox {
+            None => command,
+            Some(confinement) if self.args.agent.is_empty() => {
+                command.args(confinement.arguments())
+            }
+            Some(confinement) => command.sandboxed(confinement.sandbox.clone()),
         })
     }
 
@@ -89,12 +135,18 @@ impl Run {
         let renderer = Renderer::new(self.args.format);
         let notes = Notes::default();
         let person = Person::new(renderer.screen());
-        let client = match RunClient::new(self.policy, &self.cwd, &person, notes.clone()) {
+        let client = match RunClient::new(
+            self.policy,
+            &self.cwd,
+            self.sandbox.as_ref().map(|c| c.sandbox.clone()),
+            &person,
+            notes.clone(),
+        ) {
             Ok(client) => client,
             Err(e) => return Exit::usage(format!("--cwd {}: {e}", self.cwd.display())),
         };
         let terminals = client.host();
-        let process = match self.target().spawn() {
+        let process = match self.start() {
             Ok(process) => Arc::new(process),
             Err(exit) => return exit,
         };
@@ -314,9 +366,14 @@ impl TurnOfAgent<'_> {
         }
         let cwd = args.cwd.to_string_lossy();
         let mut words = vec!["run", "--resume", session.id().as_str()];
-        if args.cwd != std::path::Path::new(".") {
+        if args.cwd != Path::new(".") {
             words.extend(["--cwd", &cwd]);
         }
+        let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);
+        let confined: Vec<String> = confined
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect();
+        words.extend(confined.iter().map(String::as_str));
         words.push("PROMPT");
         let command = self.run.target().to_type(&words);
         self.renderer.hint(&format!("go on with: {command}"));

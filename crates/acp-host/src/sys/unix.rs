@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::io::{self, PipeReader};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use rustix::io::Errno;
@@ -64,9 +64,9 @@ pub(crate) fn program(file: &Path, name: &OsStr) -> Command {
     command
 }
 
-/// The files that may be meant by a program's name.
-pub(crate) fn program_files(name: PathBuf) -> impl Iterator<Item = PathBuf> {
-    std::iter::once(name)
+/// The endings that programs have.
+pub(crate) fn program_endings() -> Vec<String> {
+    Vec::new()
 }
 
 /// Where programs are looked for when the environment has no `PATH`.

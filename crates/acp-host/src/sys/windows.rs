@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::{self, PipeReader};
 use std::os::windows::io::OwnedHandle;
 use std::os::windows::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
@@ -157,29 +157,14 @@ pub(crate) fn program(file: &Path, _name: &OsStr) -> Command {
     Command::new(file)
 }
 
-/// The files that may be meant by a program's name: as it is, and with each ending of `PATHEXT`. That
-/// is how the `.cmd` shims of npm are found, which have scripts for other shells beside them that
-/// have no ending, so that those come last.
-pub(crate) fn program_files(name: PathBuf) -> impl Iterator<Item = PathBuf> {
-    let endings = match name.extension() {
-        Some(_) => String::new(),
-        None => std::env::var("PATHEXT").unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned()),
-    };
-    let endings: Vec<String> = endings
-        .split(';')
-        .filter(|e| !e.is_empty())
-        .map(str::to_owned)
-        .collect();
-    let plain = name.clone();
-    let with_ending = move |ending: String| {
-        let mut file = name.clone().into_os_string();
-        file.push(ending);
-        PathBuf::from(file)
-    };
+/// The endings that programs have.
+pub(crate) fn program_endings() -> Vec<String> {
+    let endings = std::env::var("PATHEXT").unwrap_or_else(|_| ".COM;.EXE;.BAT;.CMD".to_owned());
     endings
-        .into_iter()
-        .map(with_ending)
-        .chain(std::iter::once(plain))
+        .split(';')
+        .filter(|ending| !ending.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Where programs are looked for when the environment has no `PATH`.
