@@ -24,10 +24,13 @@ pub(crate) fn runs_the_same_tests(more: &[(&str, &Path)]) {
     let directory = tempfile::tempdir().unwrap();
     let readable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(directory.path(), readable).unwrap();
-    // The directory in which it was built may be closed to others.
+    // The directory in which it was built may be closed to others. Copied by another process: a program
+    // cannot be started while someone has it open for writing, and what this process has open, its other
+    // tests' children have, too, for a moment.
     let copy = |program: &Path| -> PathBuf {
         let copy = directory.path().join(program.file_name().unwrap());
-        std::fs::copy(program, &copy).unwrap();
+        let copied = Command::new("cp").args([program, &copy]).status().unwrap();
+        assert!(copied.success());
         copy
     };
     let home = directory.path().join("home");
