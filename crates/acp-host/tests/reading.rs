@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use acp_host::Files;
-use acp_wire::jsonrpc::Error;
 use common::soon;
 
 /// Files in a directory, of which so much is read at once.
@@ -120,5 +119,8 @@ async fn files_of_the_kernel_s_are_read_to_their_end() {
     assert!(part.unwrap().starts_with("Name:"));
     // One of which reading fails.
     let error = soon(files.read_text(Path::new("/proc/self/mem"), None, None)).await;
-    assert_eq!(error.unwrap_err().code, Error::INTERNAL_ERROR);
+    assert_eq!(
+        error.unwrap_err().code,
+        acp_wire::jsonrpc::Error::INTERNAL_ERROR
+    );
 }

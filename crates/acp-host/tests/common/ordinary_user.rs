@@ -1,6 +1,8 @@
 //! The same tests once more, as a user with no rights of their own: root may do much that is refused to
 //! others, and the other way round. The tests of other crates use this file, too.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
