@@ -241,7 +241,7 @@ async fn roots_are_pinned_when_the_session_starts() {
                 ]
             })
             .collect();
-        let session = session(&scene, &[more.clone()], lends, &steps).await;
+        let session = session(&scene, std::slice::from_ref(&more), lends, &steps).await;
         let (aside, moved) = (scene.root.join("sub-aside"), scene.base.join("moved"));
         fs::rename(&more, &aside).unwrap();
         symlink(&scene.outside, &more).unwrap();

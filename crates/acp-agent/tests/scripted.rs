@@ -6,7 +6,7 @@ use acp::thread::ItemKind;
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use acp_agent::{CodingAgent, ModelConfig, ScriptedModel};
-use common::{ALL, ALLOW, Fixture, NONE, REJECT, count, texts};
+use common::{ALL, ALLOW, Fixture, NONE, REJECT, count, diff, texts};
 
 #[tokio::test]
 async fn a_turn_with_every_step() {
@@ -162,4 +162,31 @@ fn scripts_come_from_files() {
     );
     std::fs::write(&path, r#"{"turns": []}"#).unwrap();
     assert!(CodingAgent::new(&ModelConfig::Scripted(path)).is_ok());
+}
+
+/// Models write `\n`, whatever is in the file.
+#[tokio::test]
+async fn line_ends_stay_as_they_are_in_the_file() {
+    let script = r#"{"turns": [[
+        {"edit": {"path": "a.txt", "search": "two", "replacement": "2\nand a half"}},
+        {"write": {"path": "b.txt", "text": "1\n2\n"}},
+        {"say": "Done."}
+    ]]}"#;
+    for offers in [ALL, NONE] {
+        let f = Fixture::scripted(script, offers).await;
+        f.put("a.txt", "one\r\ntwo\r\n");
+        f.put("b.txt", "\u{FEFF}one\r\n");
+        f.answers([ALLOW, ALLOW]);
+        f.says("go").await;
+        assert_eq!(f.text("a.txt"), "one\r\n2\r\nand a half\r\n");
+        assert_eq!(f.text("b.txt"), "\u{FEFF}1\r\n2\r\n");
+        // What the person was shown is what was written.
+        let shown: Vec<String> = f
+            .calls()
+            .iter()
+            .filter_map(diff)
+            .map(|diff| diff.new_text)
+            .collect();
+        assert_eq!(shown, [f.text("a.txt"), f.text("b.txt")]);
+    }
 }

@@ -225,12 +225,14 @@ impl Overlay {
     pub fn open(&self, file: &Path, text: impl Into<Arc<str>>) {
         let text = text.into();
         let saved = Fingerprint::of(&text);
-        self.lock().insert(real(file), Buffer { text, saved });
+        let file = real(file);
+        self.lock().insert(file, Buffer { text, saved });
     }
 
     /// The person changes the text. Nothing happens if the file is not open. May block.
     pub fn edit(&self, file: &Path, text: impl Into<Arc<str>>) {
-        if let Some(buffer) = self.lock().get_mut(&real(file)) {
+        let file = real(file);
+        if let Some(buffer) = self.lock().get_mut(&file) {
             buffer.text = text.into();
         }
     }
@@ -238,26 +240,30 @@ impl Overlay {
     /// The text of a file that is open. May block.
     #[must_use]
     pub fn text(&self, file: &Path) -> Option<Arc<str>> {
+        let file = real(file);
         let open = self.lock();
-        open.get(&real(file)).map(|buffer| Arc::clone(&buffer.text))
+        open.get(&file).map(|buffer| Arc::clone(&buffer.text))
     }
 
     /// Whether a file is open with another text than it has on disk. May block.
     #[must_use]
     pub fn is_unsaved(&self, file: &Path) -> bool {
-        self.lock().get(&real(file)).is_some_and(Buffer::is_unsaved)
+        let file = real(file);
+        self.lock().get(&file).is_some_and(Buffer::is_unsaved)
     }
 
     /// The text is on disk: the person has saved it. May block.
     pub fn mark_saved(&self, file: &Path) {
-        if let Some(buffer) = self.lock().get_mut(&real(file)) {
+        let file = real(file);
+        if let Some(buffer) = self.lock().get_mut(&file) {
             buffer.saved = Fingerprint::of(&buffer.text);
         }
     }
 
     /// Closes a file and gives its text, if it was open. May block.
     pub fn close(&self, file: &Path) -> Option<Arc<str>> {
-        self.lock().remove(&real(file)).map(|buffer| buffer.text)
+        let file = real(file);
+        self.lock().remove(&file).map(|buffer| buffer.text)
     }
 }
 

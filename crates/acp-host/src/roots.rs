@@ -342,12 +342,13 @@ pub(crate) fn other_than_file(metadata: &Metadata) -> Option<&'static str> {
     }
 }
 
-/// Whether a path says that a directory is meant. The standard library's paths forget it.
+/// Whether a path says that a directory is meant. The standard library's paths forget most of that.
 pub(crate) fn names_a_directory(path: &Path) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
-    let path = path.strip_suffix(b".").unwrap_or(path);
-    path.last()
-        .is_some_and(|last| std::path::is_separator(char::from(*last)))
+    let last = path
+        .rsplit(|byte| std::path::is_separator(char::from(*byte)))
+        .next();
+    matches!(last, Some(b"" | b"." | b".."))
 }
 
 /// A path for people, cut if it is too long for them.

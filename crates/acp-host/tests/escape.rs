@@ -2,7 +2,12 @@
 
 #![cfg(unix)]
 // Clippy takes only what is in a test function for a test.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
 
 mod common;
 

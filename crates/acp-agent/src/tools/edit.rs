@@ -1,6 +1,7 @@
 //! Replacing a text in a file.
 
 use acp::v1::ToolKind;
+use acp_host::TextForm;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -43,7 +44,8 @@ impl Edit {
             .map_err(|why| Fault::failed(format!("`{}`: {why}", self.path)))?;
         let (before, rest) = old.split_at(at);
         let after = rest.get(self.search.len()..).unwrap_or_default();
-        let new = format!("{before}{}{after}", self.replacement);
+        let replacement = TextForm::of(&old).apply_line_ends(&self.replacement);
+        let new = format!("{before}{replacement}{after}");
         if new == old {
             return Err(Fault::failed("The replacement is the same as the text."));
         }

@@ -1,6 +1,7 @@
 //! Writing a file.
 
 use acp::v1::ToolKind;
+use acp_host::TextForm;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -31,10 +32,12 @@ impl Write {
     pub(super) async fn change(&self, workspace: &Workspace) -> Result<Change, Fault> {
         let path = workspace.absolute(&self.path);
         let old = workspace.read_if_there(&path).await?;
+        // Models write `\n`, and most clients write what they are told.
+        let form = old.as_deref().map(TextForm::of).unwrap_or_default();
         Ok(Change {
             path,
             old,
-            new: self.text.clone(),
+            new: form.apply(&self.text).into_owned(),
             line: None,
         })
     }

@@ -55,20 +55,33 @@ pub(crate) fn give_name(_dir: &Dir, _file: &File, _name: &OsStr) -> io::Result<(
 
 /// Gives `file` what the `old` one has: owner and group as far as this process may, the access control
 /// list, further attributes as far as it may, and the mode. Set-id bits and capabilities go, as they do
-/// whenever a file is written.
+/// whenever a file is written. If it gets another group, that has no more rights than all others.
 pub(crate) fn keep_attributes(file: &File, old: &File, metadata: &Metadata) -> io::Result<()> {
+    let (owner, group) = (metadata.uid(), metadata.gid());
     let new = file.metadata()?;
-    if (new.uid(), new.gid()) != (metadata.uid(), metadata.gid()) {
-        let owner = rustix::fs::Uid::from_raw(metadata.uid());
-        let group = rustix::fs::Gid::from_raw(metadata.gid());
+    let mut group_stays = true;
+    if (new.uid(), new.gid()) != (owner, group) {
+        let owner = rustix::fs::Uid::from_raw(owner);
+        let group = rustix::fs::Gid::from_raw(group);
         if rustix::fs::fchown(file, Some(owner), Some(group)).is_err() {
-            let _ = rustix::fs::fchown(file, None, Some(group));
+            group_stays =
+                new.gid() == metadata.gid() || rustix::fs::fchown(file, None, Some(group)).is_ok();
         }
     }
     keep_extended(file, old)?;
     let mut permissions = metadata.permissions();
-    permissions.set_mode(metadata.mode() & 0o777);
+    permissions.set_mode(mode(metadata.mode(), group_stays));
     file.set_permissions(permissions)
+}
+
+/// The mode of a file that takes the place of one with this mode.
+fn mode(old: u32, group_stays: bool) -> u32 {
+    let mode = old & 0o777;
+    if group_stays {
+        mode
+    } else {
+        mode & 0o707 | (mode & 0o7) << 3
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -122,5 +135,26 @@ fn keep_extended(_file: &File, _old: &File) -> io::Result<()> {
 pub(crate) fn sync_dir(dir: &Dir) {
     if let Ok(dir) = dir.open(".") {
         let _ = dir.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_group_gets_no_rights_that_were_not_meant_for_it() {
+        for (old, stays, changes) in [
+            (0o100664, 0o664, 0o644),
+            (0o660, 0o660, 0o600),
+            (0o604, 0o604, 0o644),
+            (0o6755, 0o755, 0o755),
+        ] {
+            assert_eq!(
+                (mode(old, true), mode(old, false)),
+                (stays, changes),
+                "{old:o}"
+            );
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The same tests once more, as a user with no rights of their own: root may do much that is refused to
 //! others, and the other way round. The tests of other crates use this file, too.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -24,10 +26,13 @@ pub(crate) fn runs_the_same_tests(more: &[(&str, &Path)]) {
     let directory = tempfile::tempdir().unwrap();
     let readable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(directory.path(), readable).unwrap();
-    // The directory in which it was built may be closed to others.
+    // The directory in which it was built may be closed to others. Copied by another process: a program
+    // cannot be started while someone has it open for writing, and what this process has open, its other
+    // tests' children have, too, for a moment.
     let copy = |program: &Path| -> PathBuf {
         let copy = directory.path().join(program.file_name().unwrap());
-        std::fs::copy(program, &copy).unwrap();
+        let copied = Command::new("cp").args([program, &copy]).status().unwrap();
+        assert!(copied.success());
         copy
     };
     let home = directory.path().join("home");

@@ -1,6 +1,8 @@
 //! A root with everything in it that could lead out of it, a secret outside, and the ways to get there.
 //! The tests of other crates use this file, too.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
@@ -9,6 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -102,14 +105,8 @@ impl Scene {
         link("l-loop", &"l-loop");
         link("l-loop-a", &"l-loop-b");
         link("l-loop-b", &"l-loop-a");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            root.join("fifo"),
-            rustix::fs::FileType::Fifo,
-            0o600.into(),
-            0,
-        )
-        .unwrap();
+        let mkfifo = Command::new("mkfifo").arg(root.join("fifo")).status();
+        assert!(mkfifo.unwrap().success());
         let socket = UnixListener::bind(root.join("socket")).unwrap();
         let before = snapshot(&outside);
         Self {
@@ -187,7 +184,7 @@ impl Scene {
                 Why::NotAFile,
                 &[
                     "", "/", ".", "sub", "sub/", "sub/.", "sub/..", "fifo", "socket", "file/",
-                    "file/.", "new/", "new/.",
+                    "file/.", "new/", "new/a/..", "new/.",
                 ],
             ),
         ];
@@ -369,10 +366,15 @@ impl Swapper {
         let stop = done.clone();
         let aside = one.with_extension("aside");
         let swap = move || {
-            let here = rustix::fs::CWD;
-            let exchange = rustix::fs::RenameFlags::EXCHANGE;
-            if cfg!(target_os = "linux")
-                && rustix::fs::renameat_with(here, &one, here, &other, exchange).is_ok()
+            #[cfg(target_os = "linux")]
+            if rustix::fs::renameat_with(
+                rustix::fs::CWD,
+                &one,
+                rustix::fs::CWD,
+                &other,
+                rustix::fs::RenameFlags::EXCHANGE,
+            )
+            .is_ok()
             {
                 return;
             }

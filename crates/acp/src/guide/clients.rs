@@ -73,7 +73,8 @@
 //! cancelled meanwhile, the future is dropped and the agent is told so
 //! ([`cancellation`](super::cancellation)).
 //!
-//! Files and terminals are lent by the crate `acp-host`; tools of the client's own by the crate `acp-mcp`.
+//! Files and terminals are lent by the crate `acp-host`, with an editor's unsaved buffers laid over the files;
+//! tools of the client's own by the crate `acp-mcp`.
 //!
 //! # Showing what happens
 //!

@@ -1,0 +1,87 @@
+//! Reading of a file that is larger than any memory. Alone in a program, because the memory of the whole
+//! process is looked at.
+
+#![cfg(unix)]
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use acp_host::Files;
+use acp_wire::jsonrpc::Error;
+use common::soon;
+
+/// A file of two lines, and a third that is as long as a file can be: a hole, which takes no room.
+fn huge(directory: &Path) -> PathBuf {
+    let path = directory.join("huge");
+    fs::write(&path, "one\ntwo\n").unwrap();
+    let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    // Hours of reading, where the file system has files of that size.
+    file.set_len(8 << 40)
+        .or_else(|_| file.set_len(8 << 30))
+        .unwrap();
+    path
+}
+
+/// The most memory that this process has had, in bytes.
+#[cfg(target_os = "linux")]
+fn peak() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    let kib: usize = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+    kib * 1024
+}
+
+#[tokio::test]
+async fn of_a_huge_file_only_what_is_asked_for_is_read() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = huge(temporary.path());
+    let most = 1024 * 1024;
+    let files = Files::new([temporary.path().to_owned()])
+        .unwrap()
+        .max_read(most);
+    #[cfg(target_os = "linux")]
+    let before = peak();
+    for (line, expected) in [(1, "one\n"), (2, "two\n")] {
+        let read = soon(files.read_text(&path, Some(line), Some(1))).await;
+        assert_eq!(read.unwrap(), expected);
+    }
+    // The whole of it, and the line that is too long.
+    for (line, limit) in [(None, None), (Some(2), Some(2)), (Some(3), Some(1))] {
+        let error = soon(files.read_text(&path, line, limit)).await.unwrap_err();
+        assert_eq!(error.code, Error::INVALID_PARAMS);
+        assert!(error.message.contains("more than 1048576 bytes"), "{error}");
+    }
+    #[cfg(target_os = "linux")]
+    {
+        let grown = peak() - before;
+        println!("{grown} bytes more at most");
+        assert!(grown < 16 * most, "{grown} bytes");
+    }
+}
+
+/// As many as are read at the same time are given up; then there is room for another.
+#[tokio::test]
+async fn reading_ends_when_nobody_waits_for_it_any_more() {
+    let temporary = tempfile::tempdir().unwrap();
+    let path = huge(temporary.path());
+    let files = Files::new([temporary.path().to_owned()]).unwrap();
+    for _ in 0..8 {
+        let reading = tokio::spawn({
+            let (files, path) = (files.clone(), path.clone());
+            async move { files.read_text(&path, Some(1_000_000), Some(1)).await }
+        });
+        // It has begun, if there is room.
+        tokio::task::yield_now().await;
+        reading.abort();
+        assert!(reading.await.unwrap_err().is_cancelled());
+    }
+    let read = soon(files.read_text(&path, Some(2), Some(1))).await;
+    assert_eq!(read.unwrap(), "two\n");
+}
