@@ -174,7 +174,7 @@ impl Error {
     pub fn method_not_found(method: &str) -> Self {
         Self::new(
             Self::METHOD_NOT_FOUND,
-            format!("Method not found: {method}"),
+            format!("Method not found: {}", excerpt(method)),
         )
     }
 
@@ -209,6 +209,23 @@ impl Error {
     }
 }
 
+/// As much of a text as an error has use for: what a peer sent is not sent back to it whole.
+fn excerpt(text: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 1024;
+    if text.len() <= LONGEST {
+        return Cow::Borrowed(text);
+    }
+    let mut end = LONGEST;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    Cow::Owned(format!(
+        "{}… ({} bytes)",
+        text.get(..end).unwrap_or_default(),
+        text.len()
+    ))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.message, self.code)?;
@@ -233,7 +250,8 @@ impl From<crate::ReadError> for Error {
         match error {
             crate::ReadError::UnknownMethod(method) => Self::method_not_found(&method),
             crate::ReadError::Invalid { .. } => {
-                Self::invalid_params(format!("Invalid params: {error}"))
+                let error = error.to_string();
+                Self::invalid_params(format!("Invalid params: {}", excerpt(&error)))
             }
         }
     }
@@ -317,7 +335,10 @@ impl ParseError {
         match self {
             Self::NotJson(e) => (
                 RequestId::Null,
-                Error::new(Error::PARSE_ERROR, format!("Parse error: {e}")),
+                Error::new(
+                    Error::PARSE_ERROR,
+                    format!("Parse error: {}", excerpt(&e.to_string())),
+                ),
             ),
             Self::NotAMessage { id, reason } => (
                 id,

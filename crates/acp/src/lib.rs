@@ -32,6 +32,7 @@ mod error;
 pub mod fuzzing;
 pub mod guide;
 mod options;
+mod recent;
 mod session_setup;
 #[cfg(any(feature = "testing", doc))]
 pub mod testing;

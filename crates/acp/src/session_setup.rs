@@ -5,13 +5,19 @@ use std::path::Path;
 use acp_wire::Meta;
 use acp_wire::v1::McpServer;
 
+/// The longest id of a session, in bytes. Of ids there are as many as of sessions, and in every update.
+pub(crate) const LONGEST_ID: usize = 4096;
+
+/// How long the paths of a session may be together, in bytes: an agent keeps them while it is open.
+const LONGEST_PATHS: usize = 256 * 1024;
+
 /// What a session is opened with: Session setup.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionSetup {
     /// The working directory, an absolute path.
     pub cwd: String,
-    /// Further roots, absolute paths.
+    /// Further roots, absolute paths. All paths of a session together have 256 KiB at most.
     pub additional_directories: Vec<String>,
     /// MCP servers for the agent to connect to.
     pub mcp_servers: Vec<McpServer>,
@@ -57,6 +63,15 @@ impl SessionSetup {
     /// That its paths are absolute, as Session setup demands; the text names one that is not.
     pub(crate) fn check_paths(&self) -> Result<(), String> {
         let mut paths = std::iter::once(&self.cwd).chain(&self.additional_directories);
+        let bytes: usize = paths
+            .clone()
+            .map(|path| path.len() + size_of::<String>())
+            .sum();
+        if bytes > LONGEST_PATHS {
+            return Err(format!(
+                "the paths of a session have {LONGEST_PATHS} bytes at most, and these have {bytes}"
+            ));
+        }
         match paths.find(|path| !is_absolute(path)) {
             Some(path) => Err(format!("{path:?} is not an absolute path")),
             None => Ok(()),

@@ -18,7 +18,7 @@ use crate::capabilities::missing_for_server;
 use crate::connection::{Connection, Responder};
 use crate::convert;
 use crate::error::{Error, Result};
-use crate::session_setup::SessionSetup;
+use crate::session_setup::{LONGEST_ID, SessionSetup};
 
 /// A session that is being opened. Unless that succeeds, things are as they were before.
 pub(crate) struct Opening<A: Agent> {
@@ -196,9 +196,22 @@ impl<A: Agent> AgentSide<A> {
         conn: &Connection,
     ) -> Result<Opening<A>> {
         self.check_setup(setup)?;
+        if id.as_str().len() > LONGEST_ID {
+            return Err(Error::invalid_params(format!(
+                "the id of a session has {LONGEST_ID} bytes at most"
+            )));
+        }
         let client = self.client()?;
         let session = Session::new(id.clone(), setup, conn.clone(), client, self.recording());
-        let before = self.sessions().insert(id, session.clone());
+        let before = {
+            let mut sessions = self.sessions();
+            let limit = conn.0.limits.sessions;
+            if sessions.len() >= limit && !sessions.contains_key(&id) {
+                let text = format!("more than {limit} sessions are open; close some of them");
+                return Err(Error::internal(text));
+            }
+            sessions.insert(id, session.clone())
+        };
         let side = Arc::clone(self);
         Ok(Opening {
             side,

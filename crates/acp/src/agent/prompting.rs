@@ -69,7 +69,7 @@ impl Drop for Working {
         let state = v2::StateUpdate::Idle(idle);
         let update = v2::SessionUpdate::StateUpdate(state);
         let update = v2::UpdateSessionNotification::new(self.session.id(), update);
-        self.session.connection().notify_now(&update);
+        self.session.connection().notify_now(update);
     }
 }
 
@@ -86,6 +86,11 @@ impl<A: Agent> AgentSide<A> {
             Ok(session) => session,
             Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
         };
+        let limit = conn.0.limits.prompts;
+        if session.turns() > limit {
+            let text = format!("more than {limit} prompts wait in this session");
+            return responder.spawn(async move { Err::<(), _>(Error::internal(text)) });
+        }
         let v2 = session.client().speaks_v2();
         let place = session.place();
         let turn = Turn::new(session, CancellationToken::new());

@@ -1,6 +1,5 @@
 //! A session as an agent has it.
 
-use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +21,7 @@ use super::recording::Recording;
 use super::tool_call::ToolCallHandle;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::recent::Recent;
 use crate::session_setup::SessionSetup;
 
 /// What an opened session has.
@@ -81,6 +81,9 @@ struct Inner {
     turns: Arc<tokio::sync::Mutex<()>>,
 }
 
+/// How many unfinished tool calls are known by their titles.
+const TITLES: usize = 1024;
+
 #[derive(Default)]
 pub(super) struct State {
     config_options: Vec<SessionConfigOption>,
@@ -88,7 +91,7 @@ pub(super) struct State {
     pub(super) speaking: Option<(&'static str, MessageId)>,
     messages: u64,
     /// What the unfinished tool calls do, for people: permission requests of version 2 say it.
-    titles: HashMap<ToolCallId, String>,
+    titles: Recent<String, TITLES>,
     /// The plans, for clients that know one only.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
     /// How many answers of the person's are waited for.
@@ -251,7 +254,7 @@ impl Session {
 
     /// What an unfinished tool call does, for people, if that has been reported.
     pub(crate) fn title_of(&self, call: &ToolCallId) -> Option<String> {
-        self.state().titles.get(call).cloned()
+        self.state().titles.get(call.as_str()).cloned()
     }
 
     /// Reports the plan, whole; it replaces the one before. Agent plan, "Creating Plans".
@@ -411,6 +414,11 @@ impl Session {
         self.state().turns.push(cancel);
     }
 
+    /// How many turns run or wait.
+    pub(crate) fn turns(&self) -> usize {
+        self.state().turns.len()
+    }
+
     /// Forgets turns that have ended: each cancels its token when it ends.
     pub(crate) fn turn_ends(&self) {
         self.state().turns.retain(|turn| !turn.is_cancelled());
@@ -478,9 +486,9 @@ impl State {
 
     pub(super) fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {
         if finished {
-            self.titles.remove(call);
+            self.titles.forget(call.as_str());
         } else if let Some(title) = title {
-            self.titles.insert(call.clone(), title.clone());
+            self.titles.touch(call.as_str()).clone_from(title);
         }
     }
 

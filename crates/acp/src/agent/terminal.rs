@@ -148,7 +148,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         if !self.released {
             let request = ReleaseTerminalRequest::new(self.session.id(), &self.id);
-            self.session.connection().request_now(&request);
+            self.session.connection().request_now(request);
         }
     }
 }

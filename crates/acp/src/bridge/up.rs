@@ -17,8 +17,9 @@ use self::initialize::Offers;
 use super::config::{ConfigOfV1, Switch};
 use super::json::{Line, Out, answer, notify, object, read, refuse, update};
 use super::method;
-use super::state::{Busy, Recent, Requests, Sessions};
+use super::state::{Busy, Requests, Sessions};
 use crate::connection::Limits;
+use crate::recent::Recent;
 
 /// How many prompts a session holds while a turn runs.
 const HELD: usize = 16;

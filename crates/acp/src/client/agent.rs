@@ -44,7 +44,7 @@ pub async fn connect_with<C: Client>(
 ) -> Result<AgentConnection> {
     let options = options.into();
     let client = Arc::new(client);
-    let sessions = Arc::new(Sessions::new({
+    let sessions = Arc::new(Sessions::new(options.limits.thread, {
         let client = Arc::clone(&client);
         move |id, thread| client.session_seen(id, thread)
     }));

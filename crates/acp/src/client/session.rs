@@ -426,7 +426,7 @@ impl Drop for RunningTurn<'_> {
         }
         if let Some(turn) = self.session.begin_cancel() {
             let cancel = CancelNotification::new(&self.session.id);
-            self.session.agent.connection().notify_now(&cancel);
+            self.session.agent.connection().notify_now(cancel);
             turn.cancel();
         }
     }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::turn::{Over, Prompting};
 use crate::error::{CloseReason, Error};
+use crate::session_setup::LONGEST_ID;
 use crate::thread::ThreadHandle;
 
 /// How many sessions that nobody has opened yet may have threads. Agents send updates for a session
@@ -17,6 +18,8 @@ const UNCLAIMED: usize = 64;
 
 pub(crate) struct Sessions {
     table: Mutex<HashMap<SessionId, State>>,
+    /// How much a thread keeps, in bytes.
+    kept: usize,
     /// Tells the client of a session that it has not seen before.
     seen: Box<Seen>,
 }
@@ -89,9 +92,14 @@ impl State {
 }
 
 impl Sessions {
-    pub(crate) fn new(seen: impl Fn(&SessionId, &ThreadHandle) + Send + Sync + 'static) -> Self {
+    /// None yet. Each thread will keep `kept` bytes.
+    pub(crate) fn new(
+        kept: usize,
+        seen: impl Fn(&SessionId, &ThreadHandle) + Send + Sync + 'static,
+    ) -> Self {
         Self {
             table: Mutex::default(),
+            kept,
             seen: Box::new(seen),
         }
     }
@@ -112,7 +120,8 @@ impl Sessions {
             if let Some(state) = sessions.get_mut(id) {
                 return Some(f(state));
             }
-            if sessions.values().filter(|state| !state.claimed).count() >= UNCLAIMED {
+            let too_long = id.as_str().len() > LONGEST_ID;
+            if too_long || sessions.values().filter(|state| !state.claimed).count() >= UNCLAIMED {
                 return None;
             }
         }
@@ -123,6 +132,13 @@ impl Sessions {
     /// Adds a session. The client is told outside of the lock, for it may look at sessions itself.
     fn add(&self, id: &SessionId, state: State) -> ThreadHandle {
         let thread = state.thread.clone();
+        // All that nobody has opened keep as much as one that somebody has.
+        let kept = if state.claimed {
+            self.kept
+        } else {
+            self.kept / UNCLAIMED
+        };
+        thread.change(|thread| thread.set_limit(kept));
         self.lock().insert(id.clone(), state);
         (self.seen)(id, &thread);
         thread
@@ -132,6 +148,7 @@ impl Sessions {
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
         let known = self.with(id, |state| {
             state.claimed = true;
+            state.thread.change(|thread| thread.set_limit(self.kept));
             state.thread.clone()
         });
         known.unwrap_or_else(|| {

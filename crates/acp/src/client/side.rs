@@ -22,6 +22,7 @@ use super::{
 };
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error};
+use crate::thread::ThreadToolCall;
 
 pub(crate) struct ClientSide<C> {
     pub(crate) client: Arc<C>,
@@ -104,6 +105,9 @@ impl<C: Client> ClientSide<C> {
         let Some((tool_call, thread, turn)) = found else {
             return unknown_session(&request.session_id, responder);
         };
+        if let Err(error) = responder.takes(tool_call.weight()) {
+            return responder.spawn(async move { Err::<(), _>(error) });
+        }
         let request = PermissionRequest::received(request, tool_call, thread);
         self.ask(request, turn, responder);
     }
@@ -132,6 +136,9 @@ impl<C: Client> ClientSide<C> {
         let Some((tool_call, thread, turn)) = found else {
             return unknown_session(&request.session_id, responder);
         };
+        if let Err(error) = responder.takes(tool_call.as_ref().map_or(0, ThreadToolCall::weight)) {
+            return responder.spawn(async move { Err::<(), _>(error) });
+        }
         let request = PermissionRequest::received_v2(request, tool_call, thread);
         self.ask(request, turn, responder);
     }

@@ -10,41 +10,96 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Connection;
+use super::{Connection, Limits};
 use crate::error::Error;
 
 /// The peer's requests that are being worked on.
 #[derive(Default)]
-pub(crate) struct InFlight(Mutex<HashMap<RequestId, CancellationToken>>);
+pub(crate) struct InFlight(Mutex<Table>);
+
+#[derive(Default)]
+struct Table {
+    requests: HashMap<RequestId, Entry>,
+    /// What all of them take.
+    memory: usize,
+}
+
+struct Entry {
+    cancel: CancellationToken,
+    /// What it takes, in bytes.
+    memory: usize,
+}
+
+impl Table {
+    /// Whether there is room for so much more. One request alone has it, however large it is: it is no larger
+    /// than a message may be.
+    fn has_room(&self, more: usize, alone: bool, limits: &Limits) -> Result<(), String> {
+        let limit = limits.request_memory;
+        if alone || self.memory.saturating_add(more) <= limit {
+            return Ok(());
+        }
+        Err(format!("more than {limit} bytes of requests at once"))
+    }
+}
 
 impl InFlight {
-    fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, CancellationToken>> {
+    fn lock(&self) -> MutexGuard<'_, Table> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.lock().len()
+    /// Adds a request that takes so much memory.
+    ///
+    /// # Errors
+    /// What to answer if it cannot be worked on: there are too many, or its id is in use.
+    pub(crate) fn add(
+        &self,
+        id: &RequestId,
+        cancel: CancellationToken,
+        memory: usize,
+        limits: &Limits,
+    ) -> Result<(), jsonrpc::Error> {
+        let mut table = self.lock();
+        if table.requests.len() >= limits.requests {
+            let limit = limits.requests;
+            let text = format!("more than {limit} requests at once");
+            return Err(jsonrpc::Error::internal(text));
+        }
+        if table.requests.contains_key(id) {
+            return Err(jsonrpc::Error::new(
+                jsonrpc::Error::INVALID_REQUEST,
+                "Invalid request: a request with this id is still being worked on",
+            ));
+        }
+        table
+            .has_room(memory, table.requests.is_empty(), limits)
+            .map_err(jsonrpc::Error::internal)?;
+        table.memory = table.memory.saturating_add(memory);
+        table.requests.insert(id.clone(), Entry { cancel, memory });
+        Ok(())
     }
 
-    /// Adds a request; `false` if its id is in use.
-    pub(crate) fn add(&self, id: RequestId, cancel: CancellationToken) -> bool {
-        match self.lock().entry(id) {
-            std::collections::hash_map::Entry::Occupied(_) => false,
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(cancel);
-                true
-            }
+    /// A request takes so much more than its own text.
+    fn grow(&self, id: &RequestId, more: usize, limits: &Limits) -> Result<(), String> {
+        let mut table = self.lock();
+        table.has_room(more, table.requests.len() <= 1, limits)?;
+        if let Some(entry) = table.requests.get_mut(id) {
+            entry.memory = entry.memory.saturating_add(more);
+            table.memory = table.memory.saturating_add(more);
         }
+        Ok(())
     }
 
     fn remove(&self, id: &RequestId) {
-        self.lock().remove(id);
+        let mut table = self.lock();
+        if let Some(entry) = table.requests.remove(id) {
+            table.memory = table.memory.saturating_sub(entry.memory);
+        }
     }
 
     /// `$/cancel_request`.
     pub(crate) fn cancel(&self, id: &RequestId) {
-        if let Some(cancel) = self.lock().get(id) {
-            cancel.cancel();
+        if let Some(entry) = self.lock().requests.get(id) {
+            entry.cancel.cancel();
         }
     }
 }
@@ -70,6 +125,19 @@ impl Responder {
     /// The request's id, for what belongs to the request.
     pub(crate) fn id(&self) -> Option<RequestId> {
         self.id.clone()
+    }
+
+    /// Working on this request takes so much more memory than the request itself.
+    ///
+    /// # Errors
+    /// There is no room for it: [`Limits::request_memory`].
+    pub(crate) fn takes(&self, more: usize) -> Result<(), Error> {
+        let Some(id) = &self.id else { return Ok(()) };
+        let inner = &self.conn.0;
+        inner
+            .in_flight
+            .grow(id, more, &inner.limits)
+            .map_err(Error::internal)
     }
 
     /// Is cancelled when the peer cancels this request.
@@ -183,17 +251,22 @@ fn start(tasks: &TaskTracker, work: impl Future<Output = ()> + Send + 'static) {
 impl Drop for Responder {
     fn drop(&mut self) {
         let Some(id) = self.id.take() else { return };
-        self.conn.0.in_flight.remove(&id);
-        if !self.conn.0.aborted.is_cancelled() {
-            let error = if self.cancel.is_cancelled() {
-                jsonrpc::Error::request_cancelled()
-            } else {
-                jsonrpc::Error::internal("the request was dropped without an answer")
-            };
-            self.conn
-                .0
-                .outbox
-                .push_now(|buf| jsonrpc::write_error(buf, &id, &error));
+        if self.conn.0.aborted.is_cancelled() {
+            self.conn.0.in_flight.remove(&id);
+            return;
         }
+        let error = if self.cancel.is_cancelled() {
+            jsonrpc::Error::request_cancelled()
+        } else {
+            jsonrpc::Error::internal("the request was dropped without an answer")
+        };
+        let conn = self.conn.clone();
+        // It counts as being worked on until it is answered, so that not more of them can wait for that than
+        // of others.
+        self.conn.soon(move |buf| {
+            let written = jsonrpc::write_error(buf, &id, &error);
+            conn.0.in_flight.remove(&id);
+            written
+        });
     }
 }

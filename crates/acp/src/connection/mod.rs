@@ -12,6 +12,7 @@
 
 pub(crate) mod frame;
 mod incoming;
+mod memory;
 mod outbox;
 pub(crate) mod outline;
 mod pending;
@@ -46,6 +47,10 @@ pub struct Limits {
     /// The longest message that is read (64 MiB). A longer one is passed over; a request gets an
     /// error for an answer, an answer fails the request it is for.
     pub message: usize,
+    /// How much memory a message may take once it has been read (512 MiB), as estimated from its text: of
+    /// small objects a hundred times as much, of text hardly more. One that takes more is treated as one that
+    /// is too long.
+    pub message_memory: usize,
     /// What may wait to be written before senders wait (256 KiB).
     pub outbox: usize,
     /// What is read ahead while an update handler works (1 MiB).
@@ -55,6 +60,18 @@ pub struct Limits {
     pub backlog: usize,
     /// How many requests of the peer's are worked on at once (1024). Further ones are refused.
     pub requests: usize,
+    /// How much memory the requests of the peer's may take that are worked on at once (128 MiB), as
+    /// [`message_memory`](Self::message_memory) is estimated; what a permission request is about is counted
+    /// with it. Further ones are refused; one alone is not.
+    pub request_memory: usize,
+    /// How many prompts of one session may wait for those before them (64), on the agent's side. Further ones
+    /// are refused.
+    pub prompts: usize,
+    /// How many sessions a client may have open (4096), on the agent's side. Further ones are refused.
+    pub sessions: usize,
+    /// How much a session's [`Thread`](crate::Thread) keeps (64 MiB), on the client's side. Beyond it the
+    /// earliest is dropped, and the thread says so: [`Thread::dropped`](crate::Thread::dropped).
+    pub thread: usize,
     /// How long requests of the peer's may go on after it has closed its side (not at
     /// all; [`agent::serve`](crate::agent::serve) gives them 2 s).
     pub linger: Duration,
@@ -64,10 +81,15 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             message: 64 * 1024 * 1024,
+            message_memory: 512 * 1024 * 1024,
             outbox: 256 * 1024,
             read_ahead: 1024 * 1024,
             backlog: 16 * 1024 * 1024,
             requests: 1024,
+            request_memory: 128 * 1024 * 1024,
+            prompts: 64,
+            sessions: 4096,
+            thread: crate::thread::KEPT,
             linger: Duration::ZERO,
         }
     }
@@ -384,29 +406,41 @@ impl Connection {
             })
     }
 
-    /// Sends a notification from where one cannot wait. It is lost only when the peer has long
-    /// stopped reading.
-    pub(crate) fn notify_now<N: Notification>(&self, params: &N) {
-        self.0
-            .outbox
-            .push_now(|buf| jsonrpc::write_notification(buf, N::METHOD, params));
+    /// Sends what `write` writes, from where one cannot wait: at once, or, when the peer has long stopped
+    /// reading, as soon as there is room. There are not more of these than of what they end: requests that are
+    /// worked on, turns, terminals.
+    fn soon<T: Send>(&self, mut write: impl FnMut(&mut Vec<u8>) -> T + Send + 'static) {
+        if self.0.outbox.push_now(&mut write).is_some() {
+            return;
+        }
+        // Without a runtime the connection is no more.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            let conn = self.clone();
+            self.0.tasks.spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = conn.0.aborted.cancelled() => {}
+                    _ = conn.0.outbox.push(write) => {}
+                }
+            });
+        }
+    }
+
+    /// Sends a notification from where one cannot wait.
+    pub(crate) fn notify_now<N: Notification + Sync>(&self, params: N) {
+        self.soon(move |buf| jsonrpc::write_notification(buf, N::METHOD, &params));
     }
 
     /// Sends a request from where one cannot wait, and does not look at its answer.
-    pub(crate) fn request_now<R: Request>(&self, params: &R) {
+    pub(crate) fn request_now<R: Request + Sync>(&self, params: R) {
         let waiting = Waiting {
             on_answer: Box::new(|_| ()),
             ordered: false,
         };
         if let Ok(id) = self.0.pending.add(waiting) {
+            self.0.pending.abandon(id);
             let id = RequestId::Number(id);
-            let pushed = self
-                .0
-                .outbox
-                .push_now(|buf| jsonrpc::write_request(buf, &id, R::METHOD, params));
-            if !matches!(pushed, Some(Ok(Ok(())))) {
-                self.0.pending.take(&id);
-            }
+            self.soon(move |buf| jsonrpc::write_request(buf, &id, R::METHOD, &params));
         }
     }
 }
@@ -441,6 +475,9 @@ struct Call<'a> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if self.sent && !self.cancel {
+            if let RequestId::Number(id) = self.id {
+                self.conn.0.pending.abandon(id);
+            }
             return;
         }
         // Gone if it has been answered.
@@ -449,7 +486,7 @@ impl Drop for Call<'_> {
         };
         if self.sent {
             self.conn
-                .notify_now(&CancelRequestNotification::new(self.id.clone()));
+                .notify_now(CancelRequestNotification::new(self.id.clone()));
         }
         (waiting.on_answer)(Err(Error::Cancelled));
     }

@@ -1,6 +1,6 @@
 //! Requests of ours that wait for their answer.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp_wire::jsonrpc;
@@ -12,6 +12,10 @@ use crate::error::Error;
 /// What to do with an answer. Runs on the reader, in the order of the wire, so that whatever it
 /// registers is there before the next message is looked at.
 pub(crate) type OnAnswer = Box<dyn FnOnce(Result<&RawValue, Error>) + Send>;
+
+/// How many requests are kept whose answers nobody waits for: a peer that never answers must not make them
+/// grow. Beyond it the earliest is taken for cancelled.
+const ABANDONED: usize = 1024;
 
 /// A request that waits.
 pub(crate) struct Waiting {
@@ -29,6 +33,8 @@ pub(crate) struct Pending {
 #[derive(Default)]
 struct Table {
     waiting: HashMap<i64, Waiting>,
+    /// Those whose answers nobody waits for, and some that have been answered since.
+    abandoned: VecDeque<i64>,
     next: i64,
     closed: Option<Error>,
 }
@@ -63,6 +69,30 @@ impl Pending {
         };
         (waiting.on_answer)(Err(error.clone()));
         Err(error)
+    }
+
+    /// Nobody waits for the answer to this request any more; what is to be done with it is still done.
+    pub(crate) fn abandon(&self, id: i64) {
+        let mut given_up = Vec::new();
+        {
+            let mut table = self.lock();
+            let Table {
+                waiting, abandoned, ..
+            } = &mut *table;
+            if !waiting.contains_key(&id) {
+                return;
+            }
+            abandoned.push_back(id);
+            // Not with each: those that have been answered stay until then.
+            if abandoned.len() > 2 * ABANDONED {
+                abandoned.retain(|id| waiting.contains_key(id));
+                let more = abandoned.len().saturating_sub(ABANDONED);
+                given_up.extend(abandoned.drain(..more).filter_map(|id| waiting.remove(&id)));
+            }
+        }
+        for waiting in given_up {
+            (waiting.on_answer)(Err(Error::Cancelled));
+        }
     }
 
     /// Waits until a request is added, or has been since this was last called.

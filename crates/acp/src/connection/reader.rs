@@ -13,6 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Frame, Framer};
+use super::memory::memory;
 use super::outline::{Outline, outline};
 use super::pending::Which;
 use super::{Connection, Handler, NoisePolicy, Responder};
@@ -33,8 +34,8 @@ pub(super) async fn read<H: Handler>(
         let event = if let Some(ahead) = held.take() {
             match ahead {
                 Ahead::Line(line) => look_at(conn, handler, Frame::Line(&line)).await,
-                Ahead::TooLong(id, length) => {
-                    oversized::<H>(conn, Outline::Answer(id), length);
+                Ahead::TooLarge(whose, why) => {
+                    too_large::<H>(conn, whose, why).await;
                     None
                 }
             }
@@ -115,20 +116,30 @@ struct Held {
 
 enum Ahead {
     Line(Box<[u8]>),
-    /// The answer to this request, and its length, which is over the limit.
-    TooLong(RequestId, usize),
+    /// Whose message it was that is over the limit, and what of it is.
+    TooLarge(Outline, TooLarge),
+}
+
+/// What of a message is over the limit, and how much there is of it.
+#[derive(Debug, Clone, Copy)]
+enum TooLarge {
+    Text(usize),
+    Memory(usize),
 }
 
 impl Ahead {
     /// What keeping it costs.
     fn cost(&self) -> usize {
         // Each piece of memory has a head of its own, of about two words.
-        let line = if let Self::Line(line) = self {
-            line.len()
-        } else {
-            0
+        use Outline::{Answer, Request};
+        let text = match self {
+            Self::Line(line) => line.len(),
+            Self::TooLarge(Answer(RequestId::String(id)) | Request(RequestId::String(id)), _) => {
+                id.len()
+            }
+            Self::TooLarge(..) => 0,
         };
-        line + size_of::<Self>() + 2 * size_of::<usize>()
+        text + size_of::<Self>() + 2 * size_of::<usize>()
     }
 }
 
@@ -171,18 +182,36 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Hel
         match frame {
             Frame::Line(line) => match jsonrpc::parse(line) {
                 Ok(Incoming::Response { id, result }) if conn.0.pending.may_overtake(&id) => {
-                    answer(conn, &id, result);
+                    match is_too_large(conn, line) {
+                        Some(why) => answer_too_large(conn, &id, why),
+                        None => answer(conn, &id, result),
+                    }
                 }
                 _ => held.push(Ahead::Line(line.into())),
             },
-            Frame::TooLong { head, tail, length } => match outline(head, tail) {
-                Outline::Answer(id) if !conn.0.pending.may_overtake(&id) => {
-                    held.push(Ahead::TooLong(id, length));
+            Frame::TooLong { head, tail, length } => {
+                let why = TooLarge::Text(length);
+                match outline(head, tail) {
+                    Outline::Answer(id) if conn.0.pending.may_overtake(&id) => {
+                        answer_too_large(conn, &id, why);
+                    }
+                    // Whoever is refused must not be forgotten for want of room.
+                    whose => held.push(Ahead::TooLarge(whose, why)),
                 }
-                whose => oversized::<H>(conn, whose, length),
-            },
+            }
         }
     }
+}
+
+/// Whether a message takes more memory than it may.
+fn is_too_large(conn: &Connection, line: &[u8]) -> Option<TooLarge> {
+    let limit = conn.0.limits.message_memory;
+    // No byte is counted as more than 194.
+    if line.len() <= limit / 256 {
+        return None;
+    }
+    let memory = memory(line);
+    (memory > limit).then_some(TooLarge::Memory(memory))
 }
 
 /// Has a message looked at; gives the event that is to be delivered.
@@ -194,11 +223,25 @@ async fn look_at<H: Handler>(
     let line = match frame {
         Frame::Line(line) => line,
         Frame::TooLong { head, tail, length } => {
-            oversized::<H>(conn, outline(head, tail), length);
+            too_large::<H>(conn, outline(head, tail), TooLarge::Text(length)).await;
             return None;
         }
     };
-    let refusal = match jsonrpc::parse(line) {
+    let parsed = jsonrpc::parse(line);
+    if let (Some(why), Ok(message)) = (is_too_large(conn, line), &parsed) {
+        let whose = match message {
+            Incoming::Request { id, .. } => Outline::Request(id.clone()),
+            Incoming::Response { id, .. } => Outline::Answer(id.clone()),
+            Incoming::Notification { .. } => {
+                conn.0.counters.unread();
+                tracing::warn!("{}", why.text(conn));
+                return None;
+            }
+        };
+        too_large::<H>(conn, whose, why).await;
+        return None;
+    }
+    let refusal = match parsed {
         Ok(Incoming::Notification { method, params }) => {
             if method == CancelRequestNotification::METHOD {
                 cancel_request(conn, params);
@@ -212,22 +255,14 @@ async fn look_at<H: Handler>(
         }
         Ok(Incoming::Request { id, method, params }) => {
             let cancel = CancellationToken::new();
-            if conn.0.in_flight.len() >= conn.0.limits.requests {
-                let limit = conn.0.limits.requests;
-                (
-                    id,
-                    jsonrpc::Error::internal(format!("more than {limit} requests at once")),
-                )
-            } else if conn.0.in_flight.add(id.clone(), cancel.clone()) {
-                let responder = Responder::new(conn, id, cancel);
-                guarded(|| handler.request(&method, params, responder));
-                return None;
-            } else {
-                let error = jsonrpc::Error::new(
-                    jsonrpc::Error::INVALID_REQUEST,
-                    "Invalid request: a request with this id is still being worked on",
-                );
-                (id, error)
+            let (in_flight, limits) = (&conn.0.in_flight, &conn.0.limits);
+            match in_flight.add(&id, cancel.clone(), memory(line), limits) {
+                Ok(()) => {
+                    let responder = Responder::new(conn, id, cancel);
+                    guarded(|| handler.request(&method, params, responder));
+                    return None;
+                }
+                Err(error) => (id, error),
             }
         }
         Err(error) => {
@@ -281,24 +316,28 @@ fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue
     }
 }
 
-/// A message over the limit: whoever waits for it, here or there, is told.
-fn oversized<H: Handler>(conn: &Connection, whose: Outline, length: usize) {
-    let limit = conn.0.limits.message;
-    let text = format!("a message of {length} bytes is over the limit of {limit} bytes");
-    tracing::warn!("{text}");
-    let id = match whose {
-        Outline::Answer(id) => {
-            if let Some(waiting) = conn.0.pending.take(&id) {
-                let method = "the request".to_owned();
-                (waiting.on_answer)(Err(Error::Unreadable {
-                    method,
-                    reason: text,
-                }));
-            } else {
-                conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
+impl TooLarge {
+    fn text(self, conn: &Connection) -> String {
+        let limits = &conn.0.limits;
+        match self {
+            Self::Text(length) => {
+                let limit = limits.message;
+                format!("a message of {length} bytes is over the limit of {limit} bytes")
             }
-            return;
+            Self::Memory(memory) => {
+                let limit = limits.message_memory;
+                format!(
+                    "a message that takes {memory} bytes of memory is over the limit of {limit} bytes"
+                )
+            }
         }
+    }
+}
+
+/// A message over the limit: whoever waits for it, here or there, is told.
+async fn too_large<H: Handler>(conn: &Connection, whose: Outline, why: TooLarge) {
+    let id = match whose {
+        Outline::Answer(id) => return answer_too_large(conn, &id, why),
         Outline::Request(id) => id,
         Outline::Noise => {
             conn.0.counters.lines.fetch_add(1, Ordering::Relaxed);
@@ -308,12 +347,25 @@ fn oversized<H: Handler>(conn: &Connection, whose: Outline, length: usize) {
             RequestId::Null
         }
     };
+    let text = why.text(conn);
+    tracing::warn!("{text}");
     let text = format!("Invalid request: {text}");
     let error = jsonrpc::Error::new(jsonrpc::Error::INVALID_REQUEST, text);
-    // Lost only when the peer has long stopped reading.
-    conn.0
-        .outbox
-        .push_now(|buf| jsonrpc::write_error(buf, &id, &error));
+    refuse(conn, &id, &error).await;
+}
+
+fn answer_too_large(conn: &Connection, id: &RequestId, why: TooLarge) {
+    let reason = why.text(conn);
+    tracing::warn!("{reason}");
+    match conn.0.pending.take(id) {
+        Some(waiting) => {
+            let method = "the request".to_owned();
+            (waiting.on_answer)(Err(Error::Unreadable { method, reason }));
+        }
+        None => {
+            conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The beginning of a line, for a log.

@@ -15,8 +15,11 @@
     reason = "a finding is a panic"
 )]
 
+mod connection;
 pub(crate) mod framer;
 mod messages;
+mod sides;
 
+pub use connection::connection;
 pub use framer::framer;
 pub use messages::{messages_v1, messages_v2};

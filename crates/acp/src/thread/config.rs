@@ -30,6 +30,9 @@ impl Thread {
         use SessionConfigOptionCategory::{Mode, Model};
         self.revision += 1;
         let options = options.unwrap_or_default();
+        if !self.fits(options) || !self.fits(&modes) || !self.fits(&models) {
+            return;
+        }
         let has = |category| options.iter().any(|o| has_category(o, category));
         let modes = modes.filter(|_| !has(&Mode)).map(mode_option);
         let models = models.filter(|_| !has(&Model)).map(model_option);
@@ -49,6 +52,9 @@ impl Thread {
     /// them.
     pub(super) fn replace_config_options(&mut self, options: &[SessionConfigOption]) {
         use SessionConfigOptionCategory::{Mode, Model};
+        if !self.fits(options) {
+            return;
+        }
         let has = |category| options.iter().any(|o| has_category(o, category));
         self.modes_only &= !has(&Mode);
         self.models_only &= !has(&Model);
@@ -82,6 +88,9 @@ impl Thread {
 
     fn choose(&mut self, category: &SessionConfigOptionCategory, value: &str) {
         self.revision += 1;
+        if !self.fits(value) {
+            return;
+        }
         let mut options = self.config_options.iter_mut();
         let option = options.find(|o| has_category(o, category));
         if let Some(SessionConfigKind::Select(select)) = option.map(|o| &mut o.kind) {

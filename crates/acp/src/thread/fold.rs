@@ -3,7 +3,7 @@
 use acp_wire::v1::{ContentBlock, SessionUpdate, StopReason, TerminalExitStatus, TerminalId};
 
 use super::message::Speaker;
-use super::{Activity, Item, ItemKind, PLAN, Thread, ThreadTerminal};
+use super::{Activity, ItemKind, PLAN, Thread, ThreadTerminal};
 use crate::update::Update;
 
 impl Thread {
@@ -29,7 +29,7 @@ impl Thread {
                 }
             }
             SessionUpdate::ToolCallUpdate(update) => {
-                self.tool_call_mut(&update.tool_call_id).apply_v1(update);
+                self.change_tool_call(&update.tool_call_id, |call| call.apply_v1(update));
                 if let Some(meta) = &update.meta {
                     self.terminal_meta(&update.tool_call_id, meta);
                 }
@@ -38,7 +38,9 @@ impl Thread {
             SessionUpdate::PlanUpdate(update) => self.set_plan_v1(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
             SessionUpdate::AvailableCommandsUpdate(update) => {
-                self.commands.clone_from(&update.available_commands);
+                if self.fits(&update.available_commands) {
+                    self.commands.clone_from(&update.available_commands);
+                }
             }
             SessionUpdate::CurrentModeUpdate(update) => self.set_mode(&update.current_mode_id),
             SessionUpdate::ConfigOptionUpdate(update) => {
@@ -47,15 +49,24 @@ impl Thread {
             SessionUpdate::SessionInfoUpdate(update) => {
                 self.set_info(update.title.as_ref(), update.updated_at.as_ref());
             }
-            SessionUpdate::UsageUpdate(usage) => self.usage = Some(usage.clone()),
-            SessionUpdate::Notice(notice) => self.push(ItemKind::Notice(notice.clone())),
+            SessionUpdate::UsageUpdate(usage) => {
+                if self.fits(usage) {
+                    self.usage = Some(usage.clone());
+                }
+            }
+            SessionUpdate::Notice(notice) => {
+                self.push(ItemKind::Notice(notice.clone()));
+            }
             SessionUpdate::CompactionUpdate(update) => self.compaction(update),
             SessionUpdate::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),
-            SessionUpdate::Unknown(object) => self.push(ItemKind::Unknown(object.clone())),
+            SessionUpdate::Unknown(object) => {
+                self.push(ItemKind::Unknown(object.clone()));
+            }
             // The enum grows with the protocol; what has no place here yet is not lost to those who
             // read the updates themselves.
             _ => {}
         }
+        self.keep_within();
     }
 
     pub(super) fn set_info(
@@ -63,10 +74,14 @@ impl Thread {
         title: Option<&Option<String>>,
         updated_at: Option<&Option<String>>,
     ) {
-        if let Some(title) = title {
+        if let Some(title) = title
+            && self.fits(title)
+        {
             self.title.clone_from(title);
         }
-        if let Some(updated_at) = updated_at {
+        if let Some(updated_at) = updated_at
+            && self.fits(updated_at)
+        {
             self.updated_at.clone_from(updated_at);
         }
     }
@@ -77,6 +92,7 @@ impl Thread {
         self.turn = true;
         self.stop_reason = None;
         self.said(prompt);
+        self.keep_within();
     }
 
     /// A turn has ended; `None` if it failed.
@@ -84,7 +100,7 @@ impl Thread {
         self.revision += 1;
         self.turn = false;
         self.echo = None;
-        self.stop_reason = stop_reason.cloned();
+        self.stop_reason = stop_reason.filter(|reason| self.fits(reason)).cloned();
     }
 
     /// The connection is gone: whatever the agent said that it did, it does no more.
@@ -115,35 +131,44 @@ impl Thread {
 
     /// A terminal of this session was started.
     pub fn terminal_started(&mut self, id: &TerminalId, command: &str, cwd: Option<&str>) {
-        let terminal = self.touch_terminal(id);
-        terminal.command = Some(command.to_owned());
-        terminal.cwd = cwd.map(str::to_owned);
+        self.change_terminal(id, |terminal| {
+            terminal.command = Some(command.to_owned());
+            terminal.cwd = cwd.map(str::to_owned);
+        });
+        self.keep_within();
     }
 
     /// A terminal of this session printed something.
     pub fn terminal_output(&mut self, id: &TerminalId, text: &str) {
-        self.touch_terminal(id).print(text);
+        self.change_terminal(id, |terminal| terminal.print(text));
+        self.keep_within();
     }
 
     /// The command of a terminal of this session ended.
     pub fn terminal_exited(&mut self, id: &TerminalId, status: &TerminalExitStatus) {
-        self.touch_terminal(id).exit_status = Some(status.clone().into());
+        self.change_terminal(id, |terminal| {
+            terminal.exit_status = Some(status.clone().into());
+            terminal.weigh();
+        });
+        self.keep_within();
     }
 
     /// The agent has released a terminal of this session.
     pub fn terminal_released(&mut self, id: &TerminalId) {
-        self.touch_terminal(id).released = true;
+        self.change_terminal(id, |terminal| terminal.released = true);
+        self.keep_within();
     }
 
-    pub(super) fn touch_terminal(&mut self, id: &TerminalId) -> &mut ThreadTerminal {
+    /// Changes a terminal, new or known.
+    pub(super) fn change_terminal(
+        &mut self,
+        id: &TerminalId,
+        change: impl FnOnce(&mut ThreadTerminal),
+    ) {
         self.revision += 1;
-        self.terminals.entry(id.clone()).or_default()
-    }
-
-    pub(super) fn push(&mut self, kind: ItemKind) {
-        self.items.push(Item {
-            revision: self.revision,
-            kind,
-        });
+        let terminal = self.terminals.entry(id.clone()).or_default();
+        terminal.heard = self.revision;
+        change(terminal);
+        self.reweigh_terminal(id);
     }
 }

@@ -7,6 +7,7 @@ use acp_wire::v2::{
 };
 
 use super::message::Speaker;
+use super::weight::weight;
 use super::{Activity, ItemKind, Thread};
 
 /// The agent shortens the conversation for the model.
@@ -36,24 +37,24 @@ impl Thread {
             SessionUpdate::AgentThought(message) => self.whole_message(message, Speaker::Thought),
             SessionUpdate::StateUpdate(state) => self.state(state),
             SessionUpdate::ToolCallUpdate(update) => {
-                self.tool_call_mut(&update.tool_call_id).apply_v2(update);
+                self.change_tool_call(&update.tool_call_id, |call| call.apply_v2(update));
                 if let Some(Some(meta)) = &update.meta {
                     self.terminal_meta(&update.tool_call_id, meta);
                 }
             }
             SessionUpdate::ToolCallContentChunk(chunk) => {
-                let call = self.tool_call_mut(&chunk.tool_call_id);
-                call.content.push(chunk.content.clone().into());
+                self.change_tool_call(&chunk.tool_call_id, |call| call.chunk(&chunk.content));
             }
             SessionUpdate::TerminalUpdate(update) => self.terminal_update(update),
             SessionUpdate::TerminalOutputChunk(chunk) => {
-                self.touch_terminal(&chunk.terminal_id)
-                    .print_base64(&chunk.data);
+                self.change_terminal(&chunk.terminal_id, |t| t.print_base64(&chunk.data));
             }
             SessionUpdate::PlanUpdate(update) => self.set_plan_v2(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
             SessionUpdate::AvailableCommandsUpdate(update) => {
-                self.commands = commands(&update.available_commands);
+                if self.fits(&update.available_commands) {
+                    self.commands = commands(&update.available_commands);
+                }
             }
             SessionUpdate::ConfigOptionUpdate(update) => {
                 let options: Vec<_> = update.config_options.iter().map(|o| o.0.clone()).collect();
@@ -62,26 +63,33 @@ impl Thread {
             SessionUpdate::SessionInfoUpdate(update) => {
                 self.set_info(update.title.as_ref(), update.updated_at.as_ref());
             }
-            SessionUpdate::UsageUpdate(update) => {
+            SessionUpdate::UsageUpdate(update) if self.fits(update) => {
                 let before = self.usage.take().and_then(|usage| usage.cost);
                 let mut usage = v1::UsageUpdate::new(update.used, update.size);
                 usage.cost = update.cost.clone().unwrap_or(before);
                 usage.meta.clone_from(&update.meta);
                 self.usage = Some(usage);
             }
-            SessionUpdate::Notice(notice) => self.push(ItemKind::Notice(notice.clone())),
+            SessionUpdate::Notice(notice) => {
+                self.push(ItemKind::Notice(notice.clone()));
+            }
             SessionUpdate::CompactionUpdate(update) => self.compaction(update),
             SessionUpdate::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),
-            SessionUpdate::Unknown(object) => self.push(ItemKind::Unknown(object.clone())),
+            SessionUpdate::Unknown(object) => {
+                self.push(ItemKind::Unknown(object.clone()));
+            }
             // As in version 1.
             _ => {}
         }
+        self.keep_within();
     }
 
     /// The slash commands that session setup names.
     pub(crate) fn set_commands(&mut self, announced: &[v2::AvailableCommand]) {
         self.revision += 1;
-        self.commands = commands(announced);
+        if self.fits(announced) {
+            self.commands = commands(announced);
+        }
     }
 
     fn state(&mut self, state: &StateUpdate) {
@@ -96,7 +104,9 @@ impl Thread {
             }
             StateUpdate::Idle(state) => {
                 self.activity = Activity::Idle;
-                if let Some(reason) = &state.stop_reason {
+                if let Some(reason) = &state.stop_reason
+                    && self.fits(reason)
+                {
                     self.stop_reason = Some(reason.as_str().into());
                 }
                 &state.background
@@ -106,38 +116,45 @@ impl Thread {
                 return;
             }
         };
-        if background.is_some() {
+        if background.is_some() && self.fits(background) {
             self.background.clone_from(background);
         }
     }
 
     fn terminal_update(&mut self, update: &TerminalUpdate) {
-        let terminal = self.touch_terminal(&update.terminal_id);
-        if let Some(command) = &update.command {
-            terminal.command.clone_from(command);
-        }
-        if let Some(cwd) = &update.cwd {
-            terminal.cwd.clone_from(cwd);
-        }
-        if let Some(output) = &update.output {
-            terminal.clear();
-            if let Some(output) = output {
-                terminal.print_base64(&output.data);
+        self.change_terminal(&update.terminal_id, |terminal| {
+            if let Some(command) = &update.command {
+                terminal.command.clone_from(command);
             }
-        }
-        if let Some(exit_status) = &update.exit_status {
-            terminal.exit_status.clone_from(exit_status);
-        }
-        if let Some(capabilities) = &update.capabilities {
-            terminal.capabilities.clone_from(capabilities);
-        }
-        if let Some(size) = &update.size {
-            terminal.size.clone_from(size);
-        }
+            if let Some(cwd) = &update.cwd {
+                terminal.cwd.clone_from(cwd);
+            }
+            if let Some(output) = &update.output {
+                terminal.clear();
+                if let Some(output) = output {
+                    terminal.print_base64(&output.data);
+                }
+            }
+            if let Some(exit_status) = &update.exit_status {
+                terminal.exit_status.clone_from(exit_status);
+                terminal.weigh();
+            }
+            if let Some(capabilities) = &update.capabilities {
+                terminal.capabilities.clone_from(capabilities);
+                terminal.weigh();
+            }
+            if let Some(size) = &update.size {
+                terminal.size.clone_from(size);
+                terminal.weigh();
+            }
+        });
     }
 
     pub(super) fn compaction(&mut self, update: &CompactionUpdate) {
-        let compaction = self.compaction_mut(&update.compaction_id);
+        let at = self.compaction_at(&update.compaction_id);
+        let Some(compaction) = self.compaction_mut(at) else {
+            return;
+        };
         compaction.status = update.status.clone();
         if let Some(summary) = &update.summary {
             compaction.summary = summary.clone().unwrap_or_default();
@@ -145,36 +162,38 @@ impl Thread {
         if let Some(error) = &update.error {
             compaction.error.clone_from(error);
         }
+        if update.summary.is_some() || update.error.is_some() {
+            self.reweigh(at);
+        }
     }
 
     pub(super) fn compaction_chunk(&mut self, chunk: &CompactionSummaryChunk) {
-        let compaction = self.compaction_mut(&chunk.compaction_id);
-        compaction.summary.push(chunk.content.clone());
+        let at = self.compaction_at(&chunk.compaction_id);
+        if let Some(compaction) = self.compaction_mut(at) {
+            compaction.summary.push(chunk.content.clone());
+            self.heavier(at, weight(&chunk.content));
+        }
     }
 
-    /// There are few of them, so that they are searched for from the end.
-    fn compaction_mut(&mut self, id: &CompactionId) -> &mut Compaction {
+    fn compaction_mut(&mut self, at: usize) -> Option<&mut Compaction> {
+        match &mut self.item_mut(at)?.kind {
+            ItemKind::Compaction(compaction) => Some(compaction),
+            _ => None,
+        }
+    }
+
+    /// The number of the item of a compaction, new or known. There are few of them, so that they are searched
+    /// for from the end.
+    fn compaction_at(&mut self, id: &CompactionId) -> usize {
         let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
-        let at = self.items.iter().rposition(|item| is_it(&item.kind));
-        let at = at.unwrap_or_else(|| {
-            self.push(ItemKind::Compaction(Compaction {
+        match self.items.iter().rposition(|item| is_it(&item.kind)) {
+            Some(at) => self.dropped.items + at,
+            None => self.push(ItemKind::Compaction(Compaction {
                 id: id.clone(),
                 status: CompactionStatus::InProgress,
                 summary: Vec::new(),
                 error: None,
-            }));
-            self.items.len() - 1
-        });
-        let revision = self.revision;
-        match self.items.get_mut(at) {
-            Some(super::Item {
-                revision: at,
-                kind: ItemKind::Compaction(compaction),
-            }) => {
-                *at = revision;
-                compaction
-            }
-            _ => unreachable!("it has just been found"),
+            })),
         }
     }
 }

@@ -3,7 +3,8 @@
 use acp_wire::v1::{self, ContentBlock, MessageId};
 use acp_wire::v2;
 
-use super::{Item, ItemKind, Thread};
+use super::weight::weight;
+use super::{ItemKind, Thread};
 
 /// A message, put together from its chunks.
 #[derive(Debug, Clone, Default)]
@@ -13,6 +14,9 @@ pub struct Message {
     pub id: Option<MessageId>,
     /// Its content; text that came in pieces is one block.
     pub content: Vec<ContentBlock>,
+    /// Its beginning was dropped, because the thread would have become larger than its limit:
+    /// [`Thread::dropped`](super::Thread::dropped).
+    pub cut: bool,
 }
 
 impl Message {
@@ -47,8 +51,8 @@ impl Speaker {
 /// version 1 do as well.
 #[derive(Debug, Clone)]
 pub(super) struct Echo {
-    /// Which item it is.
-    item: usize,
+    /// The number of its item.
+    pub(super) item: usize,
     /// The agent has begun to tell it.
     begun: bool,
     /// The message's id, once the agent has said it.
@@ -70,12 +74,13 @@ impl ItemKind {
 impl Thread {
     /// What the person says, as the client shows it at once.
     pub(super) fn said(&mut self, content: &[ContentBlock]) {
-        self.push(ItemKind::User(Message {
+        let item = self.push(ItemKind::User(Message {
             id: None,
             content: content.to_vec(),
+            cut: false,
         }));
         self.echo = Some(Echo {
-            item: self.items.len() - 1,
+            item,
             begun: false,
             id: None,
         });
@@ -95,16 +100,14 @@ impl Thread {
             self.messages.insert(id.clone(), item);
             if let Some(message) = self.message_at(item, Speaker::User) {
                 message.id = Some(id.clone());
+                self.heavier(item, id.as_str().len());
             }
+            self.keep_within();
         }
     }
 
     fn message_at(&mut self, item: usize, speaker: Speaker) -> Option<&mut Message> {
-        let revision = self.revision;
-        let item = self.items.get_mut(item)?;
-        let message = item.kind.message_of(speaker)?;
-        item.revision = revision;
-        Some(message)
+        self.item_mut(item)?.kind.message_of(speaker)
     }
 
     /// A chunk of version 1: it belongs to the message at the end, unless that is another speaker's or
@@ -113,30 +116,31 @@ impl Thread {
         if speaker == Speaker::User && self.echoed(chunk) {
             return;
         }
-        let revision = self.revision;
-        if let Some(item) = self.items.last_mut()
-            && let Some(message) = item.kind.message_of(speaker)
+        let last = self.items.last_mut();
+        if let Some(message) = last.and_then(|item| item.kind.message_of(speaker))
             && (message.id == chunk.message_id
                 || message.id.is_none()
                 || chunk.message_id.is_none())
         {
-            if message.id.is_none() {
-                message.id.clone_from(&chunk.message_id);
+            let mut added = append(&mut message.content, &chunk.content);
+            if let (None, Some(id)) = (&message.id, &chunk.message_id) {
+                message.id = Some(id.clone());
+                added += id.as_str().len();
             }
-            append(&mut message.content, &chunk.content);
-            item.revision = revision;
+            self.heavier(self.next_item() - 1, added);
             return;
         }
         self.push(speaker.item(Message {
             id: chunk.message_id.clone(),
             content: vec![chunk.content.clone()],
+            cut: false,
         }));
     }
 
     /// Whether a chunk of version 1 tells again what the person has just said: it comes before anything
     /// else of the turn.
     fn echoed(&mut self, chunk: &v1::ContentChunk) -> bool {
-        let last = self.items.len().checked_sub(1);
+        let last = self.next_item().checked_sub(1);
         let Some(echo) = self
             .echo
             .as_mut()
@@ -150,33 +154,46 @@ impl Thread {
                 message.content.clear();
                 message.id.clone_from(&chunk.message_id);
             }
-            append(&mut message.content, &chunk.content);
+            let added = append(&mut message.content, &chunk.content);
+            if first {
+                self.reweigh(item);
+            } else {
+                self.heavier(item, added);
+            }
         }
         true
     }
 
     /// A chunk of version 2: it belongs to the message with its id, wherever that is.
     pub(super) fn chunk_v2(&mut self, chunk: &v2::ContentChunk, speaker: Speaker) {
-        let (message, begins) = self.message(&chunk.message_id, speaker);
+        let (at, begins) = self.message(&chunk.message_id, speaker);
+        let Some(message) = self.message_at(at, speaker) else {
+            return;
+        };
         if begins {
             message.content.clear();
         }
-        append(&mut message.content, &chunk.content);
+        let added = append(&mut message.content, &chunk.content);
+        if begins {
+            self.reweigh(at);
+        } else {
+            self.heavier(at, added);
+        }
     }
 
     /// A whole message of version 2.
     pub(super) fn whole_message(&mut self, whole: &v2::Message, speaker: Speaker) {
-        let (message, _) = self.message(&whole.message_id, speaker);
-        match &whole.content {
-            Some(Some(content)) => message.content.clone_from(content),
-            Some(None) => message.content.clear(),
-            None => {}
+        let (at, _) = self.message(&whole.message_id, speaker);
+        if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {
+            message.content = content.clone().unwrap_or_default();
+            message.cut = false;
+            self.reweigh(at);
         }
     }
 
-    /// The message with this id, new or known; and whether what it shows is what the client showed
-    /// before the agent told it.
-    fn message(&mut self, id: &MessageId, speaker: Speaker) -> (&mut Message, bool) {
+    /// The number of the message with this id, new or known; and whether what it shows is what the client
+    /// showed before the agent told it.
+    fn message(&mut self, id: &MessageId, speaker: Speaker) -> (usize, bool) {
         let mut at = self.messages.get(id).copied();
         let mut begins = false;
         if speaker == Speaker::User
@@ -194,38 +211,30 @@ impl Thread {
         }
         // An id that another speaker's message has: agents are known to use one for a thought and the
         // message after it.
-        let there = at.filter(|at| {
-            let item = self.items.get_mut(*at);
-            item.is_some_and(|item| item.kind.message_of(speaker).is_some())
-        });
-        let at = there.unwrap_or_else(|| {
-            self.push(speaker.item(Message::default()));
-            let at = self.items.len() - 1;
+        let at = at.filter(|at| self.message_at(*at, speaker).is_some());
+        let at = at.unwrap_or_else(|| {
+            let at = self.push(speaker.item(Message::default()));
             self.messages.insert(id.clone(), at);
             at
         });
-        let revision = self.revision;
-        let message = self
-            .items
-            .get_mut(at)
-            .and_then(|item: &mut Item| {
-                item.revision = revision;
-                item.kind.message_of(speaker)
-            })
-            // Items are never removed, and the index is made where the item is.
-            .unwrap_or_else(|| unreachable!("the index of messages points at a message"));
-        message.id = Some(id.clone());
-        (message, begins)
+        if let Some(message) = self.message_at(at, speaker)
+            && message.id.as_ref() != Some(id)
+        {
+            message.id = Some(id.clone());
+            self.heavier(at, id.as_str().len());
+        }
+        (at, begins)
     }
 }
 
-/// Appends a chunk; text goes to the end of text.
-fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) {
+/// Appends a chunk, text to the end of text; gives what that takes, in bytes.
+fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations
     {
         last.text.push_str(&next.text);
-        return;
+        return next.text.len();
     }
     content.push(chunk.clone());
+    weight(chunk)
 }

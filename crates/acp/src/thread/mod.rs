@@ -2,18 +2,20 @@
 //!
 //! Every front end renders a [`Thread`] and none folds updates for itself. Live updates, replay and
 //! both versions of the protocol go through the same code. A thread's memory is what a person can
-//! see, however fast it came.
+//! see, however fast it came, up to a limit: [`Thread::dropped`].
 
 mod config;
 mod content;
 mod fold;
 mod fold_v2;
 mod handle;
+mod kept;
 mod message;
 mod plan;
 mod terminal;
 mod terminal_meta;
 mod tool_call;
+pub(crate) mod weight;
 
 use std::collections::HashMap;
 
@@ -28,6 +30,8 @@ pub(crate) use config::{MODE, MODEL};
 pub use content::{Diff, FileChange, FileOperation, FileTexts, ToolCallContent};
 pub use fold_v2::Compaction;
 pub use handle::ThreadHandle;
+pub use kept::Dropped;
+pub(crate) use kept::KEPT;
 pub use message::Message;
 pub use plan::{PLAN, PlanContent, ThreadPlan};
 pub use terminal::ThreadTerminal;
@@ -61,6 +65,8 @@ pub struct Thread {
     background: Option<Vec<BackgroundWork>>,
     stop_reason: Option<StopReason>,
     revision: u64,
+    kept: kept::Kept,
+    dropped: Dropped,
 }
 
 /// What an agent says that it does. Agents of version 1 do not say.
@@ -78,7 +84,8 @@ pub enum Activity {
     Unknown,
 }
 
-/// One thing after another in a thread. It stays where it is; what it is may change.
+/// One thing after another in a thread. It stays where it is; what it is may change. The earliest are dropped
+/// when a thread becomes too large ([`Thread::dropped`]).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Item {
@@ -86,6 +93,8 @@ pub struct Item {
     pub revision: u64,
     /// What it is.
     pub kind: ItemKind,
+    /// What it takes, in bytes.
+    weight: usize,
 }
 
 /// What an item is.
@@ -121,7 +130,8 @@ impl Thread {
         self.revision
     }
 
-    /// Messages, thoughts and tool calls in the order they began.
+    /// Messages, thoughts and tool calls in the order they began; those that were dropped
+    /// ([`dropped`](Self::dropped)) came before the first.
     #[must_use]
     pub fn items(&self) -> &[Item] {
         &self.items
@@ -130,7 +140,7 @@ impl Thread {
     /// A tool call, if this session has it.
     #[must_use]
     pub fn tool_call(&self, id: &ToolCallId) -> Option<&ThreadToolCall> {
-        match &self.items.get(*self.tool_calls.get(id)?)?.kind {
+        match &self.item(*self.tool_calls.get(id)?)?.kind {
             ItemKind::ToolCall(call) => Some(call),
             _ => None,
         }
@@ -142,7 +152,8 @@ impl Thread {
         &self.plans
     }
 
-    /// A terminal that the thread has seen output of. It stays when the agent releases it.
+    /// A terminal that the thread has seen output of. It stays when the agent releases it, unless it was
+    /// dropped ([`dropped`](Self::dropped)).
     #[must_use]
     pub fn terminal(&self, id: &TerminalId) -> Option<&ThreadTerminal> {
         self.terminals.get(id)

@@ -19,6 +19,8 @@ pub struct ThreadPlan {
     pub content: PlanContent,
     /// The thread's revision when it last changed.
     pub revision: u64,
+    /// What it takes, in bytes.
+    pub(super) weight: usize,
 }
 
 /// What a plan is made of.
@@ -104,19 +106,33 @@ impl Thread {
 
     fn set_plan(&mut self, id: PlanId, content: PlanContent) {
         let revision = self.revision;
-        if let Some(plan) = self.plans.iter_mut().find(|plan| plan.id == id) {
-            plan.content = content;
-            plan.revision = revision;
-        } else {
-            self.plans.push(ThreadPlan {
-                id,
-                content,
-                revision,
-            });
+        let before = self.plans.iter().position(|plan| plan.id == id);
+        let weighed = before
+            .and_then(|at| self.plans.get(at))
+            .map_or(0, |p| p.weight);
+        let weight = match &content {
+            PlanContent::Entries(entries) => self.weigh_plan(&id, entries, weighed),
+            PlanContent::File(text) | PlanContent::Markdown(text) => {
+                self.weigh_plan(&id, text, weighed)
+            }
+            PlanContent::Unknown(object) => self.weigh_plan(&id, object, weighed),
+        };
+        let plan = ThreadPlan {
+            id,
+            content,
+            revision,
+            weight,
+        };
+        match before.and_then(|at| self.plans.get_mut(at)) {
+            Some(known) => *known = plan,
+            None => self.plans.push(plan),
         }
     }
 
     pub(super) fn remove_plan(&mut self, id: &PlanId) {
-        self.plans.retain(|plan| plan.id != *id);
+        if let Some(at) = self.plans.iter().position(|plan| plan.id == *id) {
+            let plan = self.plans.remove(at);
+            self.forget_plan(&plan);
+        }
     }
 }

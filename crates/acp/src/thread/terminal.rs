@@ -31,6 +31,12 @@ pub struct ThreadTerminal {
     chunks: VecDeque<String>,
     kept: usize,
     total: u64,
+    /// The thread's revision when something was last heard of it.
+    pub(super) heard: u64,
+    /// What it takes, in bytes.
+    pub(super) weight: usize,
+    /// What is said of it takes, beside its output and the texts.
+    pub(super) said: usize,
 }
 
 impl ThreadTerminal {
@@ -38,6 +44,11 @@ impl ThreadTerminal {
     #[must_use]
     pub fn output(&self) -> String {
         self.chunks.iter().map(String::as_str).collect()
+    }
+
+    /// How much output is kept, in bytes.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
     }
 
     /// How many bytes were ever printed.

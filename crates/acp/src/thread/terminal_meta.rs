@@ -20,8 +20,9 @@ impl Thread {
         let text =
             |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
         if let Some(info) = meta.get("terminal_info") {
-            let terminal = self.touch_terminal(&id(info));
-            terminal.cwd = text(info, "cwd").or_else(|| terminal.cwd.take());
+            self.change_terminal(&id(info), |terminal| {
+                terminal.cwd = text(info, "cwd").or_else(|| terminal.cwd.take());
+            });
         }
         for key in ["terminal_output", "terminal_output_delta"] {
             if let Some(output) = meta.get(key) {

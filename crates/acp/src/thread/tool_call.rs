@@ -5,7 +5,9 @@ use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
 use serde_json::Value;
 
 use super::content::ToolCallContent;
-use super::{Item, ItemKind, Thread};
+use super::kept::Parts;
+use super::weight::weight;
+use super::{ItemKind, Thread};
 
 /// A tool call, put together from its updates.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +35,10 @@ pub struct ThreadToolCall {
     pub raw_output: Option<Value>,
     /// What a client may do with it.
     pub capabilities: Option<ToolCallCapabilities>,
+    /// Something of it was dropped, because the thread would have become larger than its limit:
+    /// [`Thread::dropped`](super::Thread::dropped).
+    pub cut: bool,
+    pub(super) parts: Parts,
 }
 
 impl ThreadToolCall {
@@ -50,6 +56,8 @@ impl ThreadToolCall {
             raw_input: None,
             raw_output: None,
             capabilities: None,
+            cut: false,
+            parts: Parts::default(),
         }
     }
 
@@ -87,15 +95,19 @@ impl ThreadToolCall {
         }
         if let Some(content) = &update.content {
             self.content = content.iter().cloned().map(Into::into).collect();
+            self.parts.content = weight(content);
         }
         if let Some(locations) = &update.locations {
             self.locations.clone_from(locations);
+            self.parts.locations = weight(locations);
         }
         if let Some(raw_input) = &update.raw_input {
             self.raw_input = Some(raw_input.clone());
+            self.parts.raw_input = weight(raw_input);
         }
         if let Some(raw_output) = &update.raw_output {
             self.raw_output = Some(raw_output.clone());
+            self.parts.raw_output = weight(raw_output);
         }
     }
 
@@ -115,21 +127,32 @@ impl ThreadToolCall {
             self.cancelled = self.status == ToolCallStatus::Cancelled;
         }
         if let Some(content) = &update.content {
+            self.parts.content = weight(content);
             let content = content.iter().flatten().cloned();
             self.content = content.map(Into::into).collect();
         }
         if let Some(locations) = &update.locations {
             self.locations = locations.clone().unwrap_or_default();
+            self.parts.locations = weight(locations);
         }
         if let Some(raw_input) = &update.raw_input {
             self.raw_input = Some(raw_input.clone()).filter(|value| !value.is_null());
+            self.parts.raw_input = weight(raw_input);
         }
         if let Some(raw_output) = &update.raw_output {
             self.raw_output = Some(raw_output.clone()).filter(|value| !value.is_null());
+            self.parts.raw_output = weight(raw_output);
         }
         if let Some(capabilities) = &update.capabilities {
             self.capabilities.clone_from(capabilities);
+            self.parts.capabilities = weight(capabilities);
         }
+    }
+
+    /// A piece of what it has produced.
+    pub(super) fn chunk(&mut self, content: &v2::ToolCallContent) {
+        self.content.push(content.clone().into());
+        self.parts.content = self.parts.content.saturating_add(weight(content));
     }
 }
 
@@ -144,46 +167,49 @@ impl Thread {
         if !known {
             self.tool_calls.remove(&call.tool_call_id);
         }
-        let target = self.tool_call_mut(&call.tool_call_id);
-        target.name.clone_from(&call.name);
-        target.title.clone_from(&call.title);
-        target.kind = call.kind.clone();
-        target.status = ToolCallStatus::from(call.status.as_str());
-        target.content = call.content.iter().cloned().map(Into::into).collect();
-        target.locations.clone_from(&call.locations);
-        target.raw_input.clone_from(&call.raw_input);
-        target.raw_output.clone_from(&call.raw_output);
+        self.change_tool_call(&call.tool_call_id, |target| {
+            target.name.clone_from(&call.name);
+            target.title.clone_from(&call.title);
+            target.kind = call.kind.clone();
+            target.status = ToolCallStatus::from(call.status.as_str());
+            target.content = call.content.iter().cloned().map(Into::into).collect();
+            target.locations.clone_from(&call.locations);
+            target.raw_input.clone_from(&call.raw_input);
+            target.raw_output.clone_from(&call.raw_output);
+            target.parts = Parts {
+                content: weight(&call.content),
+                locations: weight(&call.locations),
+                raw_input: weight(&call.raw_input),
+                raw_output: weight(&call.raw_output),
+                ..target.parts
+            };
+        });
     }
 
-    /// The tool call with this id, of which something has changed. One that was never announced is
-    /// made: real agents send only updates, or a permission request first.
-    pub(crate) fn tool_call_mut(&mut self, id: &ToolCallId) -> &mut ThreadToolCall {
-        let at = self.tool_calls.get(id).copied().unwrap_or_else(|| {
-            let call = ThreadToolCall::new(id);
-            self.push(ItemKind::ToolCall(Box::new(call)));
-            self.tool_calls.insert(id.clone(), self.items.len() - 1);
-            self.items.len() - 1
+    /// Changes the tool call with this id. One that was never announced is made: real agents send only
+    /// updates, or a permission request first.
+    pub(super) fn change_tool_call(
+        &mut self,
+        id: &ToolCallId,
+        change: impl FnOnce(&mut ThreadToolCall),
+    ) {
+        let known = self.tool_calls.get(id).copied();
+        let at = known.unwrap_or_else(|| {
+            let at = self.push(ItemKind::ToolCall(Box::new(ThreadToolCall::new(id))));
+            self.tool_calls.insert(id.clone(), at);
+            at
         });
-        let revision = self.revision;
-        match self.items.get_mut(at) {
-            Some(Item {
-                revision: at,
-                kind: ItemKind::ToolCall(call),
-            }) => {
-                *at = revision;
-                call
-            }
-            // Items are never removed, and the index is made where the item is.
-            _ => unreachable!("the index of tool calls points at a tool call"),
+        if let Some(item) = self.item_mut(at)
+            && let ItemKind::ToolCall(call) = &mut item.kind
+        {
+            change(call);
+            self.reweigh(at);
         }
     }
 
     /// What a permission request of version 1 says of its tool call; gives the call as it is then.
     pub fn permission_requested(&mut self, update: &v1::ToolCallUpdate) -> ThreadToolCall {
-        self.revision += 1;
-        let call = self.tool_call_mut(&update.tool_call_id);
-        call.apply_v1(update);
-        call.clone()
+        self.asked(&update.tool_call_id, |call| call.apply_v1(update))
     }
 
     /// What a permission request of version 2 says of its tool call; gives the call as it is then.
@@ -191,9 +217,21 @@ impl Thread {
         &mut self,
         update: &v2::ToolCallUpdate,
     ) -> ThreadToolCall {
+        self.asked(&update.tool_call_id, |call| call.apply_v2(update))
+    }
+
+    fn asked(
+        &mut self,
+        id: &ToolCallId,
+        change: impl FnOnce(&mut ThreadToolCall),
+    ) -> ThreadToolCall {
         self.revision += 1;
-        let call = self.tool_call_mut(&update.tool_call_id);
-        call.apply_v2(update);
-        call.clone()
+        let mut asked = None;
+        self.change_tool_call(id, |call| {
+            change(call);
+            asked = Some(call.clone());
+        });
+        self.keep_within();
+        asked.unwrap_or_else(|| ThreadToolCall::new(id))
     }
 }

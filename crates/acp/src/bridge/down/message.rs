@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::super::json::{Emit, items, object, raw};
-use super::super::state::Recent;
+use crate::recent::Recent;
 
 /// What the client has been told of each message.
 #[derive(Default)]

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
 use super::super::json::{Emit, object, raw};
-use super::super::state::Recent;
 use super::message::Sum;
 use super::set;
+use crate::recent::Recent;
 use crate::utf8::Utf8Pieces;
 
 /// How much of its output is kept until a terminal is part of a call, in bytes; of more, the end.

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use super::super::diff;
 use super::super::json::{Emit, empty_list, items, note, object, raw, truncate};
-use super::super::state::Recent;
 use super::Session;
+use crate::recent::Recent;
 
 /// How much is kept of a call's content, in bytes; of more than that, the end.
 const KEPT_OF_CALL: usize = 256 * 1024;

@@ -1,0 +1,389 @@
+//! A whole connection with a peer that says and does anything.
+//!
+//! Time is paused: it passes only when everything waits, so that what waits for ever is known at once.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use acp_wire::jsonrpc::{self, Incoming, ParseError, RequestId};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::watch;
+
+use super::framer::frames;
+use super::sides::{agent, client};
+use crate::connection::frame::Frame;
+use crate::connection::outline::{Outline, outline};
+use crate::{Connection, Limits, Options, Transport};
+
+/// How much a peer sends, in bytes. What is repeated counts.
+const MOST: usize = 512 * 1024;
+
+/// How long anything may take that has an end. Nothing waits for it: time is paused.
+const PATIENCE: Duration = Duration::from_secs(100_000);
+
+/// How a connection is set up, told by one byte.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup(u8);
+
+impl Setup {
+    fn has(self, bit: u8) -> bool {
+        self.0 >> bit & 1 == 1
+    }
+    /// What is tried is the client's side, not the agent's.
+    fn client(self) -> bool {
+        self.has(0)
+    }
+    pub(super) fn v2(self) -> bool {
+        self.has(1)
+    }
+    fn small_limits(self) -> bool {
+        self.has(2)
+    }
+    /// The peer begins as is due, before it does anything.
+    fn prelude(self) -> bool {
+        self.has(3)
+    }
+    /// Handlers take their time.
+    pub(super) fn slow(self) -> bool {
+        self.has(4)
+    }
+    fn pipe(self) -> usize {
+        match self.0 >> 5 & 3 {
+            0 => 64 * 1024,
+            1 => 1024,
+            2 => 64,
+            _ => 7,
+        }
+    }
+
+    fn limits(self) -> Limits {
+        if !self.small_limits() {
+            return Limits {
+                linger: Duration::from_secs(2),
+                ..Limits::default()
+            };
+        }
+        Limits {
+            message: 4000,
+            message_memory: 200_000,
+            outbox: 1000,
+            read_ahead: 1000,
+            backlog: 4000,
+            requests: 4,
+            request_memory: 30_000,
+            prompts: 2,
+            sessions: 3,
+            thread: 30_000,
+            linger: Duration::from_secs(2),
+        }
+    }
+
+    fn options(self) -> Options {
+        let options = Options::new().limits(self.limits());
+        if self.v2() {
+            options.draft_version_2()
+        } else {
+            options
+        }
+    }
+
+    /// What the peer begins with, if it does as is due.
+    fn prelude_lines(self) -> &'static str {
+        match (self.client(), self.v2()) {
+            (false, false) => AS_CLIENT_V1,
+            (false, true) => AS_CLIENT_V2,
+            (true, false) => AS_AGENT_V1,
+            (true, true) => AS_AGENT_V2,
+        }
+    }
+}
+
+const AS_CLIENT_V1: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true,"elicitation":{"form":{},"url":{}},"plan":{},"session":{"notices":{},"configOptions":{"boolean":{}}}}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
+    "\n"
+);
+const AS_CLIENT_V2: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":2,"clientInfo":{"name":"f","version":"1"},"capabilities":{"elicitation":{"form":{},"url":{}}}}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
+    "\n"
+);
+const AS_AGENT_V1: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"auth":{"logout":{}},"sessionCapabilities":{"list":{},"delete":{},"resume":{},"close":{},"fork":{}}},"authMethods":[{"id":"a","name":"A"}]}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}"#,
+    "\n"
+);
+const AS_AGENT_V2: &str = concat!(
+    r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":2,"info":{"name":"f","version":"1"},"capabilities":{"session":{"delete":{},"fork":{}},"auth":{}},"authMethods":[{"type":"agent","methodId":"a","name":"A"}]}}"#,
+    "\n",
+    r#"{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1","configOptions":[]}}"#,
+    "\n"
+);
+
+/// One of the two sides is connected to a peer that does what the bytes say. It must not panic, answer each
+/// request that has an id once, keep its output within bounds, end when its input ends, and leave no task.
+///
+/// The first byte is the setup. The rest is written as it is, but for ESC and the byte behind it:
+///
+/// | | |
+/// |---|---|
+/// | `w` | waits until nothing happens any more |
+/// | `t` | waits for three seconds |
+/// | `n`, `r` | reads nothing from here on; reads again |
+/// | `1`…`9` | sends the last line again, 2, 4, … 512 times |
+/// | `x` | sends 1024 times `x` |
+/// | `c` | closes its output; what is behind it does not count |
+/// | `d` | is gone, in both directions |
+pub fn connection(data: &[u8]) {
+    let Some((setup, script)) = data.split_first() else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    let runtime = runtime.expect("a runtime without input and output");
+    runtime.block_on(run(Setup(*setup), script));
+    assert_eq!(runtime.metrics().num_alive_tasks(), 0, "tasks are left");
+}
+
+async fn run(setup: Setup, script: &[u8]) {
+    let (their_output, our_input) = tokio::io::duplex(setup.pipe());
+    let (our_output, their_input) = tokio::io::duplex(setup.pipe());
+    let transport = Transport::new(their_input, their_output);
+    let reads = watch::Sender::new(true);
+    let mut peer = Peer {
+        setup,
+        output: Some(our_output),
+        reads: &reads,
+        sent: Vec::new(),
+        gone: false,
+    };
+    let mut heard = Vec::new();
+    let played = async {
+        if setup.client() {
+            let (mut playing, mut driven) = (
+                pin!(peer.play(script)),
+                pin!(client(setup, setup.options(), transport)),
+            );
+            tokio::select! {
+                () = &mut playing => driven.await,
+                () = &mut driven => playing.await,
+            }
+        } else {
+            let conn: Connection = crate::agent::start(transport, agent(setup), setup.options());
+            peer.play(script).await;
+            let ended = tokio::time::timeout(PATIENCE, conn.closed()).await;
+            assert!(ended.is_ok(), "it does not end when its input ends");
+        }
+        // Nobody reads what is not there any more.
+        reads.send_replace(true);
+    };
+    tokio::join!(played, listen(our_input, &reads, &mut heard));
+    // Its last task has said that all is over.
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    check(&peer, &heard);
+}
+
+/// Reads what the other side writes, while it may.
+async fn listen(mut input: DuplexStream, reads: &watch::Sender<bool>, heard: &mut Vec<u8>) {
+    let mut may = reads.subscribe();
+    loop {
+        if may.wait_for(|reads| *reads).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            biased;
+            _ = may.wait_for(|reads| !*reads) => {}
+            read = input.read_buf(heard) => match read {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+struct Peer<'a> {
+    setup: Setup,
+    output: Option<DuplexStream>,
+    reads: &'a watch::Sender<bool>,
+    /// All that was taken.
+    sent: Vec<u8>,
+    /// It has not been there to the end.
+    gone: bool,
+}
+
+impl Peer<'_> {
+    async fn play(&mut self, script: &[u8]) {
+        if self.setup.prelude() {
+            self.write(self.setup.prelude_lines().as_bytes()).await;
+        }
+        let mut rest = script;
+        while !rest.is_empty() && !self.gone && self.sent.len() < MOST {
+            let plain = memchr::memchr(0x1b, rest).unwrap_or(rest.len());
+            let (bytes, behind) = rest.split_at(plain);
+            self.write(bytes).await;
+            let [_, what, behind @ ..] = behind else {
+                break;
+            };
+            rest = behind;
+            self.act(*what).await;
+        }
+        if !self.gone {
+            // All that is asked has an end, and is answered.
+            self.reads.send_replace(true);
+            tokio::time::sleep(PATIENCE).await;
+        }
+        self.output = None;
+    }
+
+    async fn act(&mut self, what: u8) {
+        match what {
+            b'w' => tokio::time::sleep(Duration::from_millis(1)).await,
+            b't' => tokio::time::sleep(Duration::from_secs(3)).await,
+            b'n' => {
+                self.reads.send_replace(false);
+            }
+            b'r' => {
+                self.reads.send_replace(true);
+            }
+            b'1'..=b'9' => {
+                let end = self.sent.trim_ascii_end().len();
+                let whole = self.sent.get(..end).unwrap_or_default();
+                let start = memchr::memrchr(b'\n', whole).map_or(0, |at| at + 1);
+                let mut line = whole.get(start..).unwrap_or_default().to_vec();
+                line.push(b'\n');
+                let times = (1_usize << (what - b'0')).min(MOST / line.len());
+                self.write(&line.repeat(times)).await;
+            }
+            b'x' => self.write(&[b'x'; 1024]).await,
+            b'c' => {
+                self.gone = true;
+                self.reads.send_replace(true);
+                self.output = None;
+            }
+            b'd' => {
+                self.gone = true;
+                self.output = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes as much as is taken.
+    async fn write(&mut self, bytes: &[u8]) {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Some(output) = &mut self.output else {
+                return;
+            };
+            match tokio::time::timeout(PATIENCE, output.write(rest)).await {
+                Ok(Ok(taken)) if taken > 0 => {
+                    let (these, behind) = rest.split_at(taken);
+                    self.sent.extend_from_slice(these);
+                    rest = behind;
+                }
+                Ok(_) => {
+                    self.gone = true;
+                    self.output = None;
+                }
+                Err(_) => {
+                    let read = self.reads.send_replace(true);
+                    assert!(!read, "it reads no more from a peer that reads all");
+                }
+            }
+        }
+    }
+}
+
+/// Whether the answers are those that are due.
+fn check(peer: &Peer<'_>, heard: &[u8]) {
+    let limits = peer.setup.limits();
+    let mut lines: Vec<&[u8]> = peer.sent.split(|byte| *byte == b'\n').collect();
+    // Half a line, which counts only at the end.
+    let last = lines.pop().unwrap_or_default();
+    let mut due: HashMap<RequestId, usize> = HashMap::new();
+    let mut prompts = 0;
+    for frame in frames(&lines, limits.message) {
+        if let Frame::Line(line) = frame {
+            prompts += usize::from(memchr::memmem::find(line, b"prompt").is_some());
+        }
+        if let Some(id) = asks(&frame, peer.setup.client()) {
+            *due.entry(id).or_default() += 1;
+        }
+    }
+    let last = frames(&[last], limits.message)
+        .next()
+        .and_then(|frame| asks(&frame, peer.setup.client()));
+
+    // What a side says by itself is bounded by how often it is asked to say something.
+    let bound = 40 * peer.sent.len() + (prompts + 2) * 200_000;
+    assert!(
+        heard.len() <= bound,
+        "{} bytes for {}",
+        heard.len(),
+        peer.sent.len()
+    );
+    let mut given: HashMap<RequestId, usize> = HashMap::new();
+    let whole = memchr::memrchr(b'\n', heard).map_or(0, |at| at + 1);
+    for line in heard
+        .get(..whole)
+        .unwrap_or_default()
+        .split(|byte| *byte == b'\n')
+    {
+        if line.is_empty() {
+            continue;
+        }
+        match jsonrpc::parse(line) {
+            Ok(Incoming::Response { id, .. }) => *given.entry(id).or_default() += 1,
+            Ok(_) => {}
+            Err(error) => panic!("it writes {}: {error}", String::from_utf8_lossy(line)),
+        }
+    }
+    for (id, given) in &given {
+        let due = due.get(id).copied().unwrap_or(0) + usize::from(last.as_ref() == Some(id));
+        assert!(
+            *given <= due,
+            "{given} answers to {due} requests with the id {id}"
+        );
+    }
+    if !peer.gone {
+        for (id, due) in &due {
+            let given = given.get(id).copied().unwrap_or(0);
+            assert!(
+                given >= *due,
+                "{given} answers to {due} requests with the id {id}"
+            );
+        }
+    }
+}
+
+/// The id of the answer that a line is due, if it is due one.
+fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
+    let line = match frame {
+        Frame::Line(line) => line,
+        Frame::TooLong { head, tail, .. } => {
+            return match outline(head, tail) {
+                Outline::Answer(_) => None,
+                Outline::Request(id) => Some(id),
+                Outline::Noise => (!client).then_some(RequestId::Null),
+            };
+        }
+    };
+    match jsonrpc::parse(line) {
+        Ok(Incoming::Request { id, .. }) => Some(id),
+        Ok(Incoming::Notification { .. } | Incoming::Response { .. }) => None,
+        // What an agent prints beside its messages.
+        Err(ParseError::NotJson(_)) if client && line.first() != Some(&b'{') => None,
+        Err(error) => Some(error.answer().0),
+    }
+}
+
+/// How much a thread keeps.
+pub(super) fn thread_limit(setup: Setup) -> usize {
+    setup.limits().thread
+}

@@ -1,0 +1,450 @@
+//! The two sides that a random peer is connected to: they offer everything, and use everything.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use acp_wire::v1::{
+    AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodId, AvailableCommand,
+    CreateElicitationRequest, CreateElicitationResponse, CreateTerminalRequest,
+    CreateTerminalResponse, ElicitationAction, ElicitationCapabilities,
+    ElicitationFormCapabilities, ElicitationMode, ElicitationNoContent, ElicitationUrlCapabilities,
+    KillTerminalRequest, KillTerminalResponse, ListSessionsRequest, ListSessionsResponse,
+    PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    PromptCapabilities, ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest,
+    ReleaseTerminalResponse, RequestPermissionOutcome, SessionConfigId, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelect,
+    SessionConfigSelectOption, SessionId, StopReason, TerminalExitStatus, TerminalId,
+    TerminalOutputRequest, TerminalOutputResponse, ToolCall, ToolCallId, ToolCallUpdate,
+    WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
+    WriteTextFileResponse,
+};
+use serde_json::value::RawValue;
+
+use super::connection::Setup;
+use crate::agent::{
+    AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
+    ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
+    TerminalCommand, Turn,
+};
+use crate::client::{
+    Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
+    connect_with,
+};
+use crate::error::{Error, Result};
+use crate::{Agent, Client, Connection, Options, Transport};
+
+/// How long either side waits for an answer of its peer's.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Waits for what a peer may never give.
+async fn within<T>(work: impl Future<Output = Result<T>>) -> Option<T> {
+    tokio::time::timeout(WAIT, work).await.ok()?.ok()
+}
+
+fn web_page() -> ElicitationMode {
+    ElicitationMode::Url {
+        elicitation_id: "e".into(),
+        url: "http://localhost/".to_owned(),
+    }
+}
+
+/// An agent that offers everything, and does what a prompt's letters say.
+pub(super) fn agent(setup: Setup) -> impl Agent {
+    Everything {
+        setup,
+        sessions: AtomicU64::new(0),
+    }
+}
+
+struct Everything {
+    setup: Setup,
+    sessions: AtomicU64,
+}
+
+impl Everything {
+    async fn pause(&self) {
+        if self.setup.slow() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+fn options(mode: &str) -> Vec<SessionConfigOption> {
+    let values = ["a", "b"].map(|id| SessionConfigSelectOption::new(id, id));
+    let select = SessionConfigSelect::new(mode, values.to_vec());
+    let mode =
+        SessionConfigOption::new("m", "Mode", select).category(SessionConfigOptionCategory::Mode);
+    vec![mode]
+}
+
+impl Agent for Everything {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        for letter in prompt.text().chars().take(24) {
+            self.pause().await;
+            step(&turn, letter).await?;
+        }
+        Ok(StopReason::EndTurn)
+    }
+
+    fn prompt_capabilities(&self) -> PromptCapabilities {
+        PromptCapabilities::new().image(true)
+    }
+
+    fn additional_directories(&self) -> bool {
+        true
+    }
+
+    fn new_session_id(&self) -> SessionId {
+        format!("s{}", self.sessions.fetch_add(1, Ordering::Relaxed) + 1).into()
+    }
+
+    async fn new_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        self.pause().await;
+        if session.cwd().contains("no") {
+            return Err(Error::invalid_params("not there"));
+        }
+        Ok(SessionOpened::new().config_options(options("a")))
+    }
+
+    async fn session_opened(&self, session: Session) {
+        let command = AvailableCommand::new("c", "a command");
+        let _ = session.commands(vec![command]).await;
+    }
+
+    async fn set_config_option(
+        &self,
+        _: &Session,
+        _: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> Result<Vec<SessionConfigOption>> {
+        self.pause().await;
+        match value {
+            SessionConfigOptionValue::Id(id) => Ok(options(id.as_str())),
+            _ => Err(Error::invalid_params("no such value")),
+        }
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        Some(self)
+    }
+    fn fork_session(&self) -> Option<&impl ForkSession> {
+        Some(self)
+    }
+    fn cancel_work(&self) -> Option<&impl CancelWork> {
+        Some(self)
+    }
+    fn list_sessions(&self) -> Option<&impl ListSessions> {
+        (!self.setup.v2()).then_some(self)
+    }
+    fn close_session(&self) -> Option<&impl CloseSession> {
+        Some(self)
+    }
+    fn delete_session(&self) -> Option<&impl DeleteSession> {
+        Some(self)
+    }
+    fn authentication(&self) -> Option<&impl Authentication> {
+        Some(self)
+    }
+
+    async fn extension_request(
+        &self,
+        client: &Connection,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>> {
+        self.pause().await;
+        within(client.request_raw(method, &())).await;
+        Ok(params.unwrap_or_else(|| RawValue::NULL.to_owned()))
+    }
+
+    async fn extension_notification(
+        &self,
+        client: &Connection,
+        method: &str,
+        _: Option<Box<RawValue>>,
+    ) {
+        self.pause().await;
+        // Of the same name as what was told, which bounds it.
+        let _ = client.notify_raw(method, &()).await;
+    }
+}
+
+/// One of the things that an agent does in a turn.
+async fn step(turn: &Turn, letter: char) -> Result<()> {
+    let call = ToolCallId::from("call");
+    match letter {
+        'm' => turn.message("hello").await?,
+        't' => turn.thought("hm").await?,
+        'f' => {
+            for _ in 0..100 {
+                turn.message("x".repeat(30)).await?;
+            }
+        }
+        'c' => drop(turn.tool_call(ToolCall::new(call, "Call")).await?),
+        'a' => {
+            let once = PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce);
+            within(turn.request_permission(ToolCallUpdate::new(call), vec![once])).await;
+        }
+        'r' => drop(within(turn.read_text_file("/f", Some(1), None)).await),
+        'w' => drop(within(turn.write_text_file("/f", "text")).await),
+        'T' => {
+            let command = TerminalCommand::new("c", ["a"]);
+            if let Some(terminal) = within(turn.create_terminal(command)).await {
+                within(terminal.output()).await;
+                within(terminal.wait_for_exit()).await;
+                within(terminal.kill()).await;
+            }
+        }
+        'e' => {
+            let url = web_page();
+            within(turn.elicit("Log in", url, None)).await;
+            turn.elicitation_completed("e").await?;
+        }
+        'p' => {
+            let entry = PlanEntry::new("step", PlanEntryPriority::Low, PlanEntryStatus::Pending);
+            turn.plan_by_id("p", vec![entry]).await?;
+        }
+        'q' => turn.remove_plan("p").await?,
+        'o' => turn.set_config_options(options("b")).await?,
+        'i' => turn.title("title").await?,
+        's' => tokio::time::sleep(Duration::from_secs(1)).await,
+        'k' => drop(turn.take_cancellation()),
+        'C' => {
+            let _ = tokio::time::timeout(WAIT, turn.cancelled()).await;
+        }
+        'E' => return Err(Error::internal("as it was told")),
+        _ => {}
+    }
+    Ok(())
+}
+
+impl LoadSession for Everything {
+    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        session.user_message("hi").await?;
+        self.pause().await;
+        session.message("hello").await?;
+        if session.id().as_str().contains("no") {
+            return Err(Error::invalid_params("not there"));
+        }
+        Ok(SessionOpened::new().config_options(options("b")))
+    }
+}
+
+impl ResumeSession for Everything {
+    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        self.pause().await;
+        Ok(SessionOpened::new())
+    }
+}
+
+impl ForkSession for Everything {
+    async fn fork_session(
+        &self,
+        _: &SessionId,
+        _: &Session,
+        _: SessionSetup,
+    ) -> Result<SessionOpened> {
+        self.pause().await;
+        Ok(SessionOpened::new())
+    }
+}
+
+impl CancelWork for Everything {
+    async fn cancel_tool_call(&self, _: &Session, id: &ToolCallId) -> Result<()> {
+        Err(Error::invalid_params(format!("no call {id}")))
+    }
+    async fn cancel_terminal(&self, _: &Session, _: &TerminalId) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl ListSessions for Everything {
+    async fn list_sessions(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
+        Ok(ListSessionsResponse::new([]))
+    }
+}
+
+impl CloseSession for Everything {
+    async fn close_session(&self, _: &SessionId) -> Result<()> {
+        self.pause().await;
+        Ok(())
+    }
+}
+
+impl DeleteSession for Everything {
+    async fn delete_session(&self, id: &SessionId) -> Result<()> {
+        Err(Error::invalid_params(format!("there is no session {id}")))
+    }
+}
+
+impl Authentication for Everything {
+    fn methods(&self) -> Vec<AuthMethod> {
+        vec![AuthMethod::Agent(AuthMethodAgent::new("a", "A"))]
+    }
+    async fn authenticate(&self, cx: &AuthContext, _: &AuthMethodId) -> Result<()> {
+        let url = web_page();
+        within(cx.elicit("Log in", url)).await;
+        cx.elicitation_completed("e").await
+    }
+    fn can_logout(&self) -> bool {
+        true
+    }
+}
+
+/// A client that offers everything, connected to an agent of which it asks everything; until the connection
+/// ends.
+pub(super) async fn client(setup: Setup, options: Options, transport: Transport) {
+    let client = Anyone { setup };
+    let connecting = tokio::time::timeout(10 * WAIT, connect_with(transport, client, options));
+    let Ok(Ok(agent)) = connecting.await else {
+        return;
+    };
+    let _: &AgentCapabilities = agent.capabilities();
+    if let Some(session) = within(agent.new_session("/")).await {
+        let work = async {
+            let prompting = async {
+                for text in ["one", "two"] {
+                    within(session.prompt(text)).await;
+                    // The turn may go on: what was dropped is cancelled.
+                    within(session.prompt("at once")).await;
+                }
+            };
+            let others = async {
+                within(session.set_mode("b")).await;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                within(session.cancel()).await;
+                within(session.set_config_option("mode", "a")).await;
+                within(session.cancel_tool_call("call")).await;
+                within(session.cancel_terminal("t")).await;
+                within(agent.connection().request_raw("_ask", &())).await;
+            };
+            tokio::join!(prompting, others);
+        };
+        let opening = async {
+            within(agent.list_sessions(&ListSessionsRequest::new())).await;
+            within(agent.load_session("old", "/")).await;
+            within(agent.load_session("s1", "/")).await;
+            within(agent.resume_session("older", "/")).await;
+            within(agent.fork_session("s1", "/")).await;
+            within(agent.authenticate("a")).await;
+            within(agent.logout()).await;
+            within(agent.delete_session(&"old".into())).await;
+        };
+        tokio::join!(work, opening);
+        // What it shows can be looked at.
+        session.thread().read(|thread| {
+            let limit = super::connection::thread_limit(setup);
+            assert!(
+                thread.items().len() <= limit / 100,
+                "a thread of {} items",
+                thread.items().len()
+            );
+        });
+        within(session.close()).await;
+    }
+    agent.closed().await;
+}
+
+struct Anyone {
+    setup: Setup,
+}
+
+impl Anyone {
+    async fn pause(&self) {
+        if self.setup.slow() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+impl Client for Anyone {
+    async fn update(&self, cx: &UpdateContext, _: &Update) {
+        self.pause().await;
+        let _ = cx.thread.read(|thread| thread.is_running());
+    }
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        self.pause().await;
+        Ok(request.reject())
+    }
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(self)
+    }
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        Some(self)
+    }
+    fn terminals(&self) -> Option<&impl Terminals> {
+        Some(self)
+    }
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(self)
+    }
+    async fn extension_request(
+        &self,
+        _: &str,
+        params: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>> {
+        self.pause().await;
+        Ok(params.unwrap_or_else(|| RawValue::NULL.to_owned()))
+    }
+    async fn extension_notification(&self, _: &str, _: Option<Box<RawValue>>) {
+        self.pause().await;
+    }
+}
+
+impl ReadTextFile for Anyone {
+    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        self.pause().await;
+        Ok(ReadTextFileResponse::new("text"))
+    }
+}
+
+impl WriteTextFile for Anyone {
+    async fn write_text_file(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+        self.pause().await;
+        Ok(WriteTextFileResponse::new())
+    }
+}
+
+impl Terminals for Anyone {
+    async fn create(&self, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
+        self.pause().await;
+        Ok(CreateTerminalResponse::new("t"))
+    }
+    async fn output(&self, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
+        let mut output = TerminalOutputResponse::new("text", false);
+        output.exit_status = Some(TerminalExitStatus::new());
+        Ok(output)
+    }
+    async fn wait_for_exit(
+        &self,
+        _: WaitForTerminalExitRequest,
+    ) -> Result<WaitForTerminalExitResponse> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Ok(WaitForTerminalExitResponse::new())
+    }
+    async fn kill(&self, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
+        Ok(KillTerminalResponse::new())
+    }
+    async fn release(&self, _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
+        Ok(ReleaseTerminalResponse::new())
+    }
+}
+
+impl Elicitation for Anyone {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new()
+            .form(ElicitationFormCapabilities::new())
+            .url(ElicitationUrlCapabilities::new())
+    }
+    async fn create(&self, _: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        self.pause().await;
+        let decline = ElicitationAction::Decline(ElicitationNoContent::default());
+        Ok(CreateElicitationResponse::new(decline))
+    }
+}

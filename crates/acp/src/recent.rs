@@ -1,0 +1,82 @@
+//! Things that are remembered, of which there are not more than so many.
+
+use std::collections::HashMap;
+
+/// Things with ids, as many as are remembered of their sort. Beyond that the one that was not touched
+/// longest is forgotten.
+#[derive(Debug)]
+pub(crate) struct Recent<T, const N: usize> {
+    known: HashMap<String, (u64, T)>,
+    clock: u64,
+}
+
+impl<T, const N: usize> Default for Recent<T, N> {
+    fn default() -> Self {
+        Self {
+            known: HashMap::new(),
+            clock: 0,
+        }
+    }
+}
+
+impl<T: Default, const N: usize> Recent<T, N> {
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.known.contains_key(id)
+    }
+
+    pub(crate) fn get(&self, id: &str) -> Option<&T> {
+        self.known.get(id).map(|(_, thing)| thing)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.known.get_mut(id).map(|(_, thing)| thing)
+    }
+
+    /// The thing, known from here on.
+    pub(crate) fn touch(&mut self, id: &str) -> &mut T {
+        self.clock += 1;
+        if !self.known.contains_key(id) && self.known.len() >= N {
+            self.forget_oldest(id);
+        }
+        let entry = self.known.entry(id.to_owned()).or_default();
+        entry.0 = self.clock;
+        &mut entry.1
+    }
+
+    /// Forgets the one that was not touched longest, but not `but`. Says whether there was one.
+    pub(crate) fn forget_oldest(&mut self, but: &str) -> bool {
+        let others = self.known.iter().filter(|(id, _)| *id != but);
+        let oldest = others.min_by_key(|(_, (touched, _))| *touched);
+        match oldest.map(|(id, _)| id.clone()) {
+            Some(id) => self.known.remove(&id).is_some(),
+            None => false,
+        }
+    }
+
+    /// Forgets a thing.
+    pub(crate) fn forget(&mut self, id: &str) {
+        self.known.remove(id);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.known
+            .iter()
+            .map(|(id, (_, thing))| (id.as_str(), thing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recent_things_are_few() {
+        let mut things = Recent::<u8, 2>::default();
+        for id in ["a", "b", "a", "c"] {
+            *things.touch(id) += 1;
+        }
+        assert_eq!(things.get("a"), Some(&2));
+        assert!(!things.contains("b"));
+        assert!(things.contains("c"));
+    }
+}

@@ -1,0 +1,220 @@
+//! How much memory something takes, told by what it writes.
+//!
+//! An estimate that is never much too low: what a thread keeps is counted in it, and small JSON can be large in
+//! memory. An object `{"":0}` of seven bytes is a tree node of 632.
+
+use serde::ser::{
+    Serialize, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+    SerializeTupleStruct, SerializeTupleVariant, Serializer,
+};
+
+/// The pieces that memory is made of, in bytes.
+mod cost {
+    /// A number, a boolean, `null`.
+    pub(super) const SCALAR: usize = 8;
+    /// A text, beside its bytes: where it is, and what the allocator rounds up.
+    pub(super) const TEXT: usize = 48;
+    /// A list, beside its items.
+    pub(super) const LIST: usize = 64;
+    /// An item of a list, beside what it holds: a `Value` twice, for lists grow by doubling.
+    pub(super) const ITEM: usize = 64;
+    /// A map: a node of a B-tree, which has room for eleven.
+    pub(super) const MAP: usize = 704;
+    /// An entry of a map: nodes are half full at worst.
+    pub(super) const ENTRY: usize = 160;
+    /// A record: the largest of the protocol's that come in lists, twice.
+    pub(super) const RECORD: usize = 640;
+}
+
+/// What `value` takes, in bytes.
+pub(crate) fn weight<T: Serialize + ?Sized>(value: &T) -> usize {
+    let mut sum = Sum(0);
+    // Whatever is written as JSON is written here.
+    let _ = value.serialize(&mut sum);
+    sum.0
+}
+
+struct Sum(usize);
+
+impl Sum {
+    fn add(&mut self, bytes: usize) {
+        self.0 = self.0.saturating_add(bytes);
+    }
+}
+
+type Failed = serde::de::value::Error;
+type Done = Result<(), Failed>;
+
+macro_rules! scalars {
+    ($($name:ident: $type:ty,)+) => { $(
+        fn $name(self, _: $type) -> Done {
+            self.add(cost::SCALAR);
+            Ok(())
+        }
+    )+ };
+}
+
+impl Serializer for &mut Sum {
+    type Ok = ();
+    type Error = Failed;
+    type SerializeSeq = Self;
+    type SerializeTuple = Self;
+    type SerializeTupleStruct = Self;
+    type SerializeTupleVariant = Self;
+    type SerializeMap = Self;
+    type SerializeStruct = Self;
+    type SerializeStructVariant = Self;
+
+    scalars! {
+        serialize_bool: bool, serialize_char: char,
+        serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64,
+        serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64,
+        serialize_f32: f32, serialize_f64: f64,
+    }
+
+    fn serialize_str(self, text: &str) -> Done {
+        self.add(cost::TEXT + text.len());
+        Ok(())
+    }
+
+    fn serialize_bytes(self, bytes: &[u8]) -> Done {
+        self.add(cost::TEXT + bytes.len());
+        Ok(())
+    }
+
+    fn serialize_none(self) -> Done {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Done {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Done {
+        self.add(cost::SCALAR);
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Done {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Done {
+        self.serialize_unit()
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Done {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        value: &T,
+    ) -> Done {
+        value.serialize(self)
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Failed> {
+        self.add(cost::LIST);
+        Ok(self)
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Self, Failed> {
+        self.serialize_seq(None)
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Failed> {
+        self.serialize_seq(None)
+    }
+
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Failed> {
+        self.serialize_seq(None)
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Self, Failed> {
+        self.add(cost::MAP);
+        Ok(self)
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Self, Failed> {
+        // Text that was kept as it came (`RawValue`) is written as a record of one field.
+        if !name.starts_with("$serde_json") {
+            self.add(cost::RECORD);
+        }
+        Ok(self)
+    }
+
+    fn serialize_struct_variant(
+        self,
+        name: &'static str,
+        _: u32,
+        _: &'static str,
+        _: usize,
+    ) -> Result<Self, Failed> {
+        self.serialize_struct(name, 0)
+    }
+}
+
+macro_rules! lists {
+    ($($trait:ident::$item:ident)+) => { $(
+        impl $trait for &mut Sum {
+            type Ok = ();
+            type Error = Failed;
+            fn $item<T: Serialize + ?Sized>(&mut self, item: &T) -> Done {
+                self.add(cost::ITEM);
+                item.serialize(&mut **self)
+            }
+            fn end(self) -> Done {
+                Ok(())
+            }
+        }
+    )+ };
+}
+
+lists! {
+    SerializeSeq::serialize_element
+    SerializeTuple::serialize_element
+    SerializeTupleStruct::serialize_field
+    SerializeTupleVariant::serialize_field
+}
+
+impl SerializeMap for &mut Sum {
+    type Ok = ();
+    type Error = Failed;
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
+        self.add(cost::ENTRY);
+        key.serialize(&mut **self)
+    }
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
+        value.serialize(&mut **self)
+    }
+    fn end(self) -> Done {
+        Ok(())
+    }
+}
+
+macro_rules! records {
+    ($($trait:ident)+) => { $(
+        impl $trait for &mut Sum {
+            type Ok = ();
+            type Error = Failed;
+            fn serialize_field<T: Serialize + ?Sized>(&mut self, _: &'static str, value: &T) -> Done {
+                value.serialize(&mut **self)
+            }
+            fn end(self) -> Done {
+                Ok(())
+            }
+        }
+    )+ };
+}
+
+records! { SerializeStruct SerializeStructVariant }
