@@ -10,6 +10,7 @@
 )]
 
 pub(crate) mod agent;
+pub(crate) mod editor;
 pub(crate) mod patient;
 #[cfg(target_os = "linux")]
 pub(crate) mod terminal;
