@@ -9,15 +9,23 @@
 //! agent itself, confined to the session's directories, where it does not. What changes anything is
 //! permitted by the person first, as the session's [`Mode`] says.
 //!
+//! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
+//! [`store`].
+//!
 //! This build has two models. [`OfflineModel`] is no AI and carries out typed commands;
 //! [`ScriptedModel`] plays a file, for tests.
 
 mod commands;
+mod log;
 mod mode;
 mod model;
+mod past;
 mod permission;
 mod project;
+mod replay;
 mod session;
+mod sessions;
+pub mod store;
 mod tools;
 mod turn;
 mod workspace;
@@ -25,7 +33,10 @@ mod workspace;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use acp::agent::{CloseSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::agent::{
+    CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, Recorder, ResumeSession,
+    Session, SessionOpened, SessionSetup, Turn,
+};
 use acp::v1::{
     Implementation, PromptCapabilities, SessionConfigId, SessionConfigOption,
     SessionConfigOptionValue, StopReason,
@@ -37,7 +48,8 @@ pub use model::{
     Message, Model, ModelConfig, ModelError, OfflineModel, Request, ScriptError, ScriptedModel,
     Step, Steps, ToolRequest, ToolResult, ToolSpec, ToolStatus,
 };
-use session::{SessionState, Sessions};
+use sessions::Sessions;
+use store::SessionStore;
 use workspace::Workspace;
 
 /// How often a model is asked in one turn, if nothing else is set.
@@ -48,8 +60,6 @@ pub struct CodingAgent {
     model: Arc<dyn Model>,
     tools: Vec<ToolSpec>,
     max_requests: usize,
-    /// Where commands may write beside the session's directories, if they are confined.
-    sandbox: Option<Vec<PathBuf>>,
     sessions: Sessions,
 }
 
@@ -81,7 +91,6 @@ impl CodingAgent {
             model: Arc::new(model),
             tools: tools::specs(),
             max_requests: MAX_REQUESTS,
-            sandbox: None,
             sessions: Sessions::default(),
         }
     }
@@ -103,8 +112,17 @@ impl CodingAgent {
     pub fn sandboxed(mut self, writable: Vec<PathBuf>) -> Result<Self, SandboxError> {
         // Tried out now, so that it is known before there is any session.
         Sandbox::new(writable.clone())?;
-        self.sandbox = Some(writable);
+        self.sessions.confine(writable);
         Ok(self)
+    }
+
+    /// Keeps its sessions there: what a client is shown was kept before, and an old session can be listed,
+    /// opened and deleted. Without this an agent forgets a session when it is closed, and does not offer
+    /// old ones.
+    #[must_use]
+    pub fn keep_sessions(mut self, store: impl SessionStore) -> Self {
+        self.sessions.keep_in(Arc::new(store));
+        self
     }
 }
 
@@ -125,27 +143,33 @@ impl acp::Agent for CodingAgent {
         Some(&self.sessions)
     }
 
+    fn recorder(&self) -> Option<&impl Recorder> {
+        self.sessions.kept()
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        self.sessions.kept()
+    }
+
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        self.sessions.kept()
+    }
+
+    fn list_sessions(&self) -> Option<&impl ListSessions> {
+        self.sessions.kept()
+    }
+
+    fn delete_session(&self) -> Option<&impl DeleteSession> {
+        self.sessions.kept()
+    }
+
     async fn new_session(
         &self,
         session: &Session,
         setup: SessionSetup,
     ) -> acp::Result<SessionOpened> {
-        if !setup.mcp_servers.is_empty() {
-            tracing::warn!("MCP servers are not supported yet and were not started");
-        }
-        let state = SessionState::open(session.roots(), self.sandbox.clone()).await;
-        // A client that lends its files may run where this process has none of them, in a container
-        // for example. Without that, nothing could be done in such a session.
-        if let Err(why) = state.own()
-            && !session.client().capabilities().fs.read_text_file
-        {
-            return Err(acp::Error::invalid_params(format!(
-                "the session cannot be opened: {why}"
-            )));
-        }
-        let options = mode::options(state.mode());
-        self.sessions.open(session.id(), state);
-        Ok(SessionOpened::new().config_options(options))
+        sessions::without_servers(&setup);
+        self.sessions.begin(session).await
     }
 
     async fn session_opened(&self, session: Session) {
@@ -170,7 +194,7 @@ impl acp::Agent for CodingAgent {
             .to_string()
             .parse()
             .map_err(|e: ParseModeError| acp::Error::invalid_params(e.to_string()))?;
-        state.set_mode(mode);
+        state.set_mode(mode).await?;
         Ok(mode::options(mode))
     }
 
@@ -184,6 +208,9 @@ impl acp::Agent for CodingAgent {
             max_requests: self.max_requests,
             workspace: Workspace { turn, state },
         };
-        running.run(prompt).await
+        let ended = running.run(prompt).await;
+        let Workspace { turn, state } = &running.workspace;
+        state.turn_ended(turn.id()).await;
+        ended
     }
 }

@@ -6,14 +6,17 @@ use acp::v1::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
     ToolCallUpdate,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::session::SessionState;
 
 /// What an answer with "always" is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Subject {
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Subject {
     /// Every use of a tool.
-    Tool(&'static str),
+    Tool(String),
     /// This command line, exactly.
     Command(String),
 }
@@ -22,8 +25,8 @@ impl Subject {
     /// What to call it behind "always".
     fn shown(&self) -> String {
         match self {
-            Self::Tool("edit") => "edits".to_owned(),
-            Self::Tool("write") => "writing files".to_owned(),
+            Self::Tool(tool) if tool == "edit" => "edits".to_owned(),
+            Self::Tool(tool) if tool == "write" => "writing files".to_owned(),
             Self::Tool(tool) => format!("`{tool}`"),
             Self::Command(command) => format!("`{}`", one_line(command)),
         }
@@ -102,11 +105,11 @@ pub(crate) async fn ask(
     Ok(match chosen.as_str() {
         ALLOW_ONCE => Decision::Allowed,
         ALLOW_ALWAYS => {
-            state.remember(subject.clone(), true);
+            state.remember(subject, true).await?;
             Decision::Allowed
         }
         REJECT_ALWAYS => {
-            state.remember(subject.clone(), false);
+            state.remember(subject, false).await?;
             Decision::Rejected("Rejected: permission was refused, for the rest of this session.")
         }
         // An answer that was not offered allows nothing.

@@ -1,53 +1,28 @@
-//! What an agent keeps of a session.
+//! What an agent has of a session that is open.
 //!
-//! All of it is in memory. The two places where something lasting changes are
-//! [`Sessions`], where sessions come and go, and [`Conversation::push`], through which every message
-//! goes: a store that outlives the process belongs there.
+//! What of it must outlive the process goes through its [`Log`] first.
 
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use acp::agent::CloseSession;
+use acp::Update;
 use acp::v1::SessionId;
 use acp_host::{Files, Roots, Sandbox};
 
+use crate::log::Log;
 use crate::mode::Mode;
 use crate::model::Message;
 use crate::permission::Subject;
+use crate::store::{Properties, StoreError};
 use crate::workspace::Tree;
-
-/// The sessions that are open.
-#[derive(Default)]
-pub(crate) struct Sessions(Mutex<HashMap<SessionId, Arc<SessionState>>>);
-
-impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionState>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn open(&self, id: &SessionId, state: SessionState) {
-        self.lock().insert(id.clone(), Arc::new(state));
-    }
-
-    pub(crate) fn get(&self, id: &SessionId) -> acp::Result<Arc<SessionState>> {
-        let state = self.lock().get(id).cloned();
-        state.ok_or_else(|| acp::Error::internal(format!("session {id} is not open")))
-    }
-}
-
-impl CloseSession for Sessions {
-    async fn close_session(&self, session: &SessionId) -> acp::Result<()> {
-        self.lock().remove(session);
-        Ok(())
-    }
-}
 
 /// A session.
 pub(crate) struct SessionState {
     /// Its directories as this process sees them; if it does not, why.
     own: Result<Own, String>,
+    log: Log,
     /// Whether commands must run in a sandbox.
     pub(crate) sandboxed: bool,
     changing: Mutex<Changing>,
@@ -64,6 +39,33 @@ pub(crate) struct Own {
     pub(crate) sandbox: Option<Sandbox>,
 }
 
+impl Own {
+    /// The access to these roots; if there is none, why. If commands are confined, `writable` is where they
+    /// may write beside the roots.
+    pub(crate) async fn open(
+        roots: &[String],
+        writable: Option<Vec<PathBuf>>,
+    ) -> Result<Self, String> {
+        let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+        let opened = tokio::task::spawn_blocking(move || -> io::Result<Self> {
+            let sandbox = writable.map(|writable| {
+                Sandbox::new(roots.iter().cloned().chain(writable)).map_err(io::Error::other)
+            });
+            // Opened once, so that all tools have the same directories.
+            let roots = Roots::open(roots)?;
+            Ok(Self {
+                files: Files::under(roots.clone()),
+                tree: Arc::new(Tree::new(roots)),
+                sandbox: sandbox.transpose()?,
+            })
+        });
+        match opened.await {
+            Ok(own) => own.map_err(|e| e.to_string()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Changing {
     mode: Mode,
@@ -74,32 +76,26 @@ struct Changing {
 }
 
 impl SessionState {
-    /// The state of a session with these roots. If commands are confined, `writable` is where they may write
-    /// beside the roots.
-    pub(crate) async fn open(roots: &[String], writable: Option<Vec<PathBuf>>) -> Self {
-        let sandboxed = writable.is_some();
-        let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
-        let opened = tokio::task::spawn_blocking(move || -> io::Result<Own> {
-            let sandbox = writable.map(|writable| {
-                Sandbox::new(roots.iter().cloned().chain(writable)).map_err(io::Error::other)
-            });
-            // Opened once, so that all tools have the same directories.
-            let roots = Roots::open(roots)?;
-            Ok(Own {
-                files: Files::under(roots.clone()),
-                tree: Arc::new(Tree::new(roots)),
-                sandbox: sandbox.transpose()?,
-            })
-        });
-        let own = match opened.await {
-            Ok(own) => own.map_err(|e| e.to_string()),
-            Err(e) => Err(e.to_string()),
+    /// The state of a session that begins, or goes on.
+    pub(crate) fn new(
+        own: Result<Own, String>,
+        sandboxed: bool,
+        log: Log,
+        properties: &Properties,
+        conversation: Vec<Message>,
+    ) -> Self {
+        let changing = Changing {
+            // A mode that a later version had is none that allows more than is known here.
+            mode: properties.mode.parse().unwrap_or_default(),
+            always: properties.always.iter().cloned().collect(),
+            calls: properties.calls,
         };
         Self {
             own,
             sandboxed,
-            changing: Mutex::default(),
-            conversation: tokio::sync::Mutex::default(),
+            log,
+            changing: Mutex::new(changing),
+            conversation: tokio::sync::Mutex::new(Conversation(conversation)),
         }
     }
 
@@ -115,8 +111,12 @@ impl SessionState {
         self.changing().mode
     }
 
-    pub(crate) fn set_mode(&self, mode: Mode) {
+    pub(crate) async fn set_mode(&self, mode: Mode) -> Result<(), StoreError> {
+        self.log
+            .change(move |properties| properties.mode = mode.to_string())
+            .await?;
         self.changing().mode = mode;
+        Ok(())
     }
 
     /// What was answered with "always" before.
@@ -124,8 +124,17 @@ impl SessionState {
         self.changing().always.get(subject).copied()
     }
 
-    pub(crate) fn remember(&self, subject: Subject, allowed: bool) {
-        self.changing().always.insert(subject, allowed);
+    pub(crate) async fn remember(
+        &self,
+        subject: &Subject,
+        allowed: bool,
+    ) -> Result<(), StoreError> {
+        let answer = (subject.clone(), allowed);
+        self.log
+            .change(move |properties| properties.always.push(answer))
+            .await?;
+        self.changing().always.insert(subject.clone(), allowed);
+        Ok(())
     }
 
     /// An id for a tool call that no other of the session has.
@@ -134,6 +143,32 @@ impl SessionState {
         changing.calls += 1;
         format!("call_{}", changing.calls)
     }
+
+    /// Keeps what the client is going to be shown.
+    pub(crate) async fn record(&self, update: &Update) -> Result<(), StoreError> {
+        let calls = self.changing().calls;
+        self.log.shown(update, calls).await
+    }
+
+    /// Adds to the conversation, and keeps it.
+    pub(crate) async fn tell(
+        &self,
+        conversation: &mut Conversation,
+        message: Message,
+    ) -> Result<(), StoreError> {
+        let kept = self.log.told(&message).await;
+        // Also if it cannot be kept: a call must have its result.
+        conversation.0.push(message);
+        kept
+    }
+
+    /// A turn has ended: what is kept of it becomes shorter.
+    pub(crate) async fn turn_ended(&self, id: &SessionId) {
+        if let Err(error) = self.log.fold().await {
+            // It stays as it is, and nothing is lost.
+            tracing::warn!(session = %id, %error, "what is kept of the session was not made shorter");
+        }
+    }
 }
 
 /// What was said and done in a session.
@@ -141,10 +176,6 @@ impl SessionState {
 pub(crate) struct Conversation(Vec<Message>);
 
 impl Conversation {
-    pub(crate) fn push(&mut self, message: Message) {
-        self.0.push(message);
-    }
-
     pub(crate) fn messages(&self) -> &[Message] {
         &self.0
     }

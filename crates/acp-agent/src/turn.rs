@@ -36,7 +36,8 @@ impl Running<'_> {
     /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.workspace.state.conversation.lock().await;
-        conversation.push(Message::User(prompt.content));
+        let prompt = Message::User(prompt.content);
+        self.workspace.state.tell(&mut conversation, prompt).await?;
         for _ in 0..self.max_requests {
             match self.round(&mut conversation).await {
                 Ok(None) => {}
@@ -58,12 +59,14 @@ impl Running<'_> {
             calls,
             stop,
         } = reply;
-        conversation.push(Message::Assistant {
+        let state = &self.workspace.state;
+        let message = Message::Assistant {
             text,
             thought,
             calls: calls.clone(),
-        });
-        let mut ended = match (heard, stop) {
+        };
+        let kept = state.tell(conversation, message).await;
+        let mut ended = match (heard.and(kept.map_err(Into::into)), stop) {
             (Err(error), _) => Some(Err(error)),
             // After any other reason the calls may be cut off.
             (Ok(()), Some(reason)) if reason != StopReason::EndTurn => Some(Ok(Some(reason))),
@@ -81,7 +84,10 @@ impl Running<'_> {
                 ended = Some(Err(error));
                 unanswered(call)
             });
-            conversation.push(Message::ToolResult(result));
+            let message = Message::ToolResult(result);
+            if let Err(error) = state.tell(conversation, message).await {
+                ended.get_or_insert(Err(error.into()));
+            }
         }
         ended.unwrap_or(Ok(None))
     }

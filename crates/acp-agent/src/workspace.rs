@@ -26,7 +26,7 @@ pub(crate) enum Fault {
     Failed(String),
     /// There is no such file.
     Missing(String),
-    /// The turn ends: it was cancelled, or the connection is gone.
+    /// The turn ends: it was cancelled, the connection is gone, or what happens cannot be kept.
     Stop(acp::Error),
 }
 
@@ -39,7 +39,9 @@ impl Fault {
 impl From<acp::Error> for Fault {
     fn from(error: acp::Error) -> Self {
         match &error {
-            acp::Error::Cancelled | acp::Error::Closed(_) => Self::Stop(error),
+            acp::Error::Cancelled | acp::Error::Closed(_) | acp::Error::Unrecorded { .. } => {
+                Self::Stop(error)
+            }
             acp::Error::Rpc(e) if is_missing(e) => Self::Missing(e.to_string()),
             _ => Self::Failed(error.to_string()),
         }

@@ -78,6 +78,11 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
 
+    /// Where to keep sessions, a directory of yours alone; `none` keeps them nowhere. By default `acp` in
+    /// $XDG_STATE_HOME, which is ~/.local/state if it is not set.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sessions: Option<PathBuf>,
+
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
 
@@ -285,13 +290,13 @@ pub(crate) struct LogoutArgs {
 /// List the sessions that an agent keeps, to go on with by `acp run --resume`.
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp sessions [OPTIONS] -- AGENT COMMAND...",
+    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]",
     after_long_help = SESSIONS_EXIT_CODES,
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct SessionsArgs {
-    /// The agent, with its arguments.
-    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    /// The agent, with its arguments; without one, the bundled agent.
+    #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
 
     /// Only sessions that work in this directory.

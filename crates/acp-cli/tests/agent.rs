@@ -6,17 +6,16 @@
 mod common;
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use common::{ACP, Project};
+use common::Project;
 use serde_json::{Value, json};
 
 /// What the agent answers to these lines.
 fn talk(project: &Project, args: &[&str], lines: &[Value]) -> Vec<Value> {
-    let mut child = Command::new(ACP)
-        .arg("agent")
+    let mut child = project
+        .acp(&["agent"])
         .args(args)
-        .current_dir(project.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -84,8 +83,8 @@ fn nothing_but_the_protocol_reaches_stdout() {
                "params": {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}})
     };
     // The session's id is the agent's to choose, so this talk has two halves.
-    let mut child = Command::new(ACP)
-        .args(["agent", "--script", &script, "--log", "trace"])
+    let mut child = project
+        .acp(&["agent", "--script", &script, "--log", "trace"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -125,8 +124,8 @@ fn nothing_but_the_protocol_reaches_stdout() {
 #[test]
 fn bad_input_is_answered_and_loses_nothing() {
     let project = Project::new();
-    let mut child = Command::new(ACP)
-        .arg("agent")
+    let mut child = project
+        .acp(&["agent"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

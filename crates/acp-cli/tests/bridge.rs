@@ -6,7 +6,7 @@
 mod common;
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 use common::patient::Patient;
 use common::{ACP, Ended, Project};
@@ -22,10 +22,9 @@ struct Client {
 
 impl Client {
     fn start(project: &Project, agent: &[&str]) -> Self {
-        let mut child = Command::new(ACP)
-            .args(["bridge", "--to", "2", "--"])
+        let mut child = project
+            .acp(&["bridge", "--to", "2", "--"])
             .args(agent)
-            .current_dir(project.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -197,11 +196,7 @@ fn what_a_person_sees_over_two_bridges_is_what_the_agent_shows() {
 #[test]
 fn an_agent_that_cannot_be_started_is_told_of() {
     let project = Project::new();
-    let ended = |args: &[&str]| {
-        let mut command = Command::new(ACP);
-        command.arg("bridge").args(args).current_dir(project.path());
-        Ended::of(command.stdin(Stdio::null()).output().unwrap())
-    };
+    let ended = |args: &[&str]| Ended::of(project.acp(&["bridge"]).args(args).output().unwrap());
     ended(&["--to", "2", "--", "no-such-agent"])
         .code(3)
         .says("`no-such-agent` was not found in PATH");

@@ -186,7 +186,11 @@ fn how_to_go_on_is_said_to_people_only() {
         .shell(&format!("acp run hello -- {forgets}"))
         .code(0);
     assert_eq!(ended.stderr, "");
-    // The bundled agent keeps nothing, whatever version 2 says that an agent does.
-    let ended = project.shell("acp run --protocol 2 /help").code(0);
-    assert_eq!(ended.stderr, "");
+    // Where the bundled agent keeps nothing, it says nothing of it, whatever version 2 says that an agent
+    // does.
+    std::fs::write(project.sessions(), "no directory").unwrap();
+    for version in VERSIONS {
+        let ended = project.shell(&format!("acp run {version} /help")).code(0);
+        assert_eq!(ended.stderr, "");
+    }
 }

@@ -110,6 +110,11 @@ impl Project {
         self.path().join(name)
     }
 
+    /// Where programs keep what is not of the project, instead of where whoever runs the test has that.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.file(".state")
+    }
+
     pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.file(name), text).unwrap();
     }
@@ -137,6 +142,7 @@ impl Project {
         command
             .args(args)
             .current_dir(self.path())
+            .env("XDG_STATE_HOME", self.state())
             .stdin(Stdio::null())
             .kill_on_drop(true);
         Ended::of(soon("the program ends", command.output()).await.unwrap())
@@ -167,6 +173,7 @@ impl Project {
         let mut run = tokio::process::Command::new(acp())
             .args(arguments.iter().chain(agent))
             .current_dir(self.path())
+            .env("XDG_STATE_HOME", self.state())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

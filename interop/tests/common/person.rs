@@ -87,6 +87,7 @@ impl Person {
         let (program, arguments) = agent.split_first().unwrap();
         let command = AgentCommand::new(program)
             .args(arguments)
+            .env("XDG_STATE_HOME", project.state())
             .cwd(project.path());
         let process = AgentProcess::spawn(&command).unwrap();
         let (stdin, stdout) = process.take_stdio().unwrap();

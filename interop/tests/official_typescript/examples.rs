@@ -66,6 +66,7 @@ async fn the_example_client_completes_a_turn_with_the_bundled_agent() {
     let mut client = tokio::process::Command::new("node")
         .arg(programs.program(&format!("{EXAMPLES}/client.js")))
         .env("PATH", format!("{}:{path}", project.path().display()))
+        .env("XDG_STATE_HOME", project.state())
         .current_dir(project.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 
 use acp::v1::{ContentBlock, StopReason};
 use futures_core::Stream;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use offline::OfflineModel;
@@ -71,8 +72,9 @@ impl<'a> Request<'a> {
     }
 }
 
-/// A part of a conversation.
-#[derive(Debug, Clone, PartialEq)]
+/// A part of a conversation. Sessions are kept with it: what is written today is read by later versions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Message {
     /// The person's prompt.
@@ -91,7 +93,7 @@ pub enum Message {
 }
 
 /// A tool call, as a model makes it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolRequest {
     /// The model's own name for it. Clients see another id, which is unique in the session.
@@ -114,7 +116,7 @@ impl ToolRequest {
 }
 
 /// What came of a tool call, as a model sees it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ToolResult {
     /// [`ToolRequest::id`] of the call.
@@ -128,7 +130,8 @@ pub struct ToolResult {
 }
 
 /// How a tool call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolStatus {
     /// It did what it should.

@@ -195,8 +195,8 @@ impl Call {
     /// What permission is needed for; `None` for what changes nothing.
     pub(crate) fn subject(&self) -> Option<Subject> {
         match self {
-            Self::Write(_) => Some(Subject::Tool("write")),
-            Self::Edit(_) => Some(Subject::Tool("edit")),
+            Self::Write(_) => Some(Subject::Tool("write".to_owned())),
+            Self::Edit(_) => Some(Subject::Tool("edit".to_owned())),
             Self::Run(run) => Some(Subject::Command(run.command.clone())),
             Self::Read(_)
             | Self::List(_)

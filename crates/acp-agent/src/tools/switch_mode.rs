@@ -9,6 +9,7 @@ use super::{About, Doing, Output, text};
 use crate::mode::{self, Mode};
 use crate::model::ToolStatus;
 use crate::permission;
+use crate::store::StoreError;
 use crate::workspace::Fault;
 
 /// The option that is neither of the modes.
@@ -79,7 +80,7 @@ impl SwitchMode {
         };
         doing.handle.start().await?;
         if state.mode() != mode {
-            state.set_mode(mode);
+            state.set_mode(mode).await.map_err(unkept)?;
             doing
                 .workspace
                 .turn
@@ -98,6 +99,11 @@ impl SwitchMode {
             json!({ "mode": mode.as_str() }),
         ))
     }
+}
+
+/// That the mode cannot be kept ends the turn, as all does that cannot be kept.
+fn unkept(error: StoreError) -> Fault {
+    Fault::Stop(error.into())
 }
 
 /// What a person is asked; `None` if they need not be, since the other mode allows no more.

@@ -268,6 +268,11 @@ impl Fixture {
         self.dir.path().join(name).to_str().unwrap().to_owned()
     }
 
+    /// The session's working directory.
+    pub fn cwd(&self) -> String {
+        self.dir.path().to_str().unwrap().to_owned()
+    }
+
     pub fn put(&self, name: &str, text: &str) {
         let path = self.dir.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

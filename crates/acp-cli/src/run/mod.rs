@@ -360,8 +360,9 @@ impl TurnOfAgent<'_> {
         let args = &self.run.args;
         let agent = session.agent().capabilities();
         let keeps = agent.load_session || agent.session_capabilities.resume.is_some();
-        // The bundled agent keeps no session for longer than it runs.
-        if !keeps || args.format != Format::Text || args.agent.is_empty() {
+        // In version 2 every agent resumes, the bundled one also where it keeps nothing.
+        let keeps = keeps && (!args.agent.is_empty() || crate::agent::keeps_sessions());
+        if !keeps || args.format != Format::Text {
             return;
         }
         let cwd = args.cwd.to_string_lossy();

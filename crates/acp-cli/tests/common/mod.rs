@@ -10,6 +10,7 @@
 )]
 
 pub(crate) mod agent;
+pub(crate) mod editor;
 pub(crate) mod patient;
 pub(crate) mod reach;
 #[cfg(target_os = "linux")]
@@ -22,17 +23,29 @@ use std::process::{Command, Output, Stdio};
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
 /// A directory to work in, with the files of a small project.
-pub(crate) struct Project(tempfile::TempDir);
+pub(crate) struct Project {
+    directory: tempfile::TempDir,
+    /// Where programs keep what is not of the project.
+    state: tempfile::TempDir,
+}
 
 impl Project {
     pub(crate) fn new() -> Self {
-        let project = Self(tempfile::tempdir().unwrap());
+        let project = Self {
+            directory: tempfile::tempdir().unwrap(),
+            state: tempfile::tempdir().unwrap(),
+        };
         project.write("notes.txt", "first\nsecond\nthird\n");
         project
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.0.path()
+        self.directory.path()
+    }
+
+    /// Where the bundled agent keeps its sessions.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.state.path().join("acp")
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -60,10 +73,17 @@ impl Project {
 
     /// `acp` in this project.
     pub(crate) fn acp(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(ACP);
+        let mut command = self.program(ACP);
+        command.args(args);
         command
-            .args(args)
+    }
+
+    /// A program in this project, that finds nothing of whoever runs the test.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.path())
+            .env("XDG_STATE_HOME", self.state.path())
             .stdin(Stdio::null());
         command
     }
@@ -72,12 +92,10 @@ impl Project {
     pub(crate) fn shell(&self, line: &str) -> Ended {
         let path = std::env::var("PATH").unwrap_or_default();
         let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
-        let mut command = Command::new("sh");
+        let mut command = self.program("sh");
         command
             .args(["-c", line])
-            .current_dir(self.path())
-            .env("PATH", format!("{binaries}:{path}"))
-            .stdin(Stdio::null());
+            .env("PATH", format!("{binaries}:{path}"));
         Ended::of(command.output().unwrap())
     }
 

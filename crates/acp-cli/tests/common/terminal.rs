@@ -1,7 +1,7 @@
 //! The binary on a terminal of its own, which `script` (of util-linux, and on every Debian) provides.
 
 use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 
 use super::Project;
 use super::patient::Patient;
@@ -17,11 +17,11 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts a command line of the shell in the project.
     pub(crate) fn start(project: &Project, line: &str) -> Self {
-        let mut child = Command::new("script")
+        let mut child = project
+            .program("script")
             .args(["--quiet", "--return", "--flush", "--command"])
             .arg(line)
             .arg("/dev/null")
-            .current_dir(project.path())
             .env("TERM", "xterm")
             .env_remove("NO_COLOR")
             .stdin(Stdio::piped())

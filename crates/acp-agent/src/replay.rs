@@ -1,0 +1,277 @@
+//! A session's past, shown once more.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use acp::Update;
+use acp::agent::Session;
+use acp::v1::{
+    ContentChunk, MessageId, PlanUpdateContent, ProtocolVersion, SessionUpdate as V1, TerminalId,
+    ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
+};
+use acp::v2::{Message, SessionUpdate as V2, TerminalOutput, TerminalOutputChunk, TerminalUpdate};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::past::Past;
+use crate::store::{Content, Which};
+use crate::tools::{fenced, tail, text};
+
+/// How much of what a terminal showed is shown as text, in bytes: the end of it.
+const PRINTED: usize = 64 * 1024;
+
+/// What is said of a tool call that has no end.
+const ENDED: &str = "The agent was ended before this was done.";
+
+/// What is said of a terminal of a client's of which nothing is known.
+const GONE: &str = "The terminal is gone, and what it showed was not kept.";
+
+/// The status of version 2 that version 1 has no word for.
+const CANCELLED: &str = "cancelled";
+
+/// Shows the past of a session to its client.
+pub(crate) async fn replay(session: &Session, past: &Past) -> acp::Result<()> {
+    let mut replay = Replay {
+        session,
+        v2: session.client().version() == ProtocolVersion::V2,
+        prompt: None,
+        begun: HashSet::new(),
+        terminals: HashMap::new(),
+        calls: BTreeMap::new(),
+    };
+    let mut pages = past.pages(Which::Shown, 0);
+    while let Some(entries) = pages.next().await? {
+        for entry in entries {
+            match entry.read() {
+                Ok(Content::Shown(update)) => replay.update(update).await?,
+                Ok(Content::Message(_)) => {}
+                Err(error) => {
+                    // All else is of more use than nothing.
+                    tracing::warn!(session = %session.id(), %error, "a part of the past is left out");
+                }
+            }
+        }
+    }
+    replay.end_turn().await
+}
+
+struct Replay<'a> {
+    session: &'a Session,
+    v2: bool,
+    /// The prompt that began the turn.
+    prompt: Option<MessageId>,
+    /// The messages of the turn that were begun: a client of version 2 that has them still is to replace
+    /// them, and not to be told them twice.
+    begun: HashSet<MessageId>,
+    /// What the agent's own terminals of the turn have printed: the end of it.
+    terminals: HashMap<TerminalId, Vec<u8>>,
+    /// The tool calls of the turn that have no end yet, or show terminals. Whether a terminal was the
+    /// agent's own, and what it printed, may be known at the end of the turn only.
+    calls: BTreeMap<ToolCallId, Call>,
+}
+
+#[derive(Default)]
+struct Call {
+    content: Vec<ToolCallContent>,
+    raw_output: Option<Value>,
+    ended: bool,
+    cancelled: bool,
+}
+
+impl Call {
+    fn status(&mut self, status: &ToolCallStatus) {
+        self.cancelled = status.as_str() == CANCELLED;
+        let done = matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed);
+        self.ended = done || self.cancelled;
+    }
+
+    fn has_terminals(&self) -> bool {
+        let mut content = self.content.iter();
+        content.any(|content| matches!(content, ToolCallContent::Terminal(_)))
+    }
+}
+
+impl Replay<'_> {
+    async fn update(&mut self, update: Update) -> acp::Result<()> {
+        match update {
+            Update::V1(V1::UserMessageChunk(chunk)) => {
+                if self.prompt != chunk.message_id {
+                    self.end_turn().await?;
+                    self.prompt.clone_from(&chunk.message_id);
+                }
+                self.chunk(chunk, V1::UserMessageChunk, V2::UserMessage)
+                    .await
+            }
+            Update::V1(V1::AgentMessageChunk(chunk)) => {
+                self.chunk(chunk, V1::AgentMessageChunk, V2::AgentMessage)
+                    .await
+            }
+            Update::V1(V1::AgentThoughtChunk(chunk)) => {
+                self.chunk(chunk, V1::AgentThoughtChunk, V2::AgentThought)
+                    .await
+            }
+            Update::V1(V1::ToolCall(mut call)) => {
+                let mut state = Call {
+                    content: std::mem::take(&mut call.content),
+                    raw_output: call.raw_output.clone(),
+                    ..Call::default()
+                };
+                state.status(&call.status);
+                call.content = self.content(&state, false);
+                self.say_status(&mut call.status);
+                if !state.ended || state.has_terminals() {
+                    self.calls.insert(call.tool_call_id.clone(), state);
+                }
+                self.session.update(V1::ToolCall(call)).await
+            }
+            Update::V1(V1::ToolCallUpdate(update)) => self.call_update(update).await,
+            Update::V1(V1::PlanUpdate(update)) => match update.plan {
+                PlanUpdateContent::Items(plan) => {
+                    self.session.plan_by_id(plan.plan_id, plan.entries).await
+                }
+                _ => self.session.update(V1::PlanUpdate(update)).await,
+            },
+            Update::V1(V1::PlanRemoved(plan)) => self.session.remove_plan(plan.plan_id).await,
+            Update::V1(V1::Notice(notice)) => self.session.notice(notice).await,
+            Update::V1(update) => self.session.update(update).await,
+            Update::V2(V2::TerminalUpdate(update)) => self.terminal(update).await,
+            Update::V2(V2::TerminalOutputChunk(chunk)) => self.output(chunk).await,
+            // This agent says it in no other words.
+            Update::V2(update) if self.v2 => self.session.update_v2(update).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// A piece of a message; the first one for version 2 as the message itself, which replaces what a client
+    /// has of it.
+    async fn chunk(
+        &mut self,
+        chunk: ContentChunk,
+        piece: fn(ContentChunk) -> V1,
+        whole: fn(Message) -> V2,
+    ) -> acp::Result<()> {
+        if self.v2
+            && let Some(id) = &chunk.message_id
+            && self.begun.insert(id.clone())
+        {
+            let message = Message::new(id).content(vec![chunk.content]);
+            return self.session.update_v2(whole(message)).await;
+        }
+        self.session.update(piece(chunk)).await
+    }
+
+    async fn call_update(&mut self, mut update: ToolCallUpdate) -> acp::Result<()> {
+        let id = update.tool_call_id.clone();
+        // One that is not among them has ended, and shows no terminals.
+        let mut call = self.calls.remove(&id).unwrap_or_else(|| Call {
+            ended: true,
+            ..Call::default()
+        });
+        if let Some(status) = &update.status {
+            call.status(status);
+        }
+        if let Some(output) = &update.raw_output {
+            call.raw_output = Some(output.clone());
+        }
+        if let Some(content) = update.content.take() {
+            call.content = content;
+            update.content = Some(self.content(&call, false));
+        }
+        if let Some(status) = &mut update.status {
+            self.say_status(status);
+        }
+        if !call.ended || call.has_terminals() {
+            self.calls.insert(id, call);
+        }
+        self.session.update(V1::ToolCallUpdate(update)).await
+    }
+
+    /// A status in the words of the version that is spoken.
+    fn say_status(&self, status: &mut ToolCallStatus) {
+        if !self.v2 && status.as_str() == CANCELLED {
+            *status = ToolCallStatus::Failed;
+        }
+    }
+
+    /// What a tool call shows, as far as that is known by now or, at the end of its turn, at all.
+    fn content(&self, call: &Call, all: bool) -> Vec<ToolCallContent> {
+        let mut shown = Vec::with_capacity(call.content.len());
+        for content in &call.content {
+            let ToolCallContent::Terminal(terminal) = content else {
+                shown.push(content.clone());
+                continue;
+            };
+            match self.terminals.get(&terminal.terminal_id) {
+                Some(_) if self.v2 => shown.push(content.clone()),
+                Some(printed) => {
+                    let printed = String::from_utf8_lossy(printed);
+                    let printed = tail(&printed, PRINTED);
+                    shown.extend((!printed.is_empty()).then(|| text(fenced(printed))));
+                }
+                None if all => {
+                    let output = call.raw_output.as_ref().and_then(|data| data.get("output"));
+                    shown.push(match output.and_then(Value::as_str) {
+                        Some(output) => text(fenced(tail(output, PRINTED))),
+                        None => text(GONE),
+                    });
+                }
+                None => {}
+            }
+        }
+        if call.cancelled && !self.v2 {
+            shown.push(text("Cancelled."));
+        }
+        shown
+    }
+
+    async fn terminal(&mut self, mut update: TerminalUpdate) -> acp::Result<()> {
+        let new = !self.terminals.contains_key(&update.terminal_id);
+        let printed = self
+            .terminals
+            .entry(update.terminal_id.clone())
+            .or_default();
+        if let Some(output) = &update.output {
+            let data = output.as_ref().map(|output| output.data.as_str());
+            *printed = STANDARD
+                .decode(data.unwrap_or_default())
+                .unwrap_or_default();
+        } else if new {
+            // What a client has of it still is told once more.
+            update.output = Some(Some(TerminalOutput::new("")));
+        }
+        if self.v2 {
+            self.session.update_v2(V2::TerminalUpdate(update)).await?;
+        }
+        Ok(())
+    }
+
+    async fn output(&mut self, chunk: TerminalOutputChunk) -> acp::Result<()> {
+        if self.v2 {
+            self.terminals.entry(chunk.terminal_id.clone()).or_default();
+            return self.session.update_v2(V2::TerminalOutputChunk(chunk)).await;
+        }
+        let printed = self.terminals.entry(chunk.terminal_id).or_default();
+        printed.extend(STANDARD.decode(&chunk.data).unwrap_or_default());
+        if printed.len() > 2 * PRINTED {
+            printed.drain(..printed.len() - PRINTED);
+        }
+        Ok(())
+    }
+
+    /// At the end of a turn nothing runs any more, and it is known what the terminals were.
+    async fn end_turn(&mut self) -> acp::Result<()> {
+        for (id, call) in std::mem::take(&mut self.calls) {
+            let mut content = self.content(&call, true);
+            let mut update = ToolCallUpdate::new(id);
+            if !call.ended {
+                content.push(text(ENDED));
+                update = update.status(ToolCallStatus::Failed);
+            }
+            let update = update.content(content);
+            self.session.update(V1::ToolCallUpdate(update)).await?;
+        }
+        self.terminals.clear();
+        self.begun.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,205 @@
+//! The sessions of an agent: those that are open, and those that are kept.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use acp::Update;
+use acp::agent::{
+    CloseSession, DeleteSession, ListSessions, LoadSession, Recorder, ResumeSession, Session,
+    SessionOpened, SessionSetup,
+};
+use acp::v1::{ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo};
+
+use crate::log::Log;
+use crate::mode;
+use crate::past::{Past, Told};
+use crate::replay::replay;
+use crate::session::{Own, SessionState};
+use crate::store::{Kept, Properties, SessionStore};
+
+/// How many sessions are in a page of the list.
+const PAGE: usize = 100;
+
+/// The sessions.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<SessionId, Arc<SessionState>>>,
+    store: Option<Arc<dyn SessionStore>>,
+    /// Where commands may write beside the session's directories, if they are confined.
+    writable: Option<Vec<PathBuf>>,
+}
+
+impl Sessions {
+    pub(crate) fn keep_in(&mut self, store: Arc<dyn SessionStore>) {
+        self.store = Some(store);
+    }
+
+    pub(crate) fn confine(&mut self, writable: Vec<PathBuf>) {
+        self.writable = Some(writable);
+    }
+
+    /// What there is for those that outlive the process.
+    pub(crate) fn kept(&self) -> Option<&Self> {
+        self.store.is_some().then_some(self)
+    }
+
+    fn store(&self) -> acp::Result<&Arc<dyn SessionStore>> {
+        let store = self.store.as_ref();
+        store.ok_or_else(|| acp::Error::internal("this agent keeps no sessions"))
+    }
+
+    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionState>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn get(&self, id: &SessionId) -> acp::Result<Arc<SessionState>> {
+        let state = self.open().get(id).cloned();
+        state.ok_or_else(|| acp::Error::internal(format!("session {id} is not open")))
+    }
+
+    /// Begins a session.
+    pub(crate) async fn begin(&self, session: &Session) -> acp::Result<SessionOpened> {
+        let own = self.own(session).await?;
+        let properties = Properties {
+            cwd: session.cwd().to_owned(),
+            additional_directories: session.roots().iter().skip(1).cloned().collect(),
+            mode: mode::Mode::default().to_string(),
+            ..Properties::default()
+        };
+        let log = match &self.store {
+            None => Log::none(),
+            Some(store) => {
+                let kept = store.create(session.id().clone(), properties.clone());
+                Log::new(Arc::clone(store), kept.await?, Vec::new())
+            }
+        };
+        let state = SessionState::new(own, self.confined(), log, &properties, Vec::new());
+        Ok(self.opened(session, state))
+    }
+
+    /// Goes on with a session.
+    async fn go_on(&self, session: &Session, replayed: bool) -> acp::Result<SessionOpened> {
+        let store = self.store()?;
+        let own = self.own(session).await?;
+        let kept = store.find(session.id().clone()).await?;
+        let past = Past::new(Arc::clone(store), kept);
+        let Told { messages, missing } = past.told().await?;
+        if replayed {
+            replay(session, &past).await?;
+        }
+        let properties = past.kept().properties.clone();
+        let log = Log::new(Arc::clone(store), past.kept().clone(), missing);
+        let roots = std::iter::once(&properties.cwd).chain(&properties.additional_directories);
+        if !roots.eq(session.roots()) {
+            let roots = session.roots().to_vec();
+            log.change(|properties| {
+                let mut roots = roots.into_iter();
+                properties.cwd = roots.next().unwrap_or_default();
+                properties.additional_directories = roots.collect();
+            })
+            .await?;
+        }
+        let state = SessionState::new(own, self.confined(), log, &properties, messages);
+        Ok(self.opened(session, state))
+    }
+
+    fn opened(&self, session: &Session, state: SessionState) -> SessionOpened {
+        let options = mode::options(state.mode());
+        self.open().insert(session.id().clone(), Arc::new(state));
+        SessionOpened::new().config_options(options)
+    }
+
+    fn confined(&self) -> bool {
+        self.writable.is_some()
+    }
+
+    /// The agent's own access to a session's directories.
+    async fn own(&self, session: &Session) -> acp::Result<Result<Own, String>> {
+        let own = Own::open(session.roots(), self.writable.clone()).await;
+        // A client that lends its files may run where this process has none of them, in a container for
+        // example. Without that, nothing could be done in such a session.
+        if let Err(why) = &own
+            && !session.client().capabilities().fs.read_text_file
+        {
+            return Err(acp::Error::invalid_params(format!(
+                "the session cannot be opened: {why}"
+            )));
+        }
+        Ok(own)
+    }
+}
+
+/// Says that what nobody starts yet was not started.
+pub(crate) fn without_servers(setup: &SessionSetup) {
+    if !setup.mcp_servers.is_empty() {
+        tracing::warn!("MCP servers are not supported yet and were not started");
+    }
+}
+
+impl Recorder for Sessions {
+    async fn record(&self, session: &Session, update: &Update) -> acp::Result<()> {
+        Ok(self.get(session.id())?.record(update).await?)
+    }
+}
+
+impl LoadSession for Sessions {
+    async fn load_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        without_servers(&setup);
+        self.go_on(session, true).await
+    }
+}
+
+impl ResumeSession for Sessions {
+    async fn resume_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        without_servers(&setup);
+        self.go_on(session, false).await
+    }
+}
+
+impl ListSessions for Sessions {
+    async fn list_sessions(
+        &self,
+        request: ListSessionsRequest,
+    ) -> acp::Result<ListSessionsResponse> {
+        let listed = self
+            .store()?
+            .list(request.cwd, request.cursor, PAGE)
+            .await?;
+        let sessions: Vec<SessionInfo> = listed.sessions.into_iter().map(info).collect();
+        let mut page = ListSessionsResponse::new(sessions);
+        page.next_cursor = listed.cursor;
+        Ok(page)
+    }
+}
+
+fn info(kept: Kept) -> SessionInfo {
+    let updated = humantime::format_rfc3339_millis(kept.updated).to_string();
+    let mut info = SessionInfo::new(kept.id, kept.properties.cwd)
+        .additional_directories(kept.properties.additional_directories)
+        .updated_at(updated);
+    info.title = kept.properties.title;
+    info
+}
+
+impl CloseSession for Sessions {
+    async fn close_session(&self, session: &SessionId) -> acp::Result<()> {
+        self.open().remove(session);
+        Ok(())
+    }
+}
+
+impl DeleteSession for Sessions {
+    async fn delete_session(&self, session: &SessionId) -> acp::Result<()> {
+        self.open().remove(session);
+        Ok(self.store()?.delete(session.clone()).await?)
+    }
+}

@@ -1,0 +1,111 @@
+//! Directories and files that their user alone can read.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::StoreError;
+
+/// Makes a directory its user's alone, or finds it so, and gives its path without symbolic links. One of the
+/// user's own that others can enter is closed to them; one that is another's is refused.
+pub(super) fn directory(path: &Path) -> Result<PathBuf, StoreError> {
+    let failed = |e: io::Error| StoreError::Failed(format!("{}: {e}", path.display()));
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(failed)?;
+    }
+    match system::make(path) {
+        Ok(()) => {}
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(e) => return Err(failed(e)),
+    }
+    let path = path.canonicalize().map_err(failed)?;
+    system::close(&path)?;
+    Ok(path)
+}
+
+/// Makes a file its user's alone, or finds it so.
+///
+/// A file that is there is not opened: closing it again would take from this process the locks that SQLite
+/// has on it.
+pub(super) fn file(path: &Path) -> Result<(), StoreError> {
+    match system::new(path).map(drop) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => system::close(path),
+        Err(e) => Err(StoreError::Failed(format!("{}: {e}", path.display()))),
+    }
+}
+
+/// Closes a file to others, if it is there.
+pub(super) fn file_if_there(path: &Path) -> Result<(), StoreError> {
+    match path.symlink_metadata() {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        _ => system::close(path),
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+    use std::io;
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+    use std::path::Path;
+
+    use super::StoreError;
+
+    pub(super) fn make(path: &Path) -> io::Result<()> {
+        DirBuilder::new().mode(0o700).create(path)
+    }
+
+    pub(super) fn new(path: &Path) -> io::Result<File> {
+        OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+    }
+
+    /// Takes from others what they may do with it.
+    pub(super) fn close(path: &Path) -> Result<(), StoreError> {
+        let failed =
+            |e: &dyn std::fmt::Display| StoreError::Failed(format!("{}: {e}", path.display()));
+        let metadata = path.symlink_metadata().map_err(|e| failed(&e))?;
+        if metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(StoreError::NotOurs {
+                path: path.display().to_string(),
+            });
+        }
+        if metadata.is_symlink() {
+            // Put there while others could write, maybe.
+            return Err(failed(&"a symbolic link is not followed"));
+        }
+        let mode = metadata.permissions().mode();
+        if mode & 0o077 != 0 {
+            tracing::warn!(path = %path.display(), "was open to others, and is closed to them now");
+            std::fs::set_permissions(path, Permissions::from_mode(mode & 0o700))
+                .map_err(|e| failed(&e))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a user's directories are on Windows: in their profile, which is theirs alone.
+#[cfg(not(unix))]
+mod system {
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::path::Path;
+
+    use super::StoreError;
+
+    pub(super) fn make(path: &Path) -> io::Result<()> {
+        std::fs::create_dir(path)
+    }
+
+    pub(super) fn new(path: &Path) -> io::Result<File> {
+        OpenOptions::new().write(true).create_new(true).open(path)
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    pub(super) fn close(_: &Path) -> Result<(), StoreError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! Opening the database, and what is in it.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+use super::failed;
+use crate::store::{StoreError, private};
+
+/// How long another process may have the database for itself.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What makes each format of the one before. Never changed once it was released: a new one is added.
+const FORMATS: &[&str] = &["
+CREATE TABLE session (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    cwd TEXT NOT NULL,
+    directories TEXT NOT NULL,
+    title TEXT,
+    mode TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    always TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    version INTEGER NOT NULL DEFAULT 0,
+    next INTEGER NOT NULL DEFAULT 0,
+    folded INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX session_by_time ON session (updated DESC, id);
+CREATE TABLE entry (
+    session INTEGER NOT NULL REFERENCES session (key) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (session, number)
+) STRICT;
+"];
+
+pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
+    let directory = private::directory(directory)?;
+    let path = directory.join("sessions.db");
+    // One process after the other: what is made below is made once. The system takes the lock from whoever
+    // dies.
+    let lock = directory.join("sessions.lock");
+    private::file(&lock)?;
+    let locked = File::open(&lock).and_then(|lock| lock.lock().map(|()| lock));
+    let locked = locked.map_err(|e| StoreError::Failed(format!("{}: {e}", lock.display())))?;
+    // SQLite gives the files that it makes beside this one the same rights.
+    private::file(&path)?;
+    for beside in ["sessions.db-wal", "sessions.db-shm", "sessions.db-journal"] {
+        private::file_if_there(&directory.join(beside))?;
+    }
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    // Where it cannot be had, on some network's disks, it is as it was: slower.
+    connection
+        .pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))
+        .map_err(failed)?;
+    connection
+        .pragma_update(None, "synchronous", "NORMAL")
+        .map_err(failed)?;
+    connection
+        .pragma_update(None, "foreign_keys", true)
+        .map_err(failed)?;
+    connection.set_prepared_statement_cache_capacity(32);
+    bring_up_to_date(&mut connection, &path)?;
+    drop(locked);
+    Ok(connection)
+}
+
+fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let transaction = connection
+        .transaction_with_behavior(TransactionBehavior::Immediate)
+        .map_err(failed)?;
+    let theirs: i64 = transaction
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(failed)?;
+    let ours = i64::try_from(FORMATS.len()).unwrap_or(i64::MAX);
+    let Some(missing) = usize::try_from(theirs)
+        .ok()
+        .and_then(|at| FORMATS.get(at..))
+    else {
+        return Err(StoreError::Newer {
+            path: path.display().to_string(),
+            theirs,
+            ours,
+        });
+    };
+    for format in missing {
+        transaction.execute_batch(format).map_err(failed)?;
+    }
+    if !missing.is_empty() {
+        transaction
+            .pragma_update(None, "user_version", ours)
+            .map_err(failed)?;
+    }
+    transaction.commit().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_newer_format_is_refused_and_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(open(dir.path()).unwrap());
+        let db = Connection::open(dir.path().join("sessions.db")).unwrap();
+        db.pragma_update(None, "user_version", 7).unwrap();
+        drop(db);
+        let error = open(dir.path()).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                StoreError::Newer {
+                    theirs: 7,
+                    ours: 1,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert!(error.to_string().contains("newer version"), "{error}");
+    }
+
+    #[test]
+    fn it_is_opened_once_more_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let db = open(dir.path()).unwrap();
+            let pragma = |name| {
+                db.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+                    .unwrap()
+            };
+            assert_eq!(pragma("user_version"), 1.into());
+            assert_eq!(pragma("journal_mode"), "wal".to_owned().into());
+            assert_eq!(pragma("synchronous"), 1.into());
+            assert_eq!(pragma("foreign_keys"), 1.into());
+        }
+    }
+}
