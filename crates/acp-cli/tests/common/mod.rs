@@ -20,12 +20,13 @@ use std::process::{Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// A directory to work in, with the files of a small project.
-pub(crate) struct Project(tempfile::TempDir);
+/// A directory to work in, with the files of a small project, and one beside it for what a user has in
+/// their home: whoever runs the tests has rules and answers of their own.
+pub(crate) struct Project(tempfile::TempDir, tempfile::TempDir);
 
 impl Project {
     pub(crate) fn new() -> Self {
-        let project = Self(tempfile::tempdir().unwrap());
+        let project = Self(tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         project.write("notes.txt", "first\nsecond\nthird\n");
         project
     }
@@ -36,6 +37,18 @@ impl Project {
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
+    }
+
+    /// The places of the user's own files.
+    pub(crate) fn home(&self) -> [(&'static str, PathBuf); 2] {
+        ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(|name| (name, self.1.path().join(name)))
+    }
+
+    /// Writes a file of the user's configuration.
+    pub(crate) fn configure(&self, name: &str, text: &str) {
+        let directory = self.1.path().join("XDG_CONFIG_HOME/acp");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(name), text).unwrap();
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -63,6 +76,7 @@ impl Project {
         command
             .args(args)
             .current_dir(self.path())
+            .envs(self.home())
             .stdin(Stdio::null());
         command
     }
@@ -75,6 +89,7 @@ impl Project {
         command
             .args(["-c", line])
             .current_dir(self.path())
+            .envs(self.home())
             .env("PATH", format!("{binaries}:{path}"))
             .stdin(Stdio::null());
         Ended::of(command.output().unwrap())

@@ -22,6 +22,7 @@ impl Terminal {
             .arg(line)
             .arg("/dev/null")
             .current_dir(project.path())
+            .envs(project.home())
             .env("TERM", "xterm")
             .env_remove("NO_COLOR")
             .stdin(Stdio::piped())
