@@ -107,7 +107,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
     let bench = Bench::new();
     let host = bench.host(Policy::Ask, "always");
     assert!(ask(&host, command("make test")).await);
-    assert!(ask(&bench.host(Policy::Ask, "never"), command("rm x")).await == false);
+    assert!(!ask(&bench.host(Policy::Ask, "never"), command("rm x")).await);
     let path = bench.root().join("a");
     let locations = |kind| {
         let location = ToolCallLocation::new(path.to_str().unwrap());
