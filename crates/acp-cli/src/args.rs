@@ -7,6 +7,7 @@ use acp_mcp::Endpoint;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::environment::EnvArgs;
 use crate::exit::Exit;
 
 /// Use and be agents of the Agent Client Protocol (ACP).
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Login(LoginArgs),
     Logout(LogoutArgs),
     Sessions(SessionsArgs),
+    Permissions(PermissionsArgs),
     #[command(hide = true)]
     McpProxy(McpProxyArgs),
     Bridge(BridgeArgs),
@@ -166,6 +168,9 @@ pub(crate) struct BridgeArgs {
     #[arg(long, value_name = "VERSION", value_enum)]
     pub(crate) to: Version,
 
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
     /// The agent to run, with its arguments.
     #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
@@ -209,9 +214,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SESSION ID")]
     pub(crate) resume: Option<String>,
 
-    /// What the agent may do without being asked: `ask` asks you each time, `reads` allows what only
-    /// looks and rejects the rest, `all` allows everything, `none` rejects everything. By default `ask`
-    /// on a terminal and `reads` elsewhere.
+    /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
+    /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
+    /// everything, whatever your rules say. By default `ask` on a terminal and `reads` elsewhere.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
@@ -234,6 +239,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
 
     #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
@@ -268,6 +276,9 @@ pub(crate) struct LoginArgs {
     pub(crate) method: Option<String>,
 
     #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
 }
 
@@ -282,6 +293,9 @@ pub(crate) struct LogoutArgs {
     /// The agent, with its arguments.
     #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
 
     #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
@@ -304,6 +318,9 @@ pub(crate) struct SessionsArgs {
     pub(crate) cwd: Option<PathBuf>,
 
     #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
 
     /// What to print: `text` for people; `json` for programs, a session a line as the protocol writes it.
@@ -315,6 +332,56 @@ pub(crate) struct SessionsArgs {
 pub(crate) enum ListFormat {
     Text,
     Json,
+}
+
+/// Say what agents may do in a project: your rules, what you said for always, and the project's rules.
+///
+/// The stricter wins: deny, then ask, then allow. Your rules are in permissions.toml in your configuration
+/// directory, a project's in .acp/permissions.toml; what a project says can only forbid.
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct PermissionsArgs {
+    #[command(flatten)]
+    pub(crate) list: ListPermissionsArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Option<PermissionsCommand>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ListPermissionsArgs {
+    /// The project, or a directory in it.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
+
+    /// What to print: `text` for people; `json` for programs, all in one object.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: ListFormat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionsCommand {
+    Revoke(RevokeArgs),
+}
+
+/// Forget something that you said for always in a project.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RevokeArgs {
+    /// Its number, as `acp permissions` lists it.
+    #[arg(
+        value_name = "NUMBER",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    pub(crate) number: Option<u64>,
+
+    /// Forget all of it.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// The project, or a directory in it.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
 }
 
 const LOGIN_EXIT_CODES: &str = "\

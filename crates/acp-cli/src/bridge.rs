@@ -8,6 +8,7 @@ use acp::{Transport, transport};
 use acp_host::{AgentCommand, AgentProcess};
 
 use crate::args::{BridgeArgs, Version};
+use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::signals::Signals;
 
@@ -26,7 +27,13 @@ pub(crate) async fn bridge(args: BridgeArgs) -> Exit {
     let Some((program, rest)) = args.agent.split_first() else {
         return Exit::usage("no agent to run is given");
     };
+    // Whoever starts the bridge starts it in the agent's place, and has decided what the agent gets.
+    let given = match ForAgent::all(&args.env) {
+        Ok(given) => given,
+        Err(exit) => return exit,
+    };
     let command = AgentCommand::new(program).args(rest);
+    let command = command.environment(given.environment());
     let process = match AgentProcess::spawn_with(&command, to_stderr) {
         Ok(process) => process,
         Err(e) => return Exit::broken(format!("the agent could not be started: {e}")),

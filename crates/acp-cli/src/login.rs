@@ -7,6 +7,7 @@ use acp::v1::{AuthMethod, AuthMethodTerminal, ProtocolVersion};
 
 use crate::args::{LoginArgs, LogoutArgs};
 use crate::clean;
+use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::screen::{Screen, print};
 use crate::signals::{Signal, Signals};
@@ -18,14 +19,22 @@ pub(crate) async fn login(args: LoginArgs) -> Exit {
         Ok(cwd) => cwd,
         Err(e) => return Exit::usage(format!("the working directory is not there: {e}")),
     };
+    let given = match ForAgent::of(&args.env) {
+        Ok(given) => given,
+        Err(exit) => return exit,
+    };
     let target = Target {
         command: &args.agent,
         cwd: &cwd,
         protocol: args.protocol,
+        given: &given,
     };
     let wanted = args.method.as_deref();
     let work = async |agent: &AgentConnection, screen: &Screen| {
         let method = choose(target, agent, wanted)?;
+        if let Some(hint) = given.hint(&[], &in_words(std::slice::from_ref(method))) {
+            screen.note(&hint);
+        }
         authenticate(agent, screen, method).await
     };
     let name = match visit(target, work).await {
@@ -46,10 +55,15 @@ pub(crate) async fn logout(args: LogoutArgs) -> Exit {
         Ok(cwd) => cwd,
         Err(e) => return Exit::usage(format!("the working directory is not there: {e}")),
     };
+    let given = match ForAgent::of(&args.env) {
+        Ok(given) => given,
+        Err(exit) => return exit,
+    };
     let target = Target {
         command: &args.agent,
         cwd: &cwd,
         protocol: args.protocol,
+        given: &given,
     };
     let work = async |agent: &AgentConnection, _: &Screen| {
         agent.logout().await?;
@@ -155,6 +169,11 @@ fn can(agent: &AgentConnection, method: &AuthMethod) -> bool {
     known || agent.version() == ProtocolVersion::V1
 }
 
+/// All that the agent says of these ways, the names of variables included.
+fn in_words(methods: &[AuthMethod]) -> String {
+    serde_json::to_string(methods).unwrap_or_default()
+}
+
 /// What one can do about `auth_required`.
 pub(crate) fn needed(target: &Target<'_>, agent: &AgentConnection, error: &acp::Error) -> Exit {
     let commands = commands(target, agent);
@@ -163,7 +182,11 @@ pub(crate) fn needed(target: &Target<'_>, agent: &AgentConnection, error: &acp::
     } else {
         format!("log in first:{commands}")
     };
-    Exit::failed(format!("the agent answered with an error: {error}; {help}"))
+    let said = format!("{error} {}", in_words(agent.auth_methods()));
+    let hint = target.hint(&said);
+    Exit::failed(format!(
+        "the agent answered with an error: {error}; {help}{hint}"
+    ))
 }
 
 async fn authenticate(

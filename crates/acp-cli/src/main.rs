@@ -5,10 +5,14 @@ mod args;
 mod ask;
 mod bridge;
 mod clean;
+mod config;
 mod elicit;
+mod environment;
 mod exit;
 mod login;
 mod mcp_proxy;
+mod permissions;
+mod places;
 mod run;
 mod screen;
 mod sessions;
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
                 Command::Login(args) => runtime.block_on(login::login(args)),
                 Command::Logout(args) => runtime.block_on(login::logout(args)),
                 Command::McpProxy(args) => runtime.block_on(mcp_proxy::mcp_proxy(args)),
+                Command::Permissions(args) => permissions::permissions(&args),
                 Command::Run(args) => runtime.block_on(run::run(args)),
                 Command::Sessions(args) => runtime.block_on(sessions::sessions(args)),
             };

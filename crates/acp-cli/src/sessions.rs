@@ -7,6 +7,7 @@ use acp::v1::{ListSessionsRequest, SessionInfo};
 
 use crate::args::{ListFormat, SessionsArgs};
 use crate::clean;
+use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::login;
 use crate::screen::{Screen, print};
@@ -22,10 +23,15 @@ pub(crate) async fn sessions(args: SessionsArgs) -> Exit {
         Ok(cwd) => cwd,
         Err(e) => return Exit::usage(format!("--cwd {}: {e}", asked.display())),
     };
+    let given = match ForAgent::of(&args.env) {
+        Ok(given) => given,
+        Err(exit) => return exit,
+    };
     let target = Target {
         command: &args.agent,
         cwd: &cwd,
         protocol: args.protocol,
+        given: &given,
     };
     let mut request = ListSessionsRequest::new();
     if args.cwd.is_some() {

@@ -8,6 +8,7 @@ use acp::jsonrpc::{self, Incoming, RequestId};
 use acp_host::{AgentCommand, AgentProcess};
 
 use crate::args::{Format, ProtocolArg};
+use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::screen::print;
 
@@ -32,6 +33,7 @@ pub(crate) struct Target<'a> {
     /// Where it runs.
     pub(crate) cwd: &'a Path,
     pub(crate) protocol: ProtocolArg,
+    pub(crate) given: &'a ForAgent,
 }
 
 impl Target<'_> {
@@ -46,12 +48,24 @@ impl Target<'_> {
                 AgentCommand::new(this).args(["agent", &protocol])
             }
         };
-        Ok(command.cwd(self.cwd))
+        Ok(command.cwd(self.cwd).environment(self.given.environment()))
     }
 
     /// Starts it.
     pub(crate) fn spawn(&self) -> Result<AgentProcess, Exit> {
         spawn(&self.command()?)
+    }
+
+    /// What to do if the agent lacks a key that is set here, after what it `said`; for the end of a message.
+    pub(crate) fn hint(&self, said: &str) -> String {
+        let hint = self.given.hint(self.command, said);
+        hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
+    }
+
+    /// The same, only if the key is named in what it said: it may be about something else.
+    pub(crate) fn hint_if_named(&self, said: &str) -> String {
+        let hint = self.given.hint(&[], said);
+        hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
     /// What to type for doing something else with the same agent.
@@ -61,6 +75,7 @@ impl Target<'_> {
         if self.protocol.protocol != 1 {
             words.push(format!("--protocol {}", self.protocol.protocol));
         }
+        words.extend(self.given.typed().iter().cloned());
         if !self.command.is_empty() {
             words.push("--".to_owned());
         }
@@ -150,23 +165,25 @@ impl From<Exit> for Failure {
 
 impl Failure {
     /// Says what went wrong, with what the agent itself said of it.
-    pub(crate) async fn exit(self, process: &AgentProcess) -> Exit {
+    pub(crate) async fn exit(self, target: &Target<'_>, process: &AgentProcess) -> Exit {
         use acp::Error::{Closed, Invalid, NotOffered, Unreadable, Version};
         match self {
             Self::Exit(exit) => exit,
             Self::Agent(error @ (Closed(_) | Version { .. } | Unreadable { .. })) => {
-                broken(process, &error).await
+                broken(target, process, &error).await
             }
             Self::Agent(error @ (NotOffered { .. } | Invalid(_))) => Exit::usage(error.to_string()),
             Self::Agent(error) => {
-                Exit::failed(format!("the agent answered with an error: {error}"))
+                let error = error.to_string();
+                let hint = target.hint_if_named(&error);
+                Exit::failed(format!("the agent answered with an error: {error}{hint}"))
             }
         }
     }
 }
 
 /// The agent is gone, or talks what nobody understands.
-async fn broken(process: &AgentProcess, error: &acp::Error) -> Exit {
+async fn broken(target: &Target<'_>, process: &AgentProcess, error: &acp::Error) -> Exit {
     let ended = tokio::time::timeout(ENDING, process.wait()).await;
     let mut message = match (error, ended) {
         (acp::Error::Closed(_), Ok(exit)) => format!("the agent ended: {exit}"),
@@ -176,7 +193,9 @@ async fn broken(process: &AgentProcess, error: &acp::Error) -> Exit {
         }
         (error, _) => error.to_string(),
     };
-    message.push_str(&tail(process));
+    let tail = tail(process);
+    message.push_str(&tail);
+    message.push_str(&target.hint_if_named(&tail));
     Exit::broken(message)
 }
 
@@ -207,10 +226,12 @@ mod tests {
     #[test]
     fn what_is_to_be_typed_can_be_typed() {
         let command = ["my agent", "--key=it's", ""].map(str::to_owned);
+        let given = ForAgent::default();
         let target = |protocol| Target {
             command: &command,
             cwd: Path::new("."),
             protocol: ProtocolArg { protocol },
+            given: &given,
         };
         assert_eq!(
             target(1).to_type(&["login", "--method", "a b"]),

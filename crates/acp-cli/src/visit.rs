@@ -80,7 +80,7 @@ async fn talk<T>(
     };
     match done {
         Ok(done) => Ok(done),
-        Err(failure) => Err(failure.exit(process).await),
+        Err(failure) => Err(failure.exit(&target, process).await),
     }
 }
 

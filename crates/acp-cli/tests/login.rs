@@ -25,6 +25,8 @@ tests![
     #[cfg(target_os = "linux")]
     a_form_is_asked_field_by_field,
     #[cfg(target_os = "linux")]
+    what_is_typed_into_a_form_is_in_no_log,
+    #[cfg(target_os = "linux")]
     a_form_can_be_declined_and_left,
     #[cfg(target_os = "linux")]
     a_web_page_is_shown_and_its_end_told,
@@ -264,4 +266,17 @@ fn a_turn_asks_as_well() {
         let screen = terminal.ends(130);
         assert!(screen.contains("acp: cancelled"), "{screen}");
     }
+}
+
+#[cfg(target_os = "linux")]
+fn what_is_typed_into_a_form_is_in_no_log() {
+    let project = Project::new();
+    let agent = project.agent("--ways form");
+    let line = format!("{} --log trace login -- {agent}", common::ACP);
+    let mut terminal = Terminal::start(&project, &line);
+    fill_in(&mut terminal);
+    // From here on it is sent; what was typed was on the screen before.
+    let screen = terminal.ends(0);
+    assert_eq!(project.read("signed-in"), FILLED_IN);
+    assert!(!screen.contains("abcd"), "{screen}");
 }

@@ -27,13 +27,16 @@
 ///
 /// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field. In a
 /// `pub patch` instead of a `pub struct`, `_meta` is `clearable`: an update of something that has
-/// its own.
+/// its own. A `pub secret` holds what must not be in logs: its `Debug` is written by hand.
 macro_rules! record {
     ($(#[$a:meta])* pub struct $name:ident { $($body:tt)* }) => {
+        record! { @munch [struct #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
+    };
+    ($(#[$a:meta])* pub secret $name:ident { $($body:tt)* }) => {
         record! { @munch [struct $(#[$a])*] $name {} {} {} {} ; $($body)* }
     };
     ($(#[$a:meta])* pub patch $name:ident { $($body:tt)* }) => {
-        record! { @munch [patch $(#[$a])*] $name {} {} {} {} ; $($body)* }
+        record! { @munch [patch #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
     };
 
     (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
@@ -198,7 +201,7 @@ macro_rules! record {
     };
     (@write [$($a:tt)*] $n:ident {$($f:tt)*} {$($x:ident : $t:ty,)*} {$($d:ident,)*} {$($s:tt)*}
         [$(#[$ma:meta])* $mt:ty] [$set:expr]) => {
-        #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
         #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         $($a)*
         #[serde(rename_all = "camelCase")]

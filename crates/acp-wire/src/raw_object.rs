@@ -1,5 +1,7 @@
 //! A JSON object kept as it came.
 
+use std::fmt;
+
 use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
@@ -10,8 +12,16 @@ use crate::surrogate::reading;
 
 /// A JSON object whose values are kept as text, in the order they came: what is unknown is written
 /// back as it was read, numbers of any size included.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
+
+/// The names of its fields alone: nobody knows what is secret in what is unknown.
+impl fmt::Debug for RawObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_tuple("RawObject").field(&names).finish()
+    }
+}
 
 impl RawObject {
     /// Whether the object has no fields.

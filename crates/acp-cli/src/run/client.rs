@@ -1,17 +1,18 @@
 //! What `acp run` does when the agent asks.
 
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId};
 use acp::{Result, ThreadHandle};
-use acp_host::{Host, Policy, Sandbox};
+use acp_host::Host;
 
+use super::Run;
 use super::permission::Ask;
 use crate::ask::{self, Person};
 use crate::elicit::Elicit;
+use crate::permissions;
 
 /// What is to be told to the person beside the thread.
 #[derive(Clone, Default)]
@@ -34,28 +35,21 @@ pub(super) struct RunClient {
     host: Arc<Host<Ask>>,
     /// Where there is someone to ask.
     elicit: Option<Elicit>,
-    policy: Policy,
-    notes: Notes,
 }
 
 impl RunClient {
-    pub(super) fn new(
-        policy: Policy,
-        cwd: &Path,
-        sandbox: Option<Sandbox>,
-        person: &Arc<Person>,
-        notes: Notes,
-    ) -> io::Result<Self> {
+    pub(super) fn new(run: &Run, person: &Arc<Person>, notes: Notes) -> io::Result<Self> {
         let asks = Ask(Arc::clone(person));
-        let mut host = Host::new(policy, asks, [cwd.to_owned()])?;
-        if let Some(sandbox) = sandbox {
-            host = host.sandboxed(sandbox);
+        let host = Host::new(run.permissions.clone(), asks, [run.cwd.clone()])?;
+        let mut host = host
+            .environment(run.given.environment())
+            .on_note(move |note| notes.add(permissions::in_words(&note)));
+        if let Some(confinement) = &run.sandbox {
+            host = host.sandboxed(confinement.sandbox.clone());
         }
         Ok(Self {
             host: Arc::new(host),
             elicit: ask::possible().then(|| Elicit::new(Arc::clone(person))),
-            policy,
-            notes,
         })
     }
 
@@ -77,24 +71,7 @@ impl Client for RunClient {
         &self,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        let outcome = self.host.request_permission(&request).await;
-        let allowed = match &outcome {
-            RequestPermissionOutcome::Selected(selected) => request
-                .options
-                .iter()
-                .any(|option| option.option_id == selected.option_id && option.kind.allows()),
-            _ => false,
-        };
-        // A person who was asked knows; one who was not is told why nothing happens.
-        if !allowed && self.policy != Policy::Ask {
-            let call = &request.tool_call;
-            let title = [&request.title, &call.title];
-            let title = title.into_iter().find(|title| !title.is_empty());
-            let title = title.map_or_else(|| call.id.to_string(), Clone::clone);
-            self.notes
-                .add(format!("rejected by --allow {}: {title}", self.policy));
-        }
-        Ok(outcome)
+        Ok(self.host.request_permission(&request).await)
     }
 
     fn terminal_login(&self) -> bool {

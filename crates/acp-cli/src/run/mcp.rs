@@ -37,7 +37,7 @@ pub(super) fn read(file: &Path) -> Result<Vec<McpServer>, Exit> {
 
 fn parse(text: &str) -> Result<Vec<McpServer>, String> {
     if text.trim_start().starts_with('[') {
-        let servers: Vec<McpServer> = serde_json::from_str(text).map_err(|e| e.to_string())?;
+        let servers: Vec<McpServer> = serde_json::from_str(text).map_err(|e| without_values(&e))?;
         let unknown = servers
             .iter()
             .any(|server| matches!(server, McpServer::Unknown(_)));
@@ -47,12 +47,23 @@ fn parse(text: &str) -> Result<Vec<McpServer>, String> {
             Ok(servers)
         };
     }
-    let settings: Settings = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    let settings: Settings = serde_json::from_str(text).map_err(|e| without_values(&e))?;
     settings
         .servers
         .into_iter()
         .map(|(name, setting)| server(name, setting))
         .collect()
+}
+
+/// What is wrong with a text that has keys and tokens in it: without the value that is wrong.
+fn without_values(error: &serde_json::Error) -> String {
+    let what = error.to_string();
+    match (what.split_once(": "), what.rsplit_once(", expected ")) {
+        (Some((invalid, _)), Some((_, expected))) if invalid.starts_with("invalid ") => {
+            format!("{invalid}, expected {expected}")
+        }
+        _ => what,
+    }
 }
 
 fn server(name: String, setting: Setting) -> Result<McpServer, String> {
@@ -114,5 +125,11 @@ mod tests {
         assert!(error.contains("\"x\""), "{error}");
         assert!(parse(r#"[{"type": "carrier-pigeon", "name": "x"}]"#).is_err());
         assert!(parse("nonsense").is_err());
+        let error = parse(r#"{"mcpServers": {"x": {"command": "x", "env": {"PIN": 271828}}}}"#);
+        let error = error.unwrap_err();
+        assert!(
+            error.contains("expected a string") && !error.contains("271828"),
+            "{error}"
+        );
     }
 }

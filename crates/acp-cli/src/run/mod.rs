@@ -13,15 +13,17 @@ use std::time::Duration;
 
 use acp::client::{AgentConnection, Prompt, Session, SessionSetup};
 use acp::v1::{ContentBlock, StopReason};
-use acp_host::{AgentProcess, Policy, Sandbox};
+use acp_host::{AgentProcess, Permissions, Policy, Sandbox};
 use tokio::time::Instant;
 
 use self::client::{Notes, RunClient};
 use self::render::Renderer;
 use crate::args::{Format, RunArgs};
 use crate::ask::{self, Person};
+use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::login;
+use crate::permissions;
 use crate::signals::{Signal, Signals};
 use crate::start::{self, Failure, GRACE, SLOW, SLOW_START, Target};
 
@@ -45,7 +47,8 @@ struct Run {
     attachments: Vec<prompt::Attachment>,
     mcp_servers: Vec<acp::v1::McpServer>,
     cwd: PathBuf,
-    policy: Policy,
+    permissions: Permissions,
+    given: ForAgent,
     sandbox: Option<Confinement>,
 }
 
@@ -91,14 +94,11 @@ impl Run {
                 args.cwd.display()
             )));
         }
-        let policy = match args.allow {
-            Some(Policy::Ask) if !ask::possible() => {
-                return Err(Exit::usage("--allow ask needs a terminal to ask on"));
-            }
-            Some(policy) => policy,
-            None if ask::possible() => Policy::Ask,
-            None => Policy::Reads,
-        };
+        if args.allow == Some(Policy::Ask) && !ask::possible() {
+            return Err(Exit::usage("--allow ask needs a terminal to ask on"));
+        }
+        let permissions = permissions::of(args.allow, &cwd)?;
+        let given = ForAgent::of(&args.env)?;
         let sandbox = match args.sandbox.writable()? {
             Some(writable) => Some(Confinement::new(&cwd, writable)?),
             None => None,
@@ -109,7 +109,8 @@ impl Run {
             attachments,
             mcp_servers,
             cwd,
-            policy,
+            permissions,
+            given,
             sandbox,
         })
     }
@@ -135,13 +136,7 @@ impl Run {
         let renderer = Renderer::new(self.args.format);
         let notes = Notes::default();
         let person = Person::new(renderer.screen());
-        let client = match RunClient::new(
-            self.policy,
-            &self.cwd,
-            self.sandbox.as_ref().map(|c| c.sandbox.clone()),
-            &person,
-            notes.clone(),
-        ) {
+        let client = match RunClient::new(&self, &person, notes.clone()) {
             Ok(client) => client,
             Err(e) => return Exit::usage(format!("--cwd {}: {e}", self.cwd.display())),
         };
@@ -239,7 +234,7 @@ impl TurnOfAgent<'_> {
                 biased;
                 opened = &mut opening => return match opened {
                     Ok(session) => Ok(session),
-                    Err(failure) => Err(failure.exit(&self.process).await),
+                    Err(failure) => Err(failure.exit(&self.run.target(), &self.process).await),
                 },
                 _ = signals.next() => return Err(Exit::CANCELLED),
                 () = until(deadline) => {
@@ -324,7 +319,11 @@ impl TurnOfAgent<'_> {
             Err(error) if error.is_auth_required() => {
                 login::needed(&self.run.target(), session.agent(), &error)
             }
-            Err(error) => Failure::Agent(error).exit(&self.process).await,
+            Err(error) => {
+                Failure::Agent(error)
+                    .exit(&self.run.target(), &self.process)
+                    .await
+            }
         }
     }
 
@@ -387,6 +386,7 @@ impl Run {
             command: &self.args.agent,
             cwd: &self.cwd,
             protocol: self.args.protocol,
+            given: &self.given,
         }
     }
 

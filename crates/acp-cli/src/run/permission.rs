@@ -7,7 +7,7 @@ use acp::v1::PermissionOptionId;
 use acp_host::Prompter;
 
 use super::render;
-use crate::ask::Person;
+use crate::ask::{self, Person};
 
 /// Asks the person at the terminal.
 pub(super) struct Ask(pub(super) Arc<Person>);
@@ -27,5 +27,9 @@ impl Prompter for Ask {
                 return Some(option.option_id.clone());
             }
         }
+    }
+
+    fn can_ask(&self) -> bool {
+        ask::possible()
     }
 }

@@ -22,18 +22,18 @@ use std::process::{Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
-/// A directory to work in, with the files of a small project.
+/// A directory to work in, with the files of a small project, and one beside it for what a user has in
+/// their home: whoever runs the tests has rules, answers and sessions of their own.
 pub(crate) struct Project {
     directory: tempfile::TempDir,
-    /// Where programs keep what is not of the project.
-    state: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Project {
     pub(crate) fn new() -> Self {
         let project = Self {
             directory: tempfile::tempdir().unwrap(),
-            state: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
         };
         project.write("notes.txt", "first\nsecond\nthird\n");
         project
@@ -45,11 +45,23 @@ impl Project {
 
     /// Where the bundled agent keeps its sessions.
     pub(crate) fn sessions(&self) -> PathBuf {
-        self.state.path().join("acp")
+        self.home.path().join("XDG_STATE_HOME/acp")
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path().join(name)
+    }
+
+    /// The places of the user's own files.
+    pub(crate) fn home(&self) -> [(&'static str, PathBuf); 2] {
+        ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(|name| (name, self.home.path().join(name)))
+    }
+
+    /// Writes a file of the user's configuration.
+    pub(crate) fn configure(&self, name: &str, text: &str) {
+        let directory = self.home.path().join("XDG_CONFIG_HOME/acp");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(name), text).unwrap();
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -83,7 +95,7 @@ impl Project {
         let mut command = Command::new(program);
         command
             .current_dir(self.path())
-            .env("XDG_STATE_HOME", self.state.path())
+            .envs(self.home())
             .stdin(Stdio::null());
         command
     }

@@ -39,7 +39,7 @@ impl AuthMethod {
 record! {
     /// The client runs the agent's program in a terminal; exit status 0 means success. Not to be
     /// passed to `authenticate`.
-    pub struct AuthMethodTerminal {
+    pub secret AuthMethodTerminal {
         /// Its id.
         required id: AuthMethodId,
         /// A name for people.
@@ -51,6 +51,19 @@ record! {
         /// Environment to add to the agent's own.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         defaulted env: BTreeMap<String, String>,
+    }
+}
+
+/// Without the values of variables, which may be secret.
+impl std::fmt::Debug for AuthMethodTerminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AuthMethodTerminal")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("description", &self.description)
+            .field("args", &self.args)
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
     }
 }
 

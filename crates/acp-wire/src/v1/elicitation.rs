@@ -482,7 +482,7 @@ tagged! {
 pub struct ElicitationNoContent {}
 
 /// What the person filled in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[non_exhaustive]
 pub struct ElicitationAcceptAction {
@@ -505,8 +505,19 @@ impl ElicitationAcceptAction {
     }
 }
 
+/// Without what the person filled in, which may be secret.
+impl std::fmt::Debug for ElicitationAcceptAction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fields = self.content.as_ref().map(|content| content.keys());
+        let fields: Option<Vec<_>> = fields.map(Iterator::collect);
+        f.debug_struct("ElicitationAcceptAction")
+            .field("content", &fields)
+            .finish()
+    }
+}
+
 /// What the person filled in for one field.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 #[serde(untagged)]
 #[non_exhaustive]
@@ -524,6 +535,20 @@ pub enum ElicitationContentValue {
     /// Anything else, for a field of a kind this library does not know. `null` is no value.
     #[cfg_attr(feature = "arbitrary", arbitrary(skip))]
     Other(serde_json::Value),
+}
+
+/// Its type alone: the value may be secret.
+impl std::fmt::Debug for ElicitationContentValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::String(_) => "String(..)",
+            Self::Integer(_) => "Integer(..)",
+            Self::Number(_) => "Number(..)",
+            Self::Boolean(_) => "Boolean(..)",
+            Self::StringArray(_) => "StringArray(..)",
+            Self::Other(_) => "Other(..)",
+        })
+    }
 }
 
 impl Lenient for ElicitationContentValue {

@@ -36,11 +36,20 @@ impl McpServer {
 
 record! {
     /// An HTTP header.
-    pub struct HttpHeader {
+    pub secret HttpHeader {
         /// Its name.
         required name: String,
         /// Its value.
         required value: String,
+    }
+}
+
+/// Without the value, which may be secret.
+impl std::fmt::Debug for HttpHeader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpHeader")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 

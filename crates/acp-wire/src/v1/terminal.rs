@@ -27,11 +27,20 @@ record! {
 
 record! {
     /// An environment variable.
-    pub struct EnvVariable {
+    pub secret EnvVariable {
         /// Its name.
         required name: String,
         /// Its value.
         required value: String,
+    }
+}
+
+/// Without the value, which may be secret.
+impl std::fmt::Debug for EnvVariable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EnvVariable")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }
 
