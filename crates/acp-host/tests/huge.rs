@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use acp_host::Files;
 use acp_wire::jsonrpc::Error;
-use common::soon;
+use common::{block_on, soon};
 
 /// A file of two lines, and a third that is as long as a file can be: a hole, which takes no room.
 fn huge(directory: &Path) -> PathBuf {
@@ -67,8 +67,12 @@ async fn of_a_huge_file_only_what_is_asked_for_is_read() {
 }
 
 /// As many as are read at the same time are given up; then there is room for another.
-#[tokio::test]
-async fn reading_ends_when_nobody_waits_for_it_any_more() {
+#[test]
+fn reading_ends_when_nobody_waits_for_it_any_more() {
+    block_on(reading_is_given_up());
+}
+
+async fn reading_is_given_up() {
     let temporary = tempfile::tempdir().unwrap();
     let path = huge(temporary.path());
     let files = Files::new([temporary.path().to_owned()]).unwrap();
