@@ -1,6 +1,6 @@
 //! What several tests need.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 #[cfg(unix)]
 pub(crate) mod ordinary_user;
@@ -17,6 +17,23 @@ pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what)
         .await
         .expect("it hangs")
+}
+
+/// Runs a test of what could block a thread for good. A runtime waits for its threads when it ends, and the
+/// test would not fail, but hang.
+pub(crate) fn block_on<T>(test: impl Future<Output = T>) -> T {
+    struct Left(Option<tokio::runtime::Runtime>);
+    impl Drop for Left {
+        fn drop(&mut self) {
+            self.0.take().unwrap().shutdown_background();
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = Left(Some(runtime.unwrap()));
+    runtime.0.as_ref().unwrap().block_on(test)
 }
 
 /// Whether a process runs. One that has ended and that nobody has asked about does not.
