@@ -1,5 +1,8 @@
 //! Sessions that are kept: they are shown as they were, and go on.
 
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 mod common;
 
 use std::path::Path;
@@ -172,7 +175,6 @@ impl Model for Hears {
     }
     fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
         *self.0.lock().unwrap() = request.conversation.to_vec();
-        // `/help` of the other model: it must say something.
         let steps = [Ok(acp_agent::Step::Text("Heard.".to_owned()))];
         Box::pin(Once(steps.into_iter().collect()))
     }
