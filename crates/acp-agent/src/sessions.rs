@@ -10,6 +10,7 @@ use acp::agent::{
     SessionOpened, SessionSetup,
 };
 use acp::v1::{ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo};
+use jiff::Timestamp;
 
 use crate::log::Log;
 use crate::mode;
@@ -182,12 +183,17 @@ impl ListSessions for Sessions {
 }
 
 fn info(kept: Kept) -> SessionInfo {
-    let updated = humantime::format_rfc3339_millis(kept.updated).to_string();
     let mut info = SessionInfo::new(kept.id, kept.properties.cwd)
-        .additional_directories(kept.properties.additional_directories)
-        .updated_at(updated);
+        .additional_directories(kept.properties.additional_directories);
+    // A clock beyond what a calendar has tells nothing.
+    info.updated_at = Timestamp::try_from(kept.updated).ok().map(in_milliseconds);
     info.title = kept.properties.title;
     info
+}
+
+/// A time as the protocol writes it.
+fn in_milliseconds(time: Timestamp) -> String {
+    format!("{time:.3}")
 }
 
 impl CloseSession for Sessions {

@@ -411,6 +411,24 @@ async fn a_rule_about_files_allows_no_command() {
 }
 
 #[tokio::test]
+async fn what_an_agent_may_do_is_not_for_it_to_change() {
+    for rule in ["kind = \"edit\"", "path = \"**\"", "path = \"/**\""] {
+        let bench = Bench::user(
+            Policy::Ask,
+            &format!("[[rule]]\ndecision = \"allow\"\n{rule}"),
+        );
+        assert_eq!(bench.edit("notes").await, Allowed, "{rule}");
+        assert_eq!(bench.edit(".acp/permissions.toml").await, Asked, "{rule}");
+        assert_eq!(bench.writes(".acp/permissions.toml").await, Asked, "{rule}");
+    }
+    let bench = Bench::user(
+        Policy::Ask,
+        "[[rule]]\ndecision = \"allow\"\npath = \".acp/*\"",
+    );
+    assert_eq!(bench.edit(".acp/permissions.toml").await, Allowed);
+}
+
+#[tokio::test]
 async fn what_is_done_without_asking_is_checked_by_what_it_is() {
     let rules = r#"
         [[rule]]

@@ -62,14 +62,18 @@ impl PathPattern {
 
     /// Whether it matches this path, which has no symlinks, to allow it.
     pub(crate) fn allows(&self, real: &Path) -> bool {
-        let own = real.components().any(|c| c.as_os_str() == OWN_DIRECTORY);
-        self.narrow.is_match(real) && (!own || self.text.contains(OWN_DIRECTORY))
+        self.narrow.is_match(real) && (!is_own(real) || self.text.contains(OWN_DIRECTORY))
     }
 
     /// Whether it matches this path, or a directory that it is in, to ask or deny.
     pub(crate) fn catches(&self, path: &Path) -> bool {
         path.ancestors().any(|path| self.wide.is_match(path))
     }
+}
+
+/// Whether the path is, or is in, a directory that says what an agent may do.
+pub(super) fn is_own(path: &Path) -> bool {
+    path.components().any(|c| c.as_os_str() == OWN_DIRECTORY)
 }
 
 /// The ways to write a pattern. The directories that it begins with are followed as symlinks; to allow,

@@ -253,12 +253,19 @@ impl Rule {
     /// Whether all of the action is what the rule names.
     fn allows(&self, action: &Action) -> bool {
         let kind = self.kinds.is_empty() || self.kinds.contains(&action.kind);
-        let paths = self.paths.is_empty()
-            || !action.paths.is_empty()
+        let paths = if self.paths.is_empty() {
+            // What says what an agent may do is not allowed by the way.
+            !action
+                .paths
+                .iter()
+                .any(|target| matching::is_own(&target.given))
+        } else {
+            !action.paths.is_empty()
                 && action.paths.iter().all(|target| {
                     let real = target.real.as_ref();
                     real.is_some_and(|real| self.paths.iter().any(|path| path.allows(real)))
-                });
+                })
+        };
         let commands = if self.commands.is_empty() {
             // A rule about files does not speak of commands, unless it names their kind.
             action.commands.is_empty() || !self.kinds.is_empty()
