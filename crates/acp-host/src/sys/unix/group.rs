@@ -73,7 +73,10 @@ impl Group {
         before_exec(&mut command, line);
         // One that fails to execute has told the keeper of itself all the same.
         let spawned = match sandbox {
-            Some(sandbox) => sandbox.spawn(command),
+            Some(sandbox) => {
+                sandbox.prepare(&mut command);
+                sandbox.run(move || command.spawn()).flatten()
+            }
             None => command.spawn(),
         };
         let mut child = spawned.inspect_err(|_| keeper::forget(&mark))?;
