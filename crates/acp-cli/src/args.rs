@@ -35,6 +35,10 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one, for as long as the program runs"
+)]
 pub(crate) enum Command {
     Run(RunArgs),
     Agent(AgentArgs),

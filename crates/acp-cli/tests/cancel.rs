@@ -8,6 +8,8 @@ mod common;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
 
 use common::patient::Patient;
 use common::{ACP, Ended, Project};
@@ -96,6 +98,41 @@ fn while_a_command_runs_that_the_agent_started_itself() {
     .code(130);
     assert!(!runs(&project, "parent"));
     assert!(!runs(&project, "child"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands() {
+    let project = Project::new();
+    // The command is shown as well: what it prints must not be part of it.
+    let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; setsid sh -c 'echo $$ > daemon; exec sleep 1000' & echo $PPID > agent; echo $$ > parent; until test -s daemon; do sleep 0.01; done; echo star''ted; wait"}}"#;
+    let script = project.script(turn);
+    for allow in ["all", "reads"] {
+        // In a terminal of the run's, and in a process of the agent's.
+        let mut child = project
+            .command(&["--allow", allow, "--mode", "code", "go", "--", ACP, "agent"])
+            .args(["--script", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
+        let mut seen = String::new();
+        while !seen.contains("started\n") {
+            assert_ne!(stdout.read_line(&mut seen).unwrap(), 0, "{seen}");
+        }
+        let files = ["parent", "child", "daemon", "agent"];
+        assert!(files.iter().all(|file| runs(&project, file)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let start = Instant::now();
+        while let Some(left) = files.iter().find(|file| runs(&project, file)) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{left} runs");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for file in files {
+            std::fs::remove_file(project.file(file)).unwrap();
+        }
+    }
 }
 
 #[test]

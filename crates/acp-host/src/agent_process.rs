@@ -224,8 +224,9 @@ pub enum SpawnError {
 
 /// An agent that was started.
 ///
-/// It leads its own process group and has no controlling terminal. Dropping this ends the whole group
-/// at once; [`shutdown`](Self::shutdown) does it kindly.
+/// It leads its own process group and has no controlling terminal. Dropping this ends it at once with all
+/// that it has started, also what has left its group (on Linux, and where it can be seen);
+/// [`shutdown`](Self::shutdown) does it kindly.
 #[derive(Debug)]
 pub struct AgentProcess {
     running: Running,
@@ -343,8 +344,8 @@ impl AgentProcess {
 
     /// Ends the agent and all that it has started, step by step, each step only if the one before was
     /// not enough: its standard input is closed, which is for the caller to do who took it, and it is
-    /// given the time of `grace` to end; its process group is sent SIGTERM and given the time of
-    /// `grace` again; the group is sent SIGKILL. When this returns, no process of the group runs.
+    /// given the time of `grace` to end; all that it has started is sent SIGTERM and given the time of
+    /// `grace` again; then it is sent SIGKILL. When this returns, none of it runs.
     ///
     /// An agent that has ended is not enough for a step: agents are started through wrappers, and what
     /// they wrap may go on.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Command;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -99,13 +99,7 @@ impl Sandbox {
         self.0.temporary.path()
     }
 
-    /// Starts a command in it.
-    pub(crate) fn spawn(&self, mut command: Command) -> io::Result<Child> {
-        self.prepare(&mut command);
-        self.run(move || command.spawn())?
-    }
-
-    /// Tells a command where it is.
+    /// Tells a command that will be started in it where its temporary directory is.
     pub(crate) fn prepare(&self, command: &mut Command) {
         let temporary = self.temporary_directory();
         command.envs(["TMPDIR", "TMP", "TEMP"].map(|name| (name, temporary)));

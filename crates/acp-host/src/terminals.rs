@@ -76,7 +76,8 @@ type Events = Arc<dyn Fn(TerminalEvent) + Send + Sync>;
 ///
 /// Each command leads its own process group and has no controlling terminal; its standard input is
 /// empty, and its standard output and error are one pipe, so that both arrive in the order they were
-/// printed in. Dropping this ends all commands with their groups.
+/// printed in. Ending a command ends all that it has started, also what has left its group (on Linux, and
+/// where it can be seen). Dropping this ends all commands.
 pub struct Terminals {
     events: Events,
     default_output: usize,

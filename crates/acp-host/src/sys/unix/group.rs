@@ -22,9 +22,9 @@ use crate::sandbox::Sandbox;
 /// dead network file system for example, takes that long; it is then left behind.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a process may take to execute a program, during which nobody knows whose it is. One that hangs
-/// in it, which may be anybody's, must not keep everything waiting.
-const EXEC_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a process may take to execute a program or to end, during which nobody knows whose it is. One
+/// that hangs in it, which may be anybody's, must not keep everything waiting.
+const UNSURE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// The longest pause between two looks at who is left.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
@@ -73,7 +73,10 @@ impl Group {
         before_exec(&mut command, line);
         // One that fails to execute has told the keeper of itself all the same.
         let spawned = match sandbox {
-            Some(sandbox) => sandbox.spawn(command),
+            Some(sandbox) => {
+                sandbox.prepare(&mut command);
+                sandbox.run(move || command.spawn()).flatten()
+            }
             None => command.spawn(),
         };
         let mut child = spawned.inspect_err(|_| keeper::forget(&mark))?;
@@ -270,7 +273,7 @@ fn kill_until_gone(known: &Known) {
 fn gone(left: Left, start: Instant) -> bool {
     match left {
         Left::Nobody | Left::Unseen => true,
-        Left::Unsure => start.elapsed() >= EXEC_PATIENCE,
+        Left::Unsure => start.elapsed() >= UNSURE_PATIENCE,
         Left::Somebody => false,
     }
 }

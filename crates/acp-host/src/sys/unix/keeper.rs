@@ -62,6 +62,11 @@ pub(super) struct Line {
 }
 
 impl Line {
+    /// Where it is told.
+    pub(super) fn pipe(&self) -> Arc<PipeWriter> {
+        Arc::clone(&self.pipe)
+    }
+
     /// Tells it, without allocating anything and without waiting. That the keeper does not hear of it
     /// is no reason not to run.
     pub(super) fn tell(&self, id: Pid) {
@@ -104,12 +109,6 @@ pub(super) fn forget(mark: &Mark) {
     let mut keeper = keeper();
     keeper.groups.remove(mark.own());
     keeper.tell(&format!("del {}\n", mark.own()));
-}
-
-impl Line {
-    pub(super) fn pipe(&self) -> Arc<PipeWriter> {
-        Arc::clone(&self.pipe)
-    }
 }
 
 fn keeper() -> MutexGuard<'static, Keeper> {
@@ -194,5 +193,48 @@ impl Running {
         };
         let asked = poll(&mut room, Some(&now));
         !ended && asked.is_ok() && room.iter().all(|pipe| pipe.revents() == PollFlags::OUT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Signal, kill_process, test_kill_process};
+
+    use super::*;
+
+    fn id(keeper: &Keeper) -> Pid {
+        let running = keeper.running.as_ref().unwrap();
+        Pid::from_raw(running.shell.id().cast_signed()).unwrap()
+    }
+
+    #[test]
+    fn one_that_hangs_or_has_ended_is_replaced_and_keeps_nobody_waiting() {
+        let mut keeper = Keeper {
+            running: None,
+            groups: BTreeMap::new(),
+            warned: false,
+        };
+        keeper.ensure();
+        let hangs = id(&keeper);
+        kill_process(hangs, Signal::STOP).unwrap();
+        // As many as no pipe holds; no process has this id.
+        for _ in 0..40_000 {
+            keeper.tell("add 0123456789abcdef0123456789abcdef 999999999\n");
+            if id(&keeper) != hangs {
+                break;
+            }
+        }
+        let ended = id(&keeper);
+        assert_ne!(ended, hangs);
+        assert!(test_kill_process(hangs).is_err());
+
+        // The pipe of one that has ended is broken.
+        kill_process(ended, Signal::KILL).unwrap();
+        let running = keeper.running.as_mut().unwrap();
+        running.shell.wait().unwrap();
+        assert!(!running.reads());
+        keeper.ensure();
+        assert_ne!(id(&keeper), ended);
+        assert!(keeper.running.as_mut().unwrap().reads());
     }
 }

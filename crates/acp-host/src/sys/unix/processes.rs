@@ -16,7 +16,7 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     Nobody,
-    /// Somebody was seen while executing a program, who may carry the mark or not.
+    /// Somebody was seen while executing a program or ending, who may carry the mark or not.
     #[cfg_attr(
         not(target_os = "linux"),
         allow(dead_code, reason = "nobody is looked at there")
@@ -121,7 +121,7 @@ mod linux {
             {
                 continue;
             }
-            let mut executes = None;
+            let mut between = None;
             let read = read_environment(id, &mut environment);
             for (question, left) in &mut *asked {
                 if is_in(&question.known) {
@@ -132,9 +132,9 @@ mod linux {
                         send(id, &question.known.mark, signal);
                     }
                 } else if read && environment.is_empty() && *left == Left::Nobody {
-                    let executes = executes
-                        .get_or_insert_with(|| Stat::read(id).is_some_and(|stat| stat.executes));
-                    if *executes {
+                    let between = between
+                        .get_or_insert_with(|| Stat::read(id).is_some_and(|stat| stat.between));
+                    if *between {
                         *left = Left::Unsure;
                     }
                 }
@@ -188,14 +188,14 @@ mod linux {
     struct Stat {
         /// It has not ended.
         runs: bool,
-        /// It is executing a program at this moment, and has no environment yet.
-        executes: bool,
+        /// It is executing a program at this moment, and has no environment yet; or it is ending, and has
+        /// none any more.
+        between: bool,
     }
 
     impl Stat {
         fn read(id: Pid) -> Option<Self> {
-            /// Flags of the kernel's: a process that ends, and one of the kernel's own threads.
-            const PF_EXITING: u64 = 0x4;
+            /// A flag of the kernel's: one of its own threads.
             const PF_KTHREAD: u64 = 0x0020_0000;
 
             let stat = std::fs::read(format!("/proc/{}/stat", id.as_raw_pid())).ok()?;
@@ -209,7 +209,7 @@ mod linux {
             let environment_ends: u64 = fields.nth(51 - 10)?.parse().ok()?;
             Some(Self {
                 runs,
-                executes: runs && flags & (PF_EXITING | PF_KTHREAD) == 0 && environment_ends == 0,
+                between: runs && flags & PF_KTHREAD == 0 && environment_ends == 0,
             })
         }
     }
