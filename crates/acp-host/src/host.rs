@@ -11,9 +11,10 @@ use acp_wire::Request;
 use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, CreateTerminalResponse, Diff, KillTerminalRequest,
     KillTerminalResponse, ReadTextFileRequest, ReadTextFileResponse, ReleaseTerminalRequest,
-    ReleaseTerminalResponse, RequestPermissionOutcome, SessionId, TerminalOutputRequest,
-    TerminalOutputResponse, ToolCallContent, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest,
-    WaitForTerminalExitResponse, WriteTextFileRequest, WriteTextFileResponse,
+    ReleaseTerminalResponse, RequestPermissionOutcome, SessionId, StopReason,
+    TerminalOutputRequest, TerminalOutputResponse, ToolCallContent, ToolCallUpdate, ToolKind,
+    WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
+    WriteTextFileResponse,
 };
 
 use crate::permissions::{Action, Gate};
@@ -122,9 +123,21 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self.terminals.open_session(session, &self.cwd);
     }
 
-    /// A turn begins: what the person allowed in the one before is to be asked for again.
-    pub fn turn_begins(&self, session: &SessionId) {
-        self.gate.turn_begins(session);
+    /// A turn has ended: what the person allowed in it is to be asked for again, and if it was cancelled, the
+    /// commands that were begun in it end. For [`Client::turn_ended`](acp::Client::turn_ended); must be called
+    /// in a tokio runtime.
+    pub fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
+        self.gate.turn_ended(session);
+        let cancelled = stop_reason == Some(&StopReason::Cancelled);
+        self.terminals.turn_ended(session, cancelled);
+    }
+
+    /// A session has been closed: its commands end, and nothing is kept of it. For
+    /// [`Client::session_closed`](acp::Client::session_closed).
+    pub fn session_closed(&self, session: &SessionId) {
+        self.gate.session_closed(session);
+        drop(self.terminals.close_session(session));
+        lock(&self.threads).remove(session);
     }
 
     /// Ends every command that runs.

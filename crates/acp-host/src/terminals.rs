@@ -95,12 +95,19 @@ struct State {
     created: u64,
 }
 
+#[derive(Default)]
 struct Session {
     cwd: PathBuf,
     terminals: HashMap<TerminalId, Arc<Terminal>>,
+    /// How many terminals there had been when its last turn ended.
+    turn_ended: u64,
+    /// The same of its last turn that was cancelled.
+    turn_cancelled: u64,
 }
 
 struct Terminal {
+    /// How many there had been with this one.
+    number: u64,
     running: Running,
     output: Arc<Mutex<BoundedText>>,
 }
@@ -178,26 +185,41 @@ impl Terminals {
     pub fn open_session(&self, session_id: impl Into<SessionId>, cwd: impl Into<PathBuf>) {
         let cwd = cwd.into();
         let mut state = self.state();
-        let session = state
-            .sessions
-            .entry(session_id.into())
-            .or_insert_with(|| Session {
-                cwd: PathBuf::new(),
-                terminals: HashMap::new(),
-            });
+        let session = state.sessions.entry(session_id.into()).or_default();
         session.cwd = cwd;
     }
 
-    /// Ends the session: its terminals are released, and when this returns, their processes are gone.
-    /// If the future is dropped, they go all the same.
-    pub async fn close_session(&self, session_id: &SessionId) {
+    /// Ends the session: its terminals are released, and when what this gives is done, their processes are
+    /// gone. They go all the same if nobody waits for it.
+    pub fn close_session(&self, session_id: &SessionId) -> impl Future<Output = ()> + Send + use<> {
         let session = self.state().sessions.remove(session_id);
         release(
             session
                 .into_iter()
                 .flat_map(|session| session.terminals.into_values()),
         )
-        .await;
+    }
+
+    /// A turn of the session has ended. If it was cancelled, the commands that were begun in it are ended,
+    /// in case the agent has forgotten to; their terminals stay until they are released. What was begun in
+    /// turns before goes on: a server for example. Must be called in a tokio runtime.
+    pub fn turn_ended(&self, session_id: &SessionId, cancelled: bool) {
+        let mut state = self.state();
+        let created = state.created;
+        let Some(session) = state.sessions.get_mut(session_id) else {
+            return;
+        };
+        let before = std::mem::replace(&mut session.turn_ended, created);
+        if !cancelled {
+            return;
+        }
+        session.turn_cancelled = created;
+        let of_this_turn = session.terminals.values();
+        for terminal in of_this_turn.filter(|terminal| terminal.number > before) {
+            terminal.running.kill();
+            let terminal = Arc::clone(terminal);
+            tokio::spawn(async move { terminal.kill().await });
+        }
     }
 
     /// Ends all sessions, as [`close_session`](Self::close_session) does one.
@@ -224,12 +246,13 @@ impl Terminals {
         &self,
         request: &CreateTerminalRequest,
     ) -> Result<CreateTerminalResponse, Error> {
-        let (terminal_id, cwd) = {
+        let (number, terminal_id, cwd) = {
             let mut state = self.state();
             state.created += 1;
-            let terminal_id = TerminalId::from(format!("term_{}", state.created));
+            let number = state.created;
+            let terminal_id = TerminalId::from(format!("term_{number}"));
             let session = self.room(&mut state, &request.session_id)?;
-            (terminal_id, session.cwd.clone())
+            (number, terminal_id, session.cwd.clone())
         };
         let cwd = request.cwd.as_ref().map_or(cwd, PathBuf::from);
         let mut command = command(request, &cwd, &self.environment)?;
@@ -276,12 +299,19 @@ impl Terminals {
         };
         let (running, _) =
             Running::start(command, self.sandbox.as_ref(), reader, report).map_err(cannot_start)?;
-        let terminal = Arc::new(Terminal { running, output });
+        let terminal = Arc::new(Terminal {
+            number,
+            running,
+            output,
+        });
 
-        // The session may have ended since, or have got other terminals; this one is dropped then,
-        // and ends.
+        // The session or its turn may have ended since, or it has got other terminals; this one is dropped
+        // then, and ends.
         let mut state = self.state();
         let session = self.room(&mut state, &request.session_id)?;
+        if number <= session.turn_cancelled {
+            return Err(Error::request_cancelled());
+        }
         session.terminals.insert(terminal_id.clone(), terminal);
         Ok(CreateTerminalResponse::new(terminal_id))
     }
@@ -372,10 +402,7 @@ impl Terminals {
     /// As for [`output`](Self::output).
     pub async fn kill(&self, request: &KillTerminalRequest) -> Result<KillTerminalResponse, Error> {
         let terminal = self.terminal(&request.session_id, &request.terminal_id)?;
-        terminal.running.kill();
-        // A process that hangs in the kernel keeps nobody waiting.
-        let _ = tokio::time::timeout(KILL_PATIENCE, terminal.running.exited()).await;
-        terminal.running.killed(KILL_PATIENCE).await;
+        terminal.kill().await;
         Ok(KillTerminalResponse::new())
     }
 
@@ -400,15 +427,29 @@ impl Terminals {
     }
 }
 
-/// Ends them all at once, and then waits for each.
-async fn release(terminals: impl IntoIterator<Item = Arc<Terminal>>) {
+impl Terminal {
+    /// Ends the command with all that it has started.
+    async fn kill(&self) {
+        self.running.kill();
+        // A process that hangs in the kernel keeps nobody waiting.
+        let _ = tokio::time::timeout(KILL_PATIENCE, self.running.exited()).await;
+        self.running.killed(KILL_PATIENCE).await;
+    }
+}
+
+/// Ends them all at once, now, and then waits for each.
+fn release<T: IntoIterator<Item = Arc<Terminal>>>(
+    terminals: T,
+) -> impl Future<Output = ()> + Send + use<T> {
     let stopped = |terminal: Arc<Terminal>| {
         terminal.running.stop();
         terminal.running.ended()
     };
     let ends: Vec<_> = terminals.into_iter().map(stopped).collect();
-    for end in ends {
-        end.await;
+    async move {
+        for end in ends {
+            end.await;
+        }
     }
 }
 

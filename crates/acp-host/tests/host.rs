@@ -12,7 +12,7 @@ use acp::{Thread, ThreadHandle};
 use acp_host::{Host, Policy, Prompter};
 use acp_wire::v1::{
     CreateTerminalRequest, PermissionOption, PermissionOptionId, PermissionOptionKind,
-    ReadTextFileRequest, RequestPermissionOutcome, SessionId, ToolCallUpdate, ToolKind,
+    ReadTextFileRequest, RequestPermissionOutcome, SessionId, StopReason, ToolCallUpdate, ToolKind,
     WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 
@@ -158,7 +158,7 @@ async fn a_yes_in_a_turn_is_for_that_turn_and_always_is_for_the_session() {
         1,
         "asked by the agent, not again by the host"
     );
-    host.turn_begins(&SessionId::from("s"));
+    host.turn_ended(&SessionId::from("s"), Some(&StopReason::EndTurn));
     host.write_text_file(write(root.path(), "2"))
         .await
         .unwrap_err();
@@ -170,7 +170,7 @@ async fn a_yes_in_a_turn_is_for_that_turn_and_always_is_for_the_session() {
         host.write_text_file(write(root.path(), content))
             .await
             .unwrap();
-        host.turn_begins(&SessionId::from("s"));
+        host.turn_ended(&SessionId::from("s"), Some(&StopReason::EndTurn));
     }
     assert_eq!(person.asked(), 1);
     // Always writing is not always running.

@@ -508,7 +508,7 @@ async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
     assert_eq!(asked(), 0);
     assert!(!run("b").await);
     assert_eq!(asked(), 1);
-    host.turn_begins(&SessionId::from("s"));
+    host.turn_ended(&SessionId::from("s"), None);
     assert!(!run("a").await);
     assert_eq!(asked(), 1);
 }

@@ -304,6 +304,32 @@ async fn kill_ends_the_whole_group_and_keeps_the_terminal() {
 }
 
 #[tokio::test]
+async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
+    let mut host = host();
+    let before = host.create(&sh(FAMILY)).await;
+    let server = host.pids(4).await;
+    host.terminals.turn_ended(&"s".into(), false);
+    let forgotten = host.create(&sh(FAMILY)).await;
+    let pids = host.pids(4).await;
+    host.terminals.turn_ended(&"s".into(), true);
+    assert_eq!(
+        host.wait(&forgotten).await.signal.as_deref(),
+        Some("SIGKILL")
+    );
+    gone(&pids).await;
+    // The terminal is the agent's to release, and what it began before is for it to end.
+    assert_eq!(host.output(&forgotten).await.output.lines().count(), 4);
+    host.release(&forgotten).await;
+    assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
+    // A turn that is cancelled twice, and one of a session that is not there.
+    host.terminals.turn_ended(&"s".into(), true);
+    host.terminals.turn_ended(&"elsewhere".into(), true);
+    assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
+    host.release(&before).await;
+    gone(&server).await;
+}
+
+#[tokio::test]
 async fn release_ends_the_command_and_the_terminal() {
     let mut host = host();
     let id = host.create(&sh(FAMILY)).await;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
-use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId};
+use acp::v1::{ElicitationId, Implementation, RequestPermissionOutcome, SessionId, StopReason};
 use acp::{Result, ThreadHandle};
 use acp_host::Host;
 
@@ -65,6 +65,14 @@ impl Client for RunClient {
 
     fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
         self.host.session_seen(session, thread);
+    }
+
+    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
+        self.host.turn_ended(session, stop_reason);
+    }
+
+    fn session_closed(&self, session: &SessionId) {
+        self.host.session_closed(session);
     }
 
     async fn request_permission(

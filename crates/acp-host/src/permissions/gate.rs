@@ -67,12 +67,17 @@ impl<P: Prompter + Send + Sync> Gate<P> {
         self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn begins: what was allowed in the one before is to be asked for again.
-    pub(crate) fn turn_begins(&self, session: &SessionId) {
+    /// A turn has ended: what was allowed in it is to be asked for again.
+    pub(crate) fn turn_ended(&self, session: &SessionId) {
         if let Some(allowed) = self.allowed().get_mut(session) {
             allowed.turn = false;
             allowed.confirmed.clear();
         }
+    }
+
+    /// A session is no more.
+    pub(crate) fn session_closed(&self, session: &SessionId) {
+        self.allowed().remove(session);
     }
 
     /// Answers a permission request.

@@ -15,7 +15,7 @@ use super::mcp_servers::OwnServers;
 use super::opening::Old;
 use super::request::not_offered;
 use super::session::Session;
-use super::sessions::Sessions;
+use super::sessions::{Sessions, Told};
 use super::side::ClientSide;
 use crate::capabilities::missing_for_server;
 use crate::connection::{Ask, Connection};
@@ -46,7 +46,11 @@ pub async fn connect_with<C: Client>(
     let client = Arc::new(client);
     let sessions = Arc::new(Sessions::new(options.limits.thread, {
         let client = Arc::clone(&client);
-        move |id, thread| client.session_seen(id, thread)
+        move |id, told| match told {
+            Told::Seen(thread) => client.session_seen(id, thread),
+            Told::TurnEnded(stop_reason) => client.turn_ended(id, stop_reason.as_ref()),
+            Told::Closed => client.session_closed(id),
+        }
     }));
     let spoken = Arc::new(OnceLock::new());
     let side = Arc::new(ClientSide {

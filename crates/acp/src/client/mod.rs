@@ -22,7 +22,9 @@ pub use request::{
 pub use session::{Prompt, Session};
 
 use acp_wire::jsonrpc;
-use acp_wire::v1::{ElicitationId, Implementation, McpServer, RequestPermissionOutcome, SessionId};
+use acp_wire::v1::{
+    ElicitationId, Implementation, McpServer, RequestPermissionOutcome, SessionId, StopReason,
+};
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
@@ -52,6 +54,17 @@ pub trait Client: Send + Sync + 'static {
     /// Called before anything of the session reaches this client otherwise. Must not block.
     fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
         let _ = (session, thread);
+    }
+
+    /// A turn that this client began has ended, and the thread shows it: with this stop reason, or without
+    /// one if it failed. Called also when nobody waits for its end any more. Must not block.
+    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
+        let _ = (session, stop_reason);
+    }
+
+    /// A session has been closed or deleted by this client. Must not block.
+    fn session_closed(&self, session: &SessionId) {
+        let _ = session;
     }
 
     /// Something has happened in a session, and its thread shows it already.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use acp_wire::v1::{SessionConfigOption, SessionId, SessionModeState, SessionModelState};
+use acp_wire::v1::{
+    SessionConfigOption, SessionId, SessionModeState, SessionModelState, StopReason,
+};
 use acp_wire::v2::StateUpdate;
 use tokio_util::sync::CancellationToken;
 
@@ -20,11 +22,21 @@ pub(crate) struct Sessions {
     table: Mutex<HashMap<SessionId, State>>,
     /// How much a thread keeps, in bytes.
     kept: usize,
-    /// Tells the client of a session that it has not seen before.
-    seen: Box<Seen>,
+    /// Tells the client what becomes of its sessions.
+    tell: Box<Tell>,
 }
 
-type Seen = dyn Fn(&SessionId, &ThreadHandle) + Send + Sync;
+/// What a client is told of a session, outside of the lock: it may look at sessions itself.
+pub(crate) enum Told<'a> {
+    /// It has not been seen before.
+    Seen(&'a ThreadHandle),
+    /// A turn of it has ended.
+    TurnEnded(Option<StopReason>),
+    /// It is open no more.
+    Closed,
+}
+
+type Tell = dyn Fn(&SessionId, Told<'_>) + Send + Sync;
 
 #[derive(Default)]
 pub(crate) struct State {
@@ -83,8 +95,12 @@ impl State {
         Some(over)
     }
 
+    fn stop_reason(&self) -> Option<StopReason> {
+        self.thread.read(|thread| thread.stop_reason().cloned())
+    }
+
     /// The turn has ended.
-    pub(crate) fn end_turn(&mut self, stop_reason: Option<&acp_wire::v1::StopReason>) {
+    pub(crate) fn end_turn(&mut self, stop_reason: Option<&StopReason>) {
         self.running = false;
         self.prompting = None;
         self.thread.change(|thread| thread.end_turn(stop_reason));
@@ -95,12 +111,12 @@ impl Sessions {
     /// None yet. Each thread will keep `kept` bytes.
     pub(crate) fn new(
         kept: usize,
-        seen: impl Fn(&SessionId, &ThreadHandle) + Send + Sync + 'static,
+        tell: impl Fn(&SessionId, Told<'_>) + Send + Sync + 'static,
     ) -> Self {
         Self {
             table: Mutex::default(),
             kept,
-            seen: Box::new(seen),
+            tell: Box::new(tell),
         }
     }
 
@@ -110,15 +126,27 @@ impl Sessions {
 
     /// Looks at a session, or changes it.
     pub(crate) fn with<T>(&self, id: &SessionId, f: impl FnOnce(&mut State) -> T) -> Option<T> {
-        self.lock().get_mut(id).map(f)
+        let (done, ended) = {
+            let mut sessions = self.lock();
+            let state = sessions.get_mut(id)?;
+            let ran = state.running;
+            let done = f(state);
+            let ended = (ran && !state.running).then(|| state.stop_reason());
+            (done, ended)
+        };
+        if let Some(stop_reason) = ended {
+            (self.tell)(id, Told::TurnEnded(stop_reason));
+        }
+        Some(done)
     }
 
     /// The session that a message is for, be it opened already or not.
     pub(crate) fn receive<T>(&self, id: &SessionId, f: impl FnOnce(&mut State) -> T) -> Option<T> {
         {
-            let mut sessions = self.lock();
-            if let Some(state) = sessions.get_mut(id) {
-                return Some(f(state));
+            let sessions = self.lock();
+            if sessions.contains_key(id) {
+                drop(sessions);
+                return self.with(id, f);
             }
             let too_long = id.as_str().len() > LONGEST_ID;
             if too_long || sessions.values().filter(|state| !state.claimed).count() >= UNCLAIMED {
@@ -140,7 +168,7 @@ impl Sessions {
         };
         thread.change(|thread| thread.set_limit(kept));
         self.lock().insert(id.clone(), state);
-        (self.seen)(id, &thread);
+        (self.tell)(id, Told::Seen(&thread));
         thread
     }
 
@@ -207,8 +235,10 @@ impl Sessions {
     }
 
     pub(crate) fn remove(&self, id: &SessionId) {
-        if let Some(state) = self.lock().remove(id) {
+        let removed = self.lock().remove(id);
+        if let Some(state) = removed {
             state.turn.cancel();
+            (self.tell)(id, Told::Closed);
         }
     }
 
@@ -216,14 +246,19 @@ impl Sessions {
     pub(crate) fn closed(&self, reason: &CloseReason) {
         // Told when the lock is free again.
         let mut over: Vec<Over> = Vec::new();
-        for state in self.lock().values_mut() {
+        let mut ended = Vec::new();
+        for (id, state) in self.lock().iter_mut() {
             state.turn.cancel();
             let prompting = state.prompting.as_mut();
             over.extend(prompting.map(|p| p.failed(Error::Closed(reason.clone()))));
             if state.running {
                 state.end_turn(None);
+                ended.push(id.clone());
             }
             state.thread.change(crate::thread::Thread::disconnected);
+        }
+        for id in ended {
+            (self.tell)(&id, Told::TurnEnded(None));
         }
     }
 }
