@@ -22,10 +22,6 @@ use crate::sandbox::Sandbox;
 /// dead network file system for example, takes that long; it is then left behind.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long a process may take to execute a program or to end, during which nobody knows whose it is. One
-/// that hangs in it, which may be anybody's, must not keep everything waiting.
-const UNSURE_PATIENCE: Duration = Duration::from_millis(500);
-
 /// The longest pause between two looks at who is left.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -192,7 +188,7 @@ impl Group {
         let mut pause = Duration::from_millis(1);
         // No system tells when a group becomes empty, so this looks, ever more seldom.
         loop {
-            if gone(self.look(signal).await, start) {
+            if gone(self.look(signal).await) {
                 return true;
             }
             let left = patience.saturating_sub(start.elapsed());
@@ -264,18 +260,14 @@ impl Drop for Group {
 /// Ends whoever has left the group, of which nothing runs any more, and waits for that.
 fn kill_until_gone(known: &Known) {
     let start = Instant::now();
-    while !gone(look(known.clone(), Some(Signal::KILL)), start) && start.elapsed() < KILL_PATIENCE {
+    while !gone(look(known.clone(), Some(Signal::KILL))) && start.elapsed() < KILL_PATIENCE {
         std::thread::sleep(LONGEST_PAUSE);
     }
 }
 
-/// Whether nobody is left, as far as that can be known of a look that was not the first.
-fn gone(left: Left, start: Instant) -> bool {
-    match left {
-        Left::Nobody | Left::Unseen => true,
-        Left::Unsure => start.elapsed() >= UNSURE_PATIENCE,
-        Left::Somebody => false,
-    }
+/// Whether nobody is left, as far as that can be seen.
+fn gone(left: Left) -> bool {
+    left != Left::Somebody
 }
 
 fn exit(status: &WaitIdStatus) -> Exit {

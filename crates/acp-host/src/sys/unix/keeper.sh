@@ -28,7 +28,7 @@ done
 
 # Who has left its group is known by the mark in its environment. One that is just executing another
 # program has none for a moment, and one that is found may just have started another: so this goes on
-# until it has found nobody several times in a row, but not for ever.
+# until it has found nobody several times in a row, with a pause before each, but not for ever.
 round=0
 quiet=0
 while [ "$quiet" -lt 3 ] && [ "$round" -lt 30 ]; do
@@ -39,6 +39,8 @@ while [ "$quiet" -lt 3 ] && [ "$round" -lt 30 ]; do
         process=${environ#/proc/}
         kill -9 "${process%/environ}"
     done
+    # Some systems know whole seconds only.
+    [ "$quiet" -eq 0 ] || sleep 0.1 || sleep 1
     # That long only something takes that hangs in the kernel.
     [ "$round" -lt 15 ] || sleep 1
 done

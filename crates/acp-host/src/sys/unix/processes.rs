@@ -16,12 +16,6 @@ pub(super) struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     Nobody,
-    /// Somebody was seen while executing a program or ending, who may carry the mark or not.
-    #[cfg_attr(
-        not(target_os = "linux"),
-        allow(dead_code, reason = "nobody is looked at there")
-    )]
-    Unsure,
     Somebody,
     /// That cannot be seen here.
     Unseen,
@@ -47,6 +41,7 @@ mod linux {
     use std::fs::File;
     use std::io::Read;
     use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+    use std::time::{Duration, Instant};
 
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
 
@@ -58,6 +53,13 @@ mod linux {
         signal: Option<Signal>,
         answer: Arc<Mutex<Option<Left>>>,
     }
+
+    /// How long a process may take to execute a program or to end, during which nobody knows whose it is.
+    /// One that hangs in it, which may be anybody's, must not keep everything waiting.
+    const BETWEEN_PATIENCE: Duration = Duration::from_millis(500);
+
+    /// The pause between two looks at such processes.
+    const PAUSE: Duration = Duration::from_millis(1);
 
     /// The questions that nobody has begun to answer.
     static QUESTIONS: Mutex<Vec<Question>> = Mutex::new(Vec::new());
@@ -105,49 +107,53 @@ mod linux {
         let Ok(processes) = std::fs::read_dir("/proc") else {
             return false;
         };
-        let this = rustix::process::getpid();
         let mut environment = Vec::new();
-        for process in processes.flatten() {
-            let Some(id) = process_id(&process.file_name()) else {
-                continue;
-            };
-            if id == this {
-                continue;
-            }
-            let group = group_of(id);
-            let is_in = |known: &Known| group.is_some() && known.group == group;
-            if asked.iter().any(|(question, _)| is_in(&question.known))
-                && !Stat::read(id).is_some_and(|stat| stat.runs)
-            {
-                continue;
-            }
-            let mut between = None;
-            let read = read_environment(id, &mut environment);
-            for (question, left) in &mut *asked {
-                if is_in(&question.known) {
-                    *left = Left::Somebody;
-                } else if read && carries(&environment, &question.known.mark) {
-                    *left = Left::Somebody;
-                    if let Some(signal) = question.signal {
-                        send(id, &question.known.mark, signal);
-                    }
-                } else if read && environment.is_empty() && *left == Left::Nobody {
-                    let between = between
-                        .get_or_insert_with(|| Stat::read(id).is_some_and(|stat| stat.between));
-                    if *between {
-                        *left = Left::Unsure;
-                    }
+        let mut between: Vec<Pid> = processes
+            .flatten()
+            .filter_map(|process| process_id(&process.file_name()))
+            .filter(|id| look_at(*id, asked, &mut environment) == Sight::Between)
+            .collect();
+        // Whose these are is known in a moment. Who else begins or ends meanwhile does not matter: it is
+        // a child of one that was seen, or of nobody who is asked for.
+        let start = Instant::now();
+        while !between.is_empty() && start.elapsed() < BETWEEN_PATIENCE {
+            std::thread::sleep(PAUSE);
+            between.retain(|id| look_at(*id, asked, &mut environment) == Sight::Between);
+        }
+        true
+    }
+
+    /// Looks at one process for all who ask.
+    fn look_at(id: Pid, asked: &mut [(Question, Left)], environment: &mut Vec<u8>) -> Sight {
+        // The kernel's own have no group.
+        let Some(group) = group_of(id).filter(|_| id != rustix::process::getpid()) else {
+            return Sight::Hidden;
+        };
+        let is_in = |known: &Known| known.group == Some(group);
+        if asked.iter().any(|(question, _)| is_in(&question.known))
+            && !Stat::read(id).is_some_and(|stat| stat.runs)
+        {
+            return Sight::Hidden;
+        }
+        let sight = environment_of(id, environment);
+        for (question, left) in asked {
+            if is_in(&question.known) {
+                *left = Left::Somebody;
+            } else if sight == Sight::Seen && carries(environment, &question.known.mark) {
+                *left = Left::Somebody;
+                if let Some(signal) = question.signal {
+                    send(id, &question.known.mark, signal);
                 }
             }
         }
-        true
+        sight
     }
 
     fn process_id(name: &OsStr) -> Option<Pid> {
         Pid::from_raw(name.to_str()?.parse().ok()?)
     }
 
-    /// The group of a process; the kernel's own have none. The system tells this without a file.
+    /// The group of a process. The system tells this without a file.
     #[allow(unsafe_code)]
     fn group_of(id: Pid) -> Option<Pid> {
         // SAFETY: it takes a number and gives a number. It is not rustix's because that takes no process
@@ -155,12 +161,39 @@ mod linux {
         Pid::from_raw(unsafe { libc::getpgid(id.as_raw_pid()) }.max(0))
     }
 
-    /// Reads the environment that a process was started with. Returns whether it may be read: others'
-    /// processes are not, nor are those that keep to themselves.
-    fn read_environment(id: Pid, environment: &mut Vec<u8>) -> bool {
-        environment.clear();
-        File::open(format!("/proc/{}/environ", id.as_raw_pid()))
-            .is_ok_and(|mut file| file.read_to_end(environment).is_ok())
+    /// What was seen of the environment that a process was started with.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Sight {
+        /// All of it.
+        Seen,
+        /// It has none: it is executing a program or ending.
+        Between,
+        /// It is another user's process, or keeps to itself, or is gone.
+        Hidden,
+    }
+
+    /// Reads the environment of a process.
+    fn environment_of(id: Pid, environment: &mut Vec<u8>) -> Sight {
+        // A process that executes a program after its file was opened and before it was read shows nothing,
+        // though it has finished by then. One that shows nothing again and again was given nothing.
+        for _ in 0..3 {
+            environment.clear();
+            let read = File::open(format!("/proc/{}/environ", id.as_raw_pid()))
+                .and_then(|mut file| file.read_to_end(environment));
+            match read {
+                Ok(1..) => return Sight::Seen,
+                Ok(0) => {}
+                // So newer kernels say that there is none.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(_) => return Sight::Hidden,
+            }
+            match Stat::read(id) {
+                Some(stat) if stat.between => return Sight::Between,
+                Some(_) => {}
+                None => return Sight::Hidden,
+            }
+        }
+        Sight::Seen
     }
 
     fn carries(environment: &[u8], mark: &Mark) -> bool {
@@ -172,7 +205,9 @@ mod linux {
         match pidfd_open(id, PidfdFlags::empty()) {
             Ok(process) => {
                 let mut environment = Vec::new();
-                if read_environment(id, &mut environment) && carries(&environment, mark) {
+                if environment_of(id, &mut environment) == Sight::Seen
+                    && carries(&environment, mark)
+                {
                     let _ = pidfd_send_signal(process, signal);
                 }
             }
@@ -188,8 +223,7 @@ mod linux {
     struct Stat {
         /// It has not ended.
         runs: bool,
-        /// It is executing a program at this moment, and has no environment yet; or it is ending, and has
-        /// none any more.
+        /// It is executing a program at this moment, or it is ending.
         between: bool,
     }
 
@@ -206,10 +240,12 @@ mod linux {
             let mut fields = rest.split_ascii_whitespace();
             let runs = !matches!(fields.next()?, "Z" | "X");
             let flags: u64 = fields.nth(9 - 4)?.parse().ok()?;
-            let environment_ends: u64 = fields.nth(51 - 10)?.parse().ok()?;
+            // Where its code begins, which is known when it has all that it is started with. Of processes
+            // that are hidden it is said to be 1.
+            let code_begins: u64 = fields.nth(26 - 10)?.parse().ok()?;
             Some(Self {
                 runs,
-                between: runs && flags & PF_KTHREAD == 0 && environment_ends == 0,
+                between: runs && flags & PF_KTHREAD == 0 && code_begins == 0,
             })
         }
     }
