@@ -1,6 +1,9 @@
 //! How updates of version 1 change a thread, and what a turn does to it.
 
-use acp_wire::v1::{ContentBlock, SessionUpdate, StopReason, TerminalExitStatus, TerminalId};
+use acp_wire::v1::{
+    AvailableCommand, ContentBlock, SessionUpdate, StopReason, TerminalExitStatus, TerminalId,
+    UsageUpdate,
+};
 
 use super::message::Speaker;
 use super::{Activity, ItemKind, PLAN, Thread, ThreadTerminal};
@@ -38,9 +41,7 @@ impl Thread {
             SessionUpdate::PlanUpdate(update) => self.set_plan_v1(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
             SessionUpdate::AvailableCommandsUpdate(update) => {
-                if self.fits(&update.available_commands) {
-                    self.commands.clone_from(&update.available_commands);
-                }
+                self.replace_commands(update.available_commands.clone());
             }
             SessionUpdate::CurrentModeUpdate(update) => self.set_mode(&update.current_mode_id),
             SessionUpdate::ConfigOptionUpdate(update) => {
@@ -49,11 +50,7 @@ impl Thread {
             SessionUpdate::SessionInfoUpdate(update) => {
                 self.set_info(update.title.as_ref(), update.updated_at.as_ref());
             }
-            SessionUpdate::UsageUpdate(usage) => {
-                if self.fits(usage) {
-                    self.usage = Some(usage.clone());
-                }
-            }
+            SessionUpdate::UsageUpdate(usage) => self.set_usage(usage),
             SessionUpdate::Notice(notice) => {
                 self.push(ItemKind::Notice(notice.clone()));
             }
@@ -67,6 +64,18 @@ impl Thread {
             _ => {}
         }
         self.keep_within();
+    }
+
+    pub(super) fn replace_commands(&mut self, commands: Vec<AvailableCommand>) {
+        if self.fits(&commands) {
+            self.commands = commands;
+        }
+    }
+
+    fn set_usage(&mut self, usage: &UsageUpdate) {
+        if self.fits(usage) {
+            self.usage = Some(usage.clone());
+        }
     }
 
     pub(super) fn set_info(

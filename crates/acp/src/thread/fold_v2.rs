@@ -52,9 +52,7 @@ impl Thread {
             SessionUpdate::PlanUpdate(update) => self.set_plan_v2(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
             SessionUpdate::AvailableCommandsUpdate(update) => {
-                if self.fits(&update.available_commands) {
-                    self.commands = commands(&update.available_commands);
-                }
+                self.replace_commands(commands(&update.available_commands));
             }
             SessionUpdate::ConfigOptionUpdate(update) => {
                 let options: Vec<_> = update.config_options.iter().map(|o| o.0.clone()).collect();
@@ -87,9 +85,7 @@ impl Thread {
     /// The slash commands that session setup names.
     pub(crate) fn set_commands(&mut self, announced: &[v2::AvailableCommand]) {
         self.revision += 1;
-        if self.fits(announced) {
-            self.commands = commands(announced);
-        }
+        self.replace_commands(commands(announced));
     }
 
     fn state(&mut self, state: &StateUpdate) {
