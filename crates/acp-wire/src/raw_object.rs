@@ -15,11 +15,20 @@ use crate::surrogate::reading;
 #[derive(Clone, Default)]
 pub struct RawObject(Vec<(String, Box<RawValue>)>);
 
-/// The names of its fields alone: nobody knows what is secret in what is unknown.
+/// The fields that name a kind. The longest name there is has 25 bytes.
+const KINDS: [&str; 2] = ["type", "sessionUpdate"];
+const LONGEST_KIND: usize = 64;
+
+/// The names of its fields and what kind it is: nobody knows what else is secret in what is unknown.
 impl fmt::Debug for RawObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_tuple("RawObject").field(&names).finish()
+        let mut map = f.debug_map();
+        for (name, value) in &self.0 {
+            let is_kind = KINDS.contains(&&**name) && value.get().len() <= LONGEST_KIND;
+            let shown = if is_kind { value.get() } else { ".." };
+            map.entry(name, &format_args!("{shown}"));
+        }
+        map.finish()
     }
 }
 

@@ -35,7 +35,9 @@ const PROMPTS: usize = 200;
 async fn are_worked_on_in_order(options: fn() -> Options) {
     let worker = Worker::default();
     let (ours, theirs) = acp::transport::memory();
-    let _agent = acp::agent::start(theirs, worker.clone(), options().limits(limits()));
+    let mut limits = limits();
+    limits.prompts = PROMPTS;
+    let _agent = acp::agent::start(theirs, worker.clone(), options().limits(limits));
     let agent = connect_with(ours, Nobody, options()).await.unwrap();
     let session = agent.new_session("/work").await.unwrap();
     let speaks_v2 = agent.version() == acp::v1::ProtocolVersion::V2;

@@ -35,6 +35,9 @@ impl Project {
             directory: tempfile::tempdir().unwrap(),
             home: tempfile::tempdir().unwrap(),
         };
+        for (_, place) in project.home() {
+            std::fs::create_dir(place).unwrap();
+        }
         project.write("notes.txt", "first\nsecond\nthird\n");
         project
     }
