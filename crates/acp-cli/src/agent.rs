@@ -75,5 +75,5 @@ fn sessions_directory() -> Option<PathBuf> {
 
 /// Whether the bundled agent has kept any session there.
 pub(crate) fn keeps_sessions() -> bool {
-    sessions_directory().is_some_and(|directory| directory.join("sessions.db").exists())
+    sessions_directory().is_some_and(|directory| directory.join("sessions.db").is_file())
 }

@@ -188,7 +188,7 @@ fn how_to_go_on_is_said_to_people_only() {
     assert_eq!(ended.stderr, "");
     // Where the bundled agent keeps nothing, it says nothing of it, whatever version 2 says that an agent
     // does.
-    std::fs::write(project.sessions(), "no directory").unwrap();
+    std::fs::create_dir_all(project.sessions().join("sessions.db")).unwrap();
     for version in VERSIONS {
         let ended = project.shell(&format!("acp run {version} /help")).code(0);
         assert_eq!(ended.stderr, "");
