@@ -13,7 +13,7 @@
 pub(crate) mod frame;
 mod incoming;
 mod limits;
-mod memory;
+pub(crate) mod memory;
 mod outbox;
 pub(crate) mod outline;
 mod pending;
