@@ -12,7 +12,8 @@
 
 pub(crate) mod frame;
 mod incoming;
-mod memory;
+mod limits;
+pub(crate) mod memory;
 mod outbox;
 pub(crate) mod outline;
 mod pending;
@@ -32,6 +33,7 @@ use tokio_util::task::TaskTracker;
 
 use self::incoming::InFlight;
 pub(crate) use self::incoming::Responder;
+pub use self::limits::Limits;
 use self::outbox::Outbox;
 use self::pending::{Pending, Waiting, Which};
 use crate::error::{CloseReason, Error, Result};
@@ -39,61 +41,6 @@ use crate::transport::Transport;
 
 /// How long the end of a connection waits for the peer to take what was sent before.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-
-/// How much a connection keeps, in bytes unless said otherwise.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Limits {
-    /// The longest message that is read (64 MiB). A longer one is passed over; a request gets an
-    /// error for an answer, an answer fails the request it is for.
-    pub message: usize,
-    /// How much memory a message may take once it has been read (512 MiB), as estimated from its text: of
-    /// small objects a hundred times as much, of text hardly more. One that takes more is treated as one that
-    /// is too long.
-    pub message_memory: usize,
-    /// What may wait to be written before senders wait (256 KiB).
-    pub outbox: usize,
-    /// What is read ahead while an update handler works (1 MiB).
-    pub read_ahead: usize,
-    /// What is read ahead while an update handler works and someone waits for an answer, which may
-    /// be the handler itself (16 MiB). Beyond it those who wait get [`Error::Backlog`].
-    pub backlog: usize,
-    /// How many requests of the peer's are worked on at once (1024). Further ones are refused.
-    pub requests: usize,
-    /// How much memory the requests of the peer's may take that are worked on at once (128 MiB), as
-    /// [`message_memory`](Self::message_memory) is estimated; what a permission request is about is counted
-    /// with it. Further ones are refused; one alone is not.
-    pub request_memory: usize,
-    /// How many prompts of one session may wait for those before them (64), on the agent's side. Further ones
-    /// are refused.
-    pub prompts: usize,
-    /// How many sessions a client may have open (4096), on the agent's side. Further ones are refused.
-    pub sessions: usize,
-    /// How much a session's [`Thread`](crate::Thread) keeps (64 MiB), on the client's side. Beyond it the
-    /// earliest is dropped, and the thread says so: [`Thread::dropped`](crate::Thread::dropped).
-    pub thread: usize,
-    /// How long requests of the peer's may go on after it has closed its side (not at
-    /// all; [`agent::serve`](crate::agent::serve) gives them 2 s).
-    pub linger: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            message: 64 * 1024 * 1024,
-            message_memory: 512 * 1024 * 1024,
-            outbox: 256 * 1024,
-            read_ahead: 1024 * 1024,
-            backlog: 16 * 1024 * 1024,
-            requests: 1024,
-            request_memory: 128 * 1024 * 1024,
-            prompts: 64,
-            sessions: 4096,
-            thread: crate::thread::KEPT,
-            linger: Duration::ZERO,
-        }
-    }
-}
 
 /// What a connection has seen that is no message of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

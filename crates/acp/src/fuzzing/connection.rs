@@ -155,7 +155,7 @@ async fn run(setup: Setup, script: &[u8]) {
     let (their_output, our_input) = tokio::io::duplex(setup.pipe());
     let (our_output, their_input) = tokio::io::duplex(setup.pipe());
     let transport = Transport::new(their_input, their_output);
-    let reads = watch::Sender::new(true);
+    let reads = watch::Sender::new(Reads::All);
     let mut peer = Peer {
         setup,
         output: Some(our_output),
@@ -165,41 +165,61 @@ async fn run(setup: Setup, script: &[u8]) {
     };
     let mut heard = Vec::new();
     let played = async {
-        if setup.client() {
+        let lived = if setup.client() {
             let (mut playing, mut driven) = (
                 pin!(peer.play(script)),
                 pin!(client(setup, setup.options(), transport)),
             );
             tokio::select! {
-                () = &mut playing => driven.await,
-                () = &mut driven => playing.await,
+                () = &mut playing => {
+                    let ended = tokio::time::timeout(PATIENCE, driven).await;
+                    ended.expect("it ends when its input ends")
+                }
+                lived = &mut driven => {
+                    playing.await;
+                    lived
+                }
             }
         } else {
             let conn: Connection = crate::agent::start(transport, agent(setup), setup.options());
             peer.play(script).await;
             let ended = tokio::time::timeout(PATIENCE, conn.closed()).await;
             assert!(ended.is_ok(), "it does not end when its input ends");
-        }
-        // Nobody reads what is not there any more.
-        reads.send_replace(true);
+            true
+        };
+        // What was still written is read, and then there is an end.
+        reads.send_replace(Reads::All);
+        lived
     };
-    tokio::join!(played, listen(our_input, &reads, &mut heard));
+    let (lived, ()) = tokio::join!(played, listen(our_input, &reads, &mut heard));
+    // Who has closed by itself owes nothing.
+    peer.gone |= !lived;
     // Its last task has said that all is over.
     tokio::time::sleep(Duration::from_millis(1)).await;
     check(&peer, &heard);
 }
 
-/// Reads what the other side writes, while it may.
-async fn listen(mut input: DuplexStream, reads: &watch::Sender<bool>, heard: &mut Vec<u8>) {
-    let mut may = reads.subscribe();
+/// Whether a peer reads what the other side writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reads {
+    All,
+    Nothing,
+    /// And never will.
+    NoMore,
+}
+
+/// Reads what the other side writes, while it is to.
+async fn listen(mut input: DuplexStream, reads: &watch::Sender<Reads>, heard: &mut Vec<u8>) {
+    let mut told = reads.subscribe();
     loop {
-        if may.wait_for(|reads| *reads).await.is_err() {
+        let now = *told.borrow_and_update();
+        if now == Reads::NoMore {
             return;
         }
         tokio::select! {
             biased;
-            _ = may.wait_for(|reads| !*reads) => {}
-            read = input.read_buf(heard) => match read {
+            _ = told.changed() => {}
+            read = input.read_buf(heard), if now == Reads::All => match read {
                 Ok(0) | Err(_) => return,
                 Ok(_) => {}
             }
@@ -210,7 +230,7 @@ async fn listen(mut input: DuplexStream, reads: &watch::Sender<bool>, heard: &mu
 struct Peer<'a> {
     setup: Setup,
     output: Option<DuplexStream>,
-    reads: &'a watch::Sender<bool>,
+    reads: &'a watch::Sender<Reads>,
     /// All that was taken.
     sent: Vec<u8>,
     /// It has not been there to the end.
@@ -235,7 +255,7 @@ impl Peer<'_> {
         }
         if !self.gone {
             // All that is asked has an end, and is answered.
-            self.reads.send_replace(true);
+            self.reads.send_replace(Reads::All);
             tokio::time::sleep(PATIENCE).await;
         }
         self.output = None;
@@ -246,10 +266,10 @@ impl Peer<'_> {
             b'w' => tokio::time::sleep(Duration::from_millis(1)).await,
             b't' => tokio::time::sleep(Duration::from_secs(3)).await,
             b'n' => {
-                self.reads.send_replace(false);
+                self.reads.send_replace(Reads::Nothing);
             }
             b'r' => {
-                self.reads.send_replace(true);
+                self.reads.send_replace(Reads::All);
             }
             b'1'..=b'9' => {
                 let end = self.sent.trim_ascii_end().len();
@@ -263,11 +283,12 @@ impl Peer<'_> {
             b'x' => self.write(&[b'x'; 1024]).await,
             b'c' => {
                 self.gone = true;
-                self.reads.send_replace(true);
+                self.reads.send_replace(Reads::All);
                 self.output = None;
             }
             b'd' => {
                 self.gone = true;
+                self.reads.send_replace(Reads::NoMore);
                 self.output = None;
             }
             _ => {}
@@ -292,8 +313,11 @@ impl Peer<'_> {
                     self.output = None;
                 }
                 Err(_) => {
-                    let read = self.reads.send_replace(true);
-                    assert!(!read, "it reads no more from a peer that reads all");
+                    let read = self.reads.send_replace(Reads::All);
+                    assert!(
+                        read != Reads::All,
+                        "it reads no more from a peer that reads all"
+                    );
                 }
             }
         }

@@ -20,6 +20,7 @@ pub(crate) mod framer;
 mod messages;
 mod sides;
 
+pub use crate::connection::memory::memory;
 pub use connection::connection;
 pub use framer::framer;
 pub use messages::{messages_v1, messages_v2};

@@ -295,12 +295,12 @@ impl Authentication for Everything {
 }
 
 /// A client that offers everything, connected to an agent of which it asks everything; until the connection
-/// ends.
-pub(super) async fn client(setup: Setup, options: Options, transport: Transport) {
+/// ends. Gives whether it could connect.
+pub(super) async fn client(setup: Setup, options: Options, transport: Transport) -> bool {
     let client = Anyone { setup };
     let connecting = tokio::time::timeout(10 * WAIT, connect_with(transport, client, options));
     let Ok(Ok(agent)) = connecting.await else {
-        return;
+        return false;
     };
     let _: &AgentCapabilities = agent.capabilities();
     if let Some(session) = within(agent.new_session("/")).await {
@@ -346,6 +346,7 @@ pub(super) async fn client(setup: Setup, options: Options, transport: Transport)
         within(session.close()).await;
     }
     agent.closed().await;
+    true
 }
 
 struct Anyone {

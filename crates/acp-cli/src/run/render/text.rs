@@ -79,6 +79,8 @@ impl Text {
     /// All of it: in the order in which things last changed, which is the order they came in, but for
     /// what came faster than it was shown.
     pub(super) fn thread(&mut self, thread: &Thread, out: &mut Out) {
+        let first = thread.dropped().items;
+        self.messages.retain(|at, _| *at >= first);
         let plans = thread
             .plans()
             .iter()
@@ -166,10 +168,10 @@ impl Text {
             matches!(&item.kind, ItemKind::ToolCall(call)
                 if self.tool_calls.get(&call.id).is_some_and(Shown::has_terminal))
         };
-        thread
-            .items()
-            .iter()
-            .enumerate()
+        // Items keep their numbers when the earliest are dropped.
+        let numbers = thread.dropped().items..;
+        numbers
+            .zip(thread.items())
             .filter(|(_, item)| item.revision > revision || shows_terminal(item))
             .collect()
     }

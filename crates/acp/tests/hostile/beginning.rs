@@ -1,0 +1,94 @@
+//! How a connection begins, and how it does not.
+
+use acp::Error;
+use serde_json::json;
+
+use crate::common::{Nobody, PIPE, Peer, idle, pipes, soon};
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_begins_with_initialize() {
+    let (_conn, mut peer) = Peer::of_agent(idle());
+    for (method, params) in [
+        ("session/new", json!({"cwd": "/", "mcpServers": []})),
+        ("session/prompt", json!({"sessionId": "s", "prompt": []})),
+        (
+            "session/load",
+            json!({"sessionId": "s", "cwd": "/", "mcpServers": []}),
+        ),
+        ("authenticate", json!({"methodId": "x"})),
+    ] {
+        peer.ask(1, method, params).await;
+        let (code, text) = peer.error(1).await;
+        assert_eq!(code, -32600, "{method}");
+        assert!(text.contains("initialize"), "{text}");
+    }
+    peer.initialize(json!({})).await;
+    peer.new_session().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_answers_any_version_with_the_one_it_speaks() {
+    for version in [
+        json!(0),
+        json!(1),
+        json!(2),
+        json!(99),
+        json!(65536),
+        json!(-1),
+        json!("2024-01-01"),
+        json!(1.5),
+        json!(null),
+        json!([]),
+    ] {
+        let (_conn, mut peer) = Peer::of_agent(idle());
+        peer.ask(0, "initialize", json!({"protocolVersion": version}))
+            .await;
+        assert_eq!(peer.result(0).await["protocolVersion"], 1, "{version}");
+        peer.new_session().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_refuses_a_version_it_does_not_speak_and_closes() {
+    for (version, theirs) in [
+        (json!(2), 2),
+        (json!(0), 0),
+        (json!(99), 99),
+        (json!("2024-01-01"), 0),
+    ] {
+        let (transport, mut peer) = pipes(PIPE);
+        let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+        let (id, _) = peer.request("initialize").await;
+        peer.answer(&id, json!({"protocolVersion": version})).await;
+        let error = soon("the client refuses", connecting)
+            .await
+            .unwrap()
+            .unwrap_err();
+        assert!(
+            matches!(error, Error::Version { theirs: t, ours: 1 } if t == theirs),
+            "{version}: {error}"
+        );
+        peer.end().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_whose_connecting_fails_closes() {
+    for answer in [
+        json!({"error": {"code": -32603, "message": "out of order"}}),
+        json!({"result": null, "error": {"code": "odd"}}),
+        json!({"result": []}),
+    ] {
+        let (transport, mut peer) = pipes(PIPE);
+        let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+        let (id, _) = peer.request("initialize").await;
+        let mut message = answer.clone();
+        message["id"] = id;
+        peer.send(message).await;
+        soon("the client gives up", connecting)
+            .await
+            .unwrap()
+            .unwrap_err();
+        peer.end().await;
+    }
+}

@@ -1,0 +1,366 @@
+//! What a peer can make this side take in memory is within what `docs/memory.md` says, whatever it sends.
+//!
+//! All that is allocated is counted, so there is one test here, and what the others are about is in functions.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::sync::Arc;
+
+use acp::agent::{Prompt, TerminalCommand, Turn};
+use acp::client::PermissionRequest;
+use acp::v1::{RequestPermissionOutcome, StopReason};
+use acp::{Agent, Client, Limits, Result};
+use peak_alloc::PeakAlloc;
+use serde_json::json;
+
+use common::{Nobody, PIPE, Peer, limits, prompt, settle};
+
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+/// The least that is looked at: what tests and their pipes take beside what they measure.
+const BESIDE: usize = 1024 * 1024;
+
+/// What is there now, from which is counted.
+struct Before(usize);
+
+impl Before {
+    fn now() -> Self {
+        ALLOCATED.reset_peak_usage();
+        Self(ALLOCATED.current_usage())
+    }
+
+    /// The most that has been there since.
+    #[track_caller]
+    fn peak_within(&self, what: &str, bound: usize) {
+        let peak = ALLOCATED.peak_usage().saturating_sub(self.0);
+        assert!(
+            peak <= bound + BESIDE,
+            "{what}: a peak of {peak} bytes, bound {bound}"
+        );
+    }
+
+    /// What is there now.
+    #[track_caller]
+    fn kept_within(&self, what: &str, bound: usize) {
+        let kept = ALLOCATED.current_usage().saturating_sub(self.0);
+        assert!(
+            kept <= bound + BESIDE,
+            "{what}: {kept} bytes are kept, bound {bound}"
+        );
+    }
+}
+
+fn small() -> Limits {
+    limits(|l| {
+        l.message = 1024 * 1024;
+        l.message_memory = 16 * 1024 * 1024;
+        l.outbox = 64 * 1024;
+        l.backlog = 1024 * 1024;
+        l.request_memory = 4 * 1024 * 1024;
+        l.thread = 1024 * 1024;
+    })
+}
+
+#[test]
+fn memory_is_within_what_is_documented() {
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap()
+    };
+    // Each has a runtime of its own, of which nothing is left to the next.
+    runtime().block_on(each_message_takes_what_it_may());
+    runtime().block_on(a_thread_keeps_what_it_may());
+    runtime().block_on(sessions_of_nobody_take_what_one_session_may());
+    runtime().block_on(requests_take_what_they_may());
+    runtime().block_on(permission_requests_take_what_they_may());
+    runtime().block_on(answers_that_never_come_take_nothing_in_the_end());
+}
+
+/// JSON that is small as text and large in memory, of about this many bytes.
+fn dense(bytes: usize) -> Vec<(&'static str, String)> {
+    let list = |item: &str| {
+        format!(
+            "[{}{item}]",
+            format!("{item},").repeat(bytes / (item.len() + 1))
+        )
+    };
+    let fields: Vec<String> = (0..bytes / 10).map(|n| format!("\"{n:x}\":0")).collect();
+    let deep = "[".repeat(100) + &"]".repeat(100);
+    vec![
+        ("numbers", list("0")),
+        ("texts", list("\"\"")),
+        ("lists", list("[]")),
+        ("lists of one", list("[0]")),
+        ("objects", list("{}")),
+        ("objects of one", list("{\"\":0}")),
+        ("an object", format!("{{{}}}", fields.join(","))),
+        ("nests", list(&deep)),
+        ("objects in objects", list("{\"\":{\"\":{\"\":0}}}")),
+        ("half characters", list("\"\\ud800\"")),
+        ("one text", format!("\"{}\"", "x".repeat(bytes))),
+        ("blocks", list(r#"{"type":"text","text":""}"#)),
+        (
+            "blocks with more",
+            list(r#"{"type":"text","text":"","_meta":{"":0}}"#),
+        ),
+        (
+            "contents",
+            list(r#"{"type":"content","content":{"type":"text","text":"","annotations":{}}}"#),
+        ),
+        ("places", list(r#"{"path":""}"#)),
+        (
+            "steps",
+            list(r#"{"content":"","priority":"low","status":"pending"}"#),
+        ),
+        (
+            "commands",
+            list(r#"{"name":"","description":"","input":{"hint":""}}"#),
+        ),
+        (
+            "options",
+            list(
+                r#"{"id":"","name":"","type":"select","currentValue":"","options":[{"value":"","name":""}]}"#,
+            ),
+        ),
+    ]
+}
+
+async fn each_message_takes_what_it_may() {
+    for bytes in [2_000, 200_000] {
+        for (name, value) in dense(bytes) {
+            for update in [
+                format!(
+                    r#"{{"sessionUpdate":"tool_call","toolCallId":"c","title":"","rawInput":{value}}}"#
+                ),
+                format!(
+                    r#"{{"sessionUpdate":"tool_call","toolCallId":"c","title":"","content":{value},"locations":{value}}}"#
+                ),
+                format!(
+                    r#"{{"content":{value},"sessionUpdate":"tool_call","toolCallId":"c","title":""}}"#
+                ),
+                format!(r#"{{"sessionUpdate":"plan","entries":{value}}}"#),
+                format!(
+                    r#"{{"sessionUpdate":"available_commands_update","availableCommands":{value}}}"#
+                ),
+                format!(r#"{{"sessionUpdate":"config_option_update","configOptions":{value}}}"#),
+                format!(r#"{{"sessionUpdate":"later","_meta":{value},"x":{value}}}"#),
+                format!(
+                    r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":{value},"_meta":{value}}}}}"#
+                ),
+            ] {
+                let line = format!(
+                    r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
+                );
+                let (session, mut peer) = Peer::with_session(Nobody).await;
+                let before = Before::now();
+                peer.line(&line).await;
+                settle().await;
+                let shape = line.get(..160).unwrap_or(&line);
+                let what = format!("{name} of {bytes} bytes in {shape}");
+                // The message that is delivered, and what of it is kept.
+                let estimate = acp::fuzzing::memory(line.as_bytes());
+                before.peak_within(&what, 3 * line.len() + 2 * estimate);
+                drop((session, peer));
+                settle().await;
+            }
+        }
+    }
+}
+
+/// Updates that make a thread grow, each in a way of its own, as a function of a number.
+fn growing() -> Vec<(&'static str, fn(usize) -> serde_json::Value)> {
+    vec![
+        (
+            "one message",
+            |_| json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x".repeat(1000)}}),
+        ),
+        (
+            "messages",
+            |n| json!({"sessionUpdate": "agent_message_chunk", "messageId": n.to_string(), "content": {"type": "text", "text": ""}}),
+        ),
+        (
+            "images",
+            |_| json!({"sessionUpdate": "agent_thought_chunk", "content": {"type": "image", "mimeType": "image/png", "data": "x".repeat(1000)}}),
+        ),
+        (
+            "tool calls",
+            |n| json!({"sessionUpdate": "tool_call", "toolCallId": n.to_string(), "title": "", "rawInput": {"a": {}}}),
+        ),
+        (
+            "terminals",
+            |n| json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": {"terminal_output": {"terminal_id": n.to_string(), "data": "x"}}}),
+        ),
+        (
+            "a terminal",
+            |_| json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": {"terminal_output": {"data": "x".repeat(1000)}}}),
+        ),
+        (
+            "plans",
+            |n| json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": n.to_string(), "entries": []}}),
+        ),
+        (
+            "notices",
+            |_| json!({"sessionUpdate": "notice", "severity": "info", "title": ""}),
+        ),
+        (
+            "compactions",
+            |n| json!({"sessionUpdate": "compaction_update", "compactionId": n.to_string(), "status": "in_progress"}),
+        ),
+        (
+            "a compaction",
+            |_| json!({"sessionUpdate": "compaction_summary_chunk", "compactionId": "c", "content": {"type": "text", "text": ""}}),
+        ),
+        (
+            "updates of another time",
+            |_| json!({"sessionUpdate": "later"}),
+        ),
+        (
+            "long names",
+            |n| json!({"sessionUpdate": "tool_call", "toolCallId": format!("{n}{}", "x".repeat(1000)), "title": "x".repeat(1000)}),
+        ),
+    ]
+}
+
+async fn a_thread_keeps_what_it_may() {
+    for (name, update) in growing() {
+        let before = Before::now();
+        let (session, mut peer) = Peer::with_session_and(Nobody, small(), json!({})).await;
+        for n in 0..4_000 {
+            let params = json!({"sessionId": "s", "update": update(n)});
+            peer.tell("session/update", params).await;
+        }
+        settle().await;
+        before.peak_within(name, small().most_of_client(1));
+        before.kept_within(name, small().thread * 5 / 2);
+        let dropped = session.thread().read(acp::Thread::dropped);
+        // The output of one terminal has a bound of its own.
+        assert!(!dropped.is_empty() || name == "a terminal", "{name}");
+        drop((session, peer));
+        settle().await;
+    }
+}
+
+async fn sessions_of_nobody_take_what_one_session_may() {
+    let before = Before::now();
+    let (session, mut peer) = Peer::with_session_and(Nobody, small(), json!({})).await;
+    for n in 0..5_000 {
+        peer.says(&format!("nobody's {}", n % 200), &"x".repeat(1000))
+            .await;
+    }
+    peer.says(&"x".repeat(100_000), "a long name").await;
+    peer.alive().await;
+    before.kept_within("sessions of nobody", 2 * small().thread * 5 / 2);
+    // Those that were not taken are counted.
+    assert!(session.agent().connection().noise().unread > 2_000);
+}
+
+/// Works on each prompt until the end.
+struct Worker;
+
+impl Agent for Worker {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+        turn.cancelled().await;
+        Ok(StopReason::Cancelled)
+    }
+}
+
+async fn requests_take_what_they_may() {
+    for (name, value) in dense(20_000) {
+        let before = Before::now();
+        let (_conn, mut peer, session) = Peer::in_session_with(Worker, small(), PIPE).await;
+        let mut refused = 0;
+        for id in 0..400 {
+            let mut message = prompt(id, &session, "wait");
+            message["params"]["_meta"] = json!({"a": "META"});
+            let line = message.to_string().replace("\"META\"", &value);
+            peer.line(&line).await;
+            settle().await;
+        }
+        peer.tell("session/cancel", json!({"sessionId": session}))
+            .await;
+        for _ in 0..400 {
+            let answer = peer.next().await;
+            if let Some(error) = answer["error"]["message"].as_str() {
+                assert!(
+                    error.contains("bytes of requests at once") || error.contains("prompts wait"),
+                    "{error}"
+                );
+                refused += 1;
+            }
+        }
+        assert!(refused > 0, "{name}");
+        peer.alive().await;
+        before.peak_within(&format!("prompts of {name}"), small().most_of_agent(1));
+    }
+}
+
+/// Lets each permission request wait.
+struct Undecided;
+
+impl Client for Undecided {
+    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+        std::future::pending().await
+    }
+}
+
+async fn permission_requests_take_what_they_may() {
+    let before = Before::now();
+    let (session, mut peer) = Peer::with_session_and(Undecided, small(), json!({})).await;
+    // Each is given the call as it is, with all that it has.
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "rawOutput": "x".repeat(300_000)});
+    peer.update("s", call).await;
+    for id in 0..500 {
+        let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []});
+        peer.ask(id, "session/request_permission", params).await;
+    }
+    settle().await;
+    before.peak_within("permission requests", small().most_of_client(1));
+    let refused = peer.next().await;
+    assert!(refused["id"].as_u64() < Some(20), "{refused}");
+    let text = refused["error"]["message"].as_str().unwrap();
+    assert!(text.contains("bytes of requests at once"), "{text}");
+    drop(session);
+}
+
+/// Starts terminals, and leaves them.
+struct Leaving(Arc<tokio::sync::Semaphore>);
+
+impl Agent for Leaving {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+        for _ in 0..10_000 {
+            let none: [&str; 0] = [];
+            drop(
+                turn.create_terminal(TerminalCommand::new("c", none))
+                    .await?,
+            );
+            self.0.add_permits(1);
+        }
+        Ok(StopReason::EndTurn)
+    }
+}
+
+async fn answers_that_never_come_take_nothing_in_the_end() {
+    let left = Arc::new(tokio::sync::Semaphore::new(0));
+    let (conn, mut peer) = Peer::of_agent_with(Leaving(Arc::clone(&left)), small(), PIPE);
+    peer.initialize(json!({"terminal": true})).await;
+    let session = peer.new_session().await;
+    let before = Before::now();
+    peer.prompt("p", &session, "go").await;
+    for _ in 0..10_000 {
+        let (id, _) = peer.request("terminal/create").await;
+        peer.answer(&id, json!({"terminalId": "t"})).await;
+        // That it is released is read, and not answered.
+        peer.request("terminal/release").await;
+    }
+    peer.result("p").await;
+    assert_eq!(left.available_permits(), 10_000);
+    before.kept_within("answers that never come", 0);
+    drop(conn);
+}

@@ -1,0 +1,63 @@
+//! The agent: it says as much as it is asked to.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use acp::agent::{Prompt, Turn};
+use acp::v1::{
+    ContentBlock, SessionId, SessionUpdate, StopReason, ToolCall, ToolCallStatus, ToolCallUpdate,
+};
+use acp::{Agent, Result};
+use serde_json::json;
+
+pub(crate) const ROLE: &str = "--as-the-agent";
+
+#[derive(Default)]
+struct Talker {
+    sessions: AtomicUsize,
+}
+
+impl Agent for Talker {
+    fn new_session_id(&self) -> SessionId {
+        format!("s{}", self.sessions.fetch_add(1, Ordering::Relaxed)).into()
+    }
+
+    /// So many updates as the prompt says, of all sorts that a thread grows by.
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        let updates: usize = prompt.text().parse().unwrap();
+        for n in 1..updates {
+            let id = format!("call {}", n / 10);
+            match n % 10 {
+                0 => drop(turn.tool_call(ToolCall::new(id, "Count")).await?),
+                1 => {
+                    let mut update = ToolCallUpdate::new(id);
+                    update.status = Some(ToolCallStatus::Completed);
+                    update.content = Some(vec![
+                        ContentBlock::text("all of it counted ".repeat(10)).into(),
+                    ]);
+                    turn.update(SessionUpdate::ToolCallUpdate(update)).await?;
+                }
+                2 => turn.thought(format!("what comes after {n}?")).await?,
+                3 => {
+                    let mut update = ToolCallUpdate::new(id);
+                    let output =
+                        json!({"terminal_id": format!("t{}", n / 50), "data": "line\n".repeat(20)});
+                    update.meta = json!({"terminal_output": output}).as_object().cloned();
+                    turn.update(SessionUpdate::ToolCallUpdate(update)).await?;
+                }
+                _ => {
+                    turn.message(format!("{n} and a few more words of it; "))
+                        .await?
+                }
+            }
+        }
+        turn.message("the end").await?;
+        Ok(StopReason::EndTurn)
+    }
+}
+
+pub(crate) async fn run() {
+    let transport = acp::transport::stdio().unwrap();
+    acp::agent::serve_with(transport, Talker::default(), super::limits())
+        .await
+        .unwrap();
+}

@@ -1,0 +1,118 @@
+//! The client: some of its readers are fast, some slow, some do not read at all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use acp::client::{Update, UpdateContext, connect_with};
+use acp::thread::ItemKind;
+use acp::v1::{SessionId, StopReason};
+use acp::{Client, ThreadHandle, Transport};
+use tokio::task::JoinSet;
+
+use super::memory::{PROGRAM, check, peak};
+use super::{SESSIONS, UPDATES, again, agent, limits};
+
+/// What a client's handler is like, by the number of the session.
+#[derive(Default)]
+struct Reader {
+    seen: Arc<AtomicUsize>,
+    /// Of the session whose handler stalls.
+    of_one: AtomicUsize,
+}
+
+fn number(session: &SessionId) -> usize {
+    session.as_str().strip_prefix('s').unwrap().parse().unwrap()
+}
+
+impl Client for Reader {
+    async fn update(&self, cx: &UpdateContext, _: &Update) {
+        let seen = self.seen.fetch_add(1, Ordering::Relaxed);
+        match number(&cx.session_id) {
+            // Stalled for once: nothing of the connection moves meanwhile.
+            500 if self.of_one.fetch_add(1, Ordering::Relaxed) == UPDATES / 2 => {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            // Slow.
+            n if n % 100 == 1 && seen % 50 == 0 => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Looks at a thread: at each change, now and then, or never.
+async fn watch(number: usize, thread: ThreadHandle) {
+    let mut revision = 0;
+    loop {
+        match number % 3 {
+            0 => revision = thread.changed(revision).await,
+            1 => {
+                revision = thread.changed(revision).await;
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+            _ => std::future::pending().await,
+        }
+        thread.read(|thread| assert!(thread.items().len() < UPDATES));
+    }
+}
+
+/// A million updates in a thousand sessions.
+pub(crate) async fn soak() {
+    let begun = Instant::now();
+    let mut child = again(agent::ROLE).spawn().unwrap();
+    let process = child.id().unwrap().to_string();
+    let reader = Reader::default();
+    let seen = Arc::clone(&reader.seen);
+    let transport = Transport::child(&mut child).unwrap();
+    let agent = connect_with(transport, reader, limits()).await.unwrap();
+
+    let mut sessions = Vec::new();
+    for _ in 0..SESSIONS {
+        sessions.push(agent.new_session("/work").await.unwrap());
+    }
+    let (mut turns, mut watchers) = (JoinSet::new(), JoinSet::new());
+    for session in &sessions {
+        watchers.spawn(watch(number(session.id()), session.thread().clone()));
+        let session = session.clone();
+        turns.spawn(async move { session.prompt(UPDATES.to_string()).await });
+    }
+    while let Some(turn) = turns.join_next().await {
+        assert_eq!(turn.unwrap().unwrap(), StopReason::EndTurn);
+    }
+    assert!(!watchers.is_empty());
+    watchers.shutdown().await;
+
+    assert_eq!(seen.load(Ordering::Relaxed), SESSIONS * UPDATES);
+    for session in &sessions {
+        session.thread().read(|thread| {
+            // What did not fit was dropped from the beginning, and it is said.
+            assert!(thread.dropped().items > 0, "{:?}", thread.dropped());
+            let Some(ItemKind::Agent(last)) = thread.items().last().map(|item| &item.kind) else {
+                panic!("{}: no message is last", session.id());
+            };
+            assert!(last.text().ends_with("the end"));
+        });
+    }
+    println!(
+        "soak: {SESSIONS} sessions, {} updates in {:?}",
+        SESSIONS * UPDATES,
+        begun.elapsed()
+    );
+    let (of_agent, of_client) = (peak(&process).unwrap(), peak("self").unwrap());
+    check(
+        "client",
+        of_client,
+        PROGRAM + limits().most_of_client(SESSIONS),
+    );
+    check(
+        "agent",
+        of_agent,
+        PROGRAM + limits().most_of_agent(SESSIONS),
+    );
+    drop(sessions);
+    agent.close();
+    agent.closed().await;
+    assert!(child.wait().await.unwrap().success());
+}

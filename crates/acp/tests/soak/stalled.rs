@@ -1,0 +1,191 @@
+//! Peers that stall their pipe, or send without end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use acp::Client;
+use acp::client::{Update, UpdateContext};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+
+use super::memory::{PROGRAM, check, peak};
+use super::{again, agent, limits};
+
+pub(crate) const CLIENT: &str = "--as-the-client";
+
+/// How much is sent to a process that must not take it all in.
+const FLOOD: usize = 64 * 1024 * 1024;
+
+/// Writes until it is not taken any more; gives how much of the last line was.
+async fn flood(output: &mut (impl AsyncWrite + Unpin), line: &str) -> usize {
+    let mut sent = 0;
+    loop {
+        assert!(sent < FLOOD, "it takes in whatever is sent");
+        let at = sent % line.len();
+        let writing = output.write(&line.as_bytes()[at..]);
+        match tokio::time::timeout(Duration::from_secs(1), writing).await {
+            Ok(written) => sent += written.unwrap(),
+            Err(_) => return sent,
+        }
+    }
+}
+
+/// The next message.
+async fn message(input: &mut BufReader<impl AsyncRead + Unpin>) -> Value {
+    let mut line = String::new();
+    input.read_line(&mut line).await.unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+/// An agent with many turns under way, whose client asks on and on and reads nothing.
+pub(crate) async fn agent_of_a_client_that_does_not_read() {
+    let mut child = again(agent::ROLE).spawn().unwrap();
+    let process = child.id().unwrap().to_string();
+    let mut output = child.stdin.take().unwrap();
+    let mut input = BufReader::with_capacity(1024 * 1024, child.stdout.take().unwrap());
+    let ask = |id: usize, method: &str, params: Value| {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        format!("{message}\n")
+    };
+    let initialize = ask(0, "initialize", json!({"protocolVersion": 1}));
+    output.write_all(initialize.as_bytes()).await.unwrap();
+    for n in 1..=100 {
+        let new = ask(n, "session/new", json!({"cwd": "/", "mcpServers": []}));
+        output.write_all(new.as_bytes()).await.unwrap();
+    }
+    for n in 0..=100 {
+        assert_eq!(message(&mut input).await["id"], n);
+    }
+    for n in 0..100 {
+        let prompt = json!([{"type": "text", "text": "1000"}]);
+        let prompt = ask(
+            200 + n,
+            "session/prompt",
+            json!({"sessionId": format!("s{n}"), "prompt": prompt}),
+        );
+        output.write_all(prompt.as_bytes()).await.unwrap();
+    }
+    // Each is refused with more bytes than it has.
+    let line = "{\"id\":-1,\"method\":\"x\"}\n";
+    let sent = flood(&mut output, line).await;
+    check(
+        "agent whose client does not read",
+        peak(&process).unwrap(),
+        PROGRAM + limits().most_of_agent(100),
+    );
+
+    // Read again, everything is there: each update, each answer, each refusal.
+    let rest = line.len() - sent % line.len();
+    let refusals = (sent + rest) / line.len();
+    let rest = &line.as_bytes()[line.len() - rest..];
+    let (mut updates, mut turns, mut refused) = (0, 0, 0);
+    let mut lines = input.lines();
+    let reading = async {
+        while updates < 100_000 || turns < 100 || refused < refusals {
+            let line = lines.next_line().await.unwrap();
+            let line = line.expect("it has not closed");
+            if line.contains("\"method\":\"session/update\"") {
+                updates += 1;
+            } else if line.contains("\"id\":-1,\"error\"") {
+                refused += 1;
+            } else {
+                assert!(line.contains("end_turn"), "{line}");
+                turns += 1;
+            }
+        }
+    };
+    let (written, ()) = tokio::join!(output.write_all(rest), reading);
+    written.unwrap();
+    assert_eq!((updates, turns, refused), (100_000, 100, refusals));
+    drop(output);
+    assert!(child.wait().await.unwrap().success());
+}
+
+/// A client whose handler takes no update while the agent sends on and on, and which waits for an answer
+/// meanwhile that never comes.
+pub(crate) async fn client_of_an_agent_that_does_not_stop() {
+    let mut child = again(CLIENT).spawn().unwrap();
+    let process = child.id().unwrap().to_string();
+    let mut output = child.stdin.take().unwrap();
+    let mut input = BufReader::new(child.stdout.take().unwrap());
+    for answer in [json!({"protocolVersion": 1}), json!({"sessionId": "s"})] {
+        let id = message(&mut input).await["id"].take();
+        let answer = json!({"jsonrpc": "2.0", "id": id, "result": answer});
+        output
+            .write_all(format!("{answer}\n").as_bytes())
+            .await
+            .unwrap();
+    }
+    assert_eq!(message(&mut input).await["method"], "_stalls");
+    let text = json!({"type": "text", "text": "more and more of it"});
+    let update = json!({"sessionUpdate": "agent_message_chunk", "content": text});
+    let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s", "update": update}});
+    let line = format!("{line}\n");
+    let sent = flood(&mut output, &line).await;
+    check(
+        "client that takes no update",
+        peak(&process).unwrap(),
+        PROGRAM + limits().most_of_client(1),
+    );
+
+    // It is told how much there was, when it reads on.
+    output
+        .write_all(&line.as_bytes()[sent % line.len()..])
+        .await
+        .unwrap();
+    let go = "{\"jsonrpc\":\"2.0\",\"method\":\"_end\"}\n";
+    let (written, heard) = tokio::join!(output.write_all(go.as_bytes()), async {
+        loop {
+            let heard = message(&mut input).await;
+            if heard["method"] == "_seen" {
+                return heard["params"].as_u64().unwrap();
+            }
+        }
+    });
+    written.unwrap();
+    assert_eq!(heard as usize, (sent + line.len()) / line.len());
+    drop(output);
+    assert!(child.wait().await.unwrap().success());
+}
+
+/// Takes no update for three seconds, and then all of them.
+struct Stalls {
+    seen: Arc<AtomicUsize>,
+    end: Arc<tokio::sync::Notify>,
+}
+
+impl Client for Stalls {
+    async fn update(&self, _: &UpdateContext, _: &Update) {
+        if self.seen.fetch_add(1, Ordering::Relaxed) == 0 {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+        }
+    }
+    async fn extension_notification(&self, _: &str, _: Option<Box<serde_json::value::RawValue>>) {
+        self.end.notify_one();
+    }
+}
+
+pub(crate) async fn client() {
+    let (seen, end) = (Arc::default(), Arc::default());
+    let stalls = Stalls {
+        seen: Arc::clone(&seen),
+        end: Arc::clone(&end),
+    };
+    let transport = acp::transport::stdio().unwrap();
+    let agent = acp::client::connect_with(transport, stalls, limits())
+        .await
+        .unwrap();
+    let session = agent.new_session("/").await.unwrap();
+    let connection = agent.connection().clone();
+    // Waited for, so that as much is read ahead as is ever read ahead.
+    let asking =
+        tokio::spawn(async move { connection.request_raw("_stalls", &()).await.map(drop) });
+    end.notified().await;
+    assert!(asking.await.unwrap().is_err());
+    let kept = session.thread().read(|thread| thread.items().len());
+    assert_eq!(kept, 1);
+    let seen = seen.load(Ordering::Relaxed);
+    agent.connection().notify_raw("_seen", &seen).await.unwrap();
+    agent.closed().await;
+}
