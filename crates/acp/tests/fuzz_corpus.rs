@@ -3,7 +3,12 @@
 //! How the fuzzers themselves are run: `fuzz/README.md`.
 
 // Clippy takes only what is in a test function for a test.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -37,10 +37,10 @@ impl Thread {
             SessionUpdate::Plan(plan) => self.set_plan_entries(PLAN, &plan.entries),
             SessionUpdate::PlanUpdate(update) => self.set_plan_v1(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
-            SessionUpdate::AvailableCommandsUpdate(update) => {
-                if self.fits(&update.available_commands) {
-                    self.commands.clone_from(&update.available_commands);
-                }
+            SessionUpdate::AvailableCommandsUpdate(update)
+                if self.fits(&update.available_commands) =>
+            {
+                self.commands.clone_from(&update.available_commands);
             }
             SessionUpdate::CurrentModeUpdate(update) => self.set_mode(&update.current_mode_id),
             SessionUpdate::ConfigOptionUpdate(update) => {
@@ -49,10 +49,8 @@ impl Thread {
             SessionUpdate::SessionInfoUpdate(update) => {
                 self.set_info(update.title.as_ref(), update.updated_at.as_ref());
             }
-            SessionUpdate::UsageUpdate(usage) => {
-                if self.fits(usage) {
-                    self.usage = Some(usage.clone());
-                }
+            SessionUpdate::UsageUpdate(usage) if self.fits(usage) => {
+                self.usage = Some(usage.clone());
             }
             SessionUpdate::Notice(notice) => {
                 self.push(ItemKind::Notice(notice.clone()));
@@ -62,8 +60,8 @@ impl Thread {
             SessionUpdate::Unknown(object) => {
                 self.push(ItemKind::Unknown(object.clone()));
             }
-            // The enum grows with the protocol; what has no place here yet is not lost to those who
-            // read the updates themselves.
+            // The enum grows with the protocol; what has no place here yet, or no room, is not lost to
+            // those who read the updates themselves.
             _ => {}
         }
         self.keep_within();

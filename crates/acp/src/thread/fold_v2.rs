@@ -51,10 +51,10 @@ impl Thread {
             }
             SessionUpdate::PlanUpdate(update) => self.set_plan_v2(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
-            SessionUpdate::AvailableCommandsUpdate(update) => {
-                if self.fits(&update.available_commands) {
-                    self.commands = commands(&update.available_commands);
-                }
+            SessionUpdate::AvailableCommandsUpdate(update)
+                if self.fits(&update.available_commands) =>
+            {
+                self.commands = commands(&update.available_commands);
             }
             SessionUpdate::ConfigOptionUpdate(update) => {
                 let options: Vec<_> = update.config_options.iter().map(|o| o.0.clone()).collect();
