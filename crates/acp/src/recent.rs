@@ -1,6 +1,22 @@
 //! Things that are remembered, of which there are not more than so many.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How long a name may be to be remembered as it is, in bytes.
+const LONGEST: usize = 4096;
+
+/// What an id is remembered by: of one that is longer than any that is meant, its beginning and a hash.
+pub(crate) fn key(id: &str) -> Cow<'_, str> {
+    if id.len() <= LONGEST {
+        return Cow::Borrowed(id);
+    }
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    let beginning: String = id.chars().take(64).collect();
+    Cow::Owned(format!("{beginning}… {:x}", hasher.finish()))
+}
 
 /// Things with ids, as many as are remembered of their sort. Beyond that the one that was not touched
 /// longest is forgotten.
@@ -21,31 +37,33 @@ impl<T, const N: usize> Default for Recent<T, N> {
 
 impl<T: Default, const N: usize> Recent<T, N> {
     pub(crate) fn contains(&self, id: &str) -> bool {
-        self.known.contains_key(id)
+        self.known.contains_key(&*key(id))
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
-        self.known.get(id).map(|(_, thing)| thing)
+        self.known.get(&*key(id)).map(|(_, thing)| thing)
     }
 
     pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
-        self.known.get_mut(id).map(|(_, thing)| thing)
+        self.known.get_mut(&*key(id)).map(|(_, thing)| thing)
     }
 
     /// The thing, known from here on.
     pub(crate) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
-        if !self.known.contains_key(id) && self.known.len() >= N {
-            self.forget_oldest(id);
+        let id = key(id);
+        if !self.known.contains_key(&*id) && self.known.len() >= N {
+            self.forget_oldest(&id);
         }
-        let entry = self.known.entry(id.to_owned()).or_default();
+        let entry = self.known.entry(id.into_owned()).or_default();
         entry.0 = self.clock;
         &mut entry.1
     }
 
     /// Forgets the one that was not touched longest, but not `but`. Says whether there was one.
     pub(crate) fn forget_oldest(&mut self, but: &str) -> bool {
-        let others = self.known.iter().filter(|(id, _)| *id != but);
+        let but = key(but);
+        let others = self.known.iter().filter(|(id, _)| **id != *but);
         let oldest = others.min_by_key(|(_, (touched, _))| *touched);
         match oldest.map(|(id, _)| id.clone()) {
             Some(id) => self.known.remove(&id).is_some(),
@@ -55,7 +73,7 @@ impl<T: Default, const N: usize> Recent<T, N> {
 
     /// Forgets a thing.
     pub(crate) fn forget(&mut self, id: &str) {
-        self.known.remove(id);
+        self.known.remove(&*key(id));
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
@@ -78,5 +96,14 @@ mod tests {
         assert_eq!(things.get("a"), Some(&2));
         assert!(!things.contains("b"));
         assert!(things.contains("c"));
+    }
+
+    #[test]
+    fn a_long_name_is_remembered_by_a_short_one() {
+        let mut things = Recent::<u8, 2>::default();
+        let [one, other] = ["1", "2"].map(|end| "x".repeat(100_000) + end);
+        *things.touch(&one) += 1;
+        assert_eq!((things.get(&one), things.get(&other)), (Some(&1), None));
+        assert!(things.iter().all(|(id, _)| id.len() < 100));
     }
 }

@@ -174,8 +174,11 @@ async fn each_message_takes_what_it_may() {
     }
 }
 
-/// Updates that make a thread grow, each in a way of its own, as a function of a number.
-fn growing() -> Vec<(&'static str, fn(usize) -> serde_json::Value)> {
+/// An update, as a function of its number.
+type Numbered = fn(usize) -> serde_json::Value;
+
+/// Updates that make a thread grow, each in a way of its own.
+fn growing() -> Vec<(&'static str, Numbered)> {
     vec![
         (
             "one message",

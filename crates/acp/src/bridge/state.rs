@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use acp_wire::jsonrpc::{self, RequestId};
 
+use crate::recent::key;
+use crate::session_setup::LONGEST_ID;
+
 /// The requests that one side has made and that are not answered yet.
 #[derive(Debug)]
 pub(super) struct Requests<T> {
@@ -28,6 +31,12 @@ impl<T> Requests<T> {
             return Err(jsonrpc::Error::new(
                 jsonrpc::Error::INVALID_REQUEST,
                 "Invalid request: a request with this id is still being worked on",
+            ));
+        }
+        if matches!(id, RequestId::String(text) if text.len() > LONGEST_ID) {
+            return Err(jsonrpc::Error::new(
+                jsonrpc::Error::INVALID_REQUEST,
+                format!("Invalid request: its id has more than {LONGEST_ID} bytes"),
             ));
         }
         if self.open.len() >= self.limit {
@@ -76,7 +85,7 @@ pub(super) trait Busy {
 impl<T: Busy + Default> Sessions<T> {
     pub(super) fn get(&mut self, id: &str) -> Option<&mut T> {
         self.clock += 1;
-        let (heard, session) = self.known.get_mut(id)?;
+        let (heard, session) = self.known.get_mut(&*key(id))?;
         *heard = self.clock;
         Some(session)
     }
@@ -84,7 +93,8 @@ impl<T: Busy + Default> Sessions<T> {
     /// The session, known from here on.
     pub(super) fn touch(&mut self, id: &str) -> &mut T {
         self.clock += 1;
-        if !self.known.contains_key(id) && self.known.len() >= SESSIONS {
+        let id = key(id);
+        if !self.known.contains_key(&*id) && self.known.len() >= SESSIONS {
             let oldest = self
                 .known
                 .iter()
@@ -94,13 +104,13 @@ impl<T: Busy + Default> Sessions<T> {
                 self.known.remove(&oldest);
             }
         }
-        let entry = self.known.entry(id.to_owned()).or_default();
+        let entry = self.known.entry(id.into_owned()).or_default();
         entry.0 = self.clock;
         &mut entry.1
     }
 
     pub(super) fn forget(&mut self, id: &str) {
-        self.known.remove(id);
+        self.known.remove(&*key(id));
     }
 
     /// All of them, those first that were heard of last.

@@ -18,7 +18,7 @@ pub struct Limits {
     /// What is read ahead while an update handler works (1 MiB).
     pub read_ahead: usize,
     /// What is read ahead while an update handler works and someone waits for an answer, which may
-    /// be the handler itself (16 MiB). Beyond it those who wait get [`Error::Backlog`].
+    /// be the handler itself (16 MiB). Beyond it those who wait get [`Error::Backlog`](crate::Error::Backlog).
     pub backlog: usize,
     /// How many requests of the peer's are worked on at once (1024). Further ones are refused.
     pub requests: usize,

@@ -3,7 +3,7 @@
 //! An agent may tell as much as it likes; what a thread keeps of it has a limit. Beyond it the earliest goes
 //! first, and the thread says so: [`Thread::dropped`].
 //!
-//! What something takes is an estimate ([`weight`](super::weight::weight)). Each part knows its own, so that a
+//! What something takes is an estimate ([`weight`]). Each part knows its own, so that a
 //! change costs what has changed.
 
 use super::weight::weight;

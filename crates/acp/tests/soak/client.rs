@@ -34,7 +34,7 @@ impl Client for Reader {
                 tokio::time::sleep(Duration::from_secs(1)).await;
             }
             // Slow.
-            n if n % 100 == 1 && seen % 50 == 0 => {
+            n if n % 100 == 1 && seen.is_multiple_of(50) => {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             _ => {}
