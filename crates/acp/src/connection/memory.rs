@@ -15,7 +15,7 @@ const ITEM: usize = 192;
 const STRING: usize = 48;
 
 /// What a message takes, in bytes. Of what is no JSON it tells something that is no less harmless.
-pub fn memory(text: &[u8]) -> usize {
+pub(crate) fn memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
     let mut rest = text;
     while let Some((byte, behind)) = rest.split_first() {

@@ -20,7 +20,11 @@ pub(crate) mod framer;
 mod messages;
 mod sides;
 
-pub use crate::connection::memory::memory;
 pub use connection::connection;
 pub use framer::framer;
 pub use messages::{messages_v1, messages_v2};
+
+/// What a message takes once it has been read, in bytes, as it is estimated.
+pub fn memory(message: &[u8]) -> usize {
+    crate::connection::memory::memory(message)
+}
