@@ -127,6 +127,7 @@ fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands(
         let start = Instant::now();
         while let Some(left) = files.iter().find(|file| runs(&project, file)) {
             assert!(start.elapsed() < Duration::from_secs(30), "{left} runs");
+            // Nobody is told of the end of a process that is not its child: this looks.
             std::thread::sleep(Duration::from_millis(10));
         }
         for file in files {

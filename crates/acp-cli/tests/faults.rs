@@ -122,6 +122,7 @@ impl Place {
                 return;
             }
             assert!(start.elapsed() < PATIENCE, "still there: {left:#?}");
+            // Nobody is told of the end of a process that is not its child: this looks.
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -181,6 +182,7 @@ async fn kill_the_agent(
             seen = thread.changed(seen).await;
         }
         let pause = Duration::from_micros(random.below(3000));
+        // Not waited for anything: it makes the point of the kill fall between updates.
         tokio::time::sleep(pause).await;
     };
     tokio::select! {
@@ -246,6 +248,7 @@ fn kill_the_client(place: &Place, store: &Path, random: &mut Random) -> (String,
         }
         let waits = message["method"] == "terminal/create" && tool_calls(&thread).len() == 5;
         if id.is_some() && !killed && (updates >= at || waits) {
+            // As above: a point between updates.
             std::thread::sleep(pause);
             child.kill().unwrap();
             killed = true;

@@ -336,6 +336,28 @@ async fn release_kill_close_and_drop_end_daemons_too() {
     .await;
 }
 
+/// A daemon that goes on from process to process is hard to see: each is gone by the time it is looked at,
+/// and the next one was not there yet when processes were listed.
+#[tokio::test]
+async fn release_ends_a_daemon_that_is_still_becoming_one() {
+    const HOPS: &str = "hop() { [ $1 = 0 ] && exec sleep 1000; (hop $(($1 - 1)) &) }; echo $$; hop 60";
+    let terminals = terminals();
+    let token = format!("token-{:x}", random());
+    for _ in 0..50 {
+        let script = format!("HERE={token} setsid sh -c '{HOPS}'");
+        let id = create(&terminals, &script).await;
+        soon(async {
+            while printed(&terminals, &id).await.is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+        release(&terminals, &id).await;
+        let left = carriers(&token);
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
 #[test]
 fn the_end_of_the_runtime_ends_daemons_too() {
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -126,9 +126,16 @@ impl Sessions {
 
     /// Looks at a session, or changes it.
     pub(crate) fn with<T>(&self, id: &SessionId, f: impl FnOnce(&mut State) -> T) -> Option<T> {
+        self.with_known(id, f).ok()
+    }
+
+    /// The same; gives `f` back where there is no such session.
+    fn with_known<T, F: FnOnce(&mut State) -> T>(&self, id: &SessionId, f: F) -> Result<T, F> {
         let (done, ended) = {
             let mut sessions = self.lock();
-            let state = sessions.get_mut(id)?;
+            let Some(state) = sessions.get_mut(id) else {
+                return Err(f);
+            };
             let ran = state.running;
             let done = f(state);
             let ended = (ran && !state.running).then(|| state.stop_reason());
@@ -137,21 +144,21 @@ impl Sessions {
         if let Some(stop_reason) = ended {
             (self.tell)(id, Told::TurnEnded(stop_reason));
         }
-        Some(done)
+        Ok(done)
     }
 
     /// The session that a message is for, be it opened already or not.
     pub(crate) fn receive<T>(&self, id: &SessionId, f: impl FnOnce(&mut State) -> T) -> Option<T> {
-        {
+        let f = match self.with_known(id, f) {
+            Ok(done) => return Some(done),
+            Err(f) => f,
+        };
+        let unclaimed = || {
             let sessions = self.lock();
-            if sessions.contains_key(id) {
-                drop(sessions);
-                return self.with(id, f);
-            }
-            let too_long = id.as_str().len() > LONGEST_ID;
-            if too_long || sessions.values().filter(|state| !state.claimed).count() >= UNCLAIMED {
-                return None;
-            }
+            sessions.values().filter(|state| !state.claimed).count()
+        };
+        if id.as_str().len() > LONGEST_ID || unclaimed() >= UNCLAIMED {
+            return None;
         }
         self.add(id, State::default());
         self.with(id, f)

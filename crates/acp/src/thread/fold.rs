@@ -4,6 +4,7 @@ use acp_wire::v1::{
     AvailableCommand, ContentBlock, SessionUpdate, StopReason, TerminalExitStatus, TerminalId,
     UsageUpdate,
 };
+use serde::Serialize;
 
 use super::message::Speaker;
 use super::{Activity, ItemKind, PLAN, Thread, ThreadTerminal};
@@ -41,7 +42,7 @@ impl Thread {
             SessionUpdate::PlanUpdate(update) => self.set_plan_v1(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
             SessionUpdate::AvailableCommandsUpdate(update) => {
-                self.replace_commands(update.available_commands.clone());
+                self.replace_commands(&update.available_commands, <[_]>::to_vec);
             }
             SessionUpdate::CurrentModeUpdate(update) => self.set_mode(&update.current_mode_id),
             SessionUpdate::ConfigOptionUpdate(update) => {
@@ -66,9 +67,14 @@ impl Thread {
         self.keep_within();
     }
 
-    pub(super) fn replace_commands(&mut self, commands: Vec<AvailableCommand>) {
-        if self.fits(&commands) {
-            self.commands = commands;
+    /// Takes over commands in the words of either version. They are weighed before they are copied.
+    pub(super) fn replace_commands<T: Serialize>(
+        &mut self,
+        told: &[T],
+        copy: impl FnOnce(&[T]) -> Vec<AvailableCommand>,
+    ) {
+        if self.fits(told) {
+            self.commands = copy(told);
         }
     }
 

@@ -52,7 +52,7 @@ impl Thread {
             SessionUpdate::PlanUpdate(update) => self.set_plan_v2(&update.plan),
             SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
             SessionUpdate::AvailableCommandsUpdate(update) => {
-                self.replace_commands(commands(&update.available_commands));
+                self.replace_commands(&update.available_commands, commands);
             }
             SessionUpdate::ConfigOptionUpdate(update) => {
                 let options: Vec<_> = update.config_options.iter().map(|o| o.0.clone()).collect();
@@ -85,7 +85,7 @@ impl Thread {
     /// The slash commands that session setup names.
     pub(crate) fn set_commands(&mut self, announced: &[v2::AvailableCommand]) {
         self.revision += 1;
-        self.replace_commands(commands(announced));
+        self.replace_commands(announced, commands);
     }
 
     fn state(&mut self, state: &StateUpdate) {

@@ -37,9 +37,10 @@ pub(super) fn look(known: Known, _signal: Option<Signal>) -> Left {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::collections::HashSet;
     use std::ffi::OsStr;
     use std::fs::File;
-    use std::io::Read;
+    use std::io::{self, Read};
     use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
     use std::time::{Duration, Instant};
 
@@ -54,9 +55,10 @@ mod linux {
         answer: Arc<Mutex<Option<Left>>>,
     }
 
-    /// How long a process may take to execute a program or to end, during which nobody knows whose it is.
-    /// One that hangs in it, which may be anybody's, must not keep everything waiting.
-    const BETWEEN_PATIENCE: Duration = Duration::from_millis(500);
+    /// How long one look may take: a process shows nothing while it executes a program or ends, and on a
+    /// busy machine others come and go all the time. One that hangs, which may be anybody's, must not keep
+    /// everything waiting.
+    const PATIENCE: Duration = Duration::from_millis(500);
 
     /// The pause between two looks at such processes.
     const PAUSE: Duration = Duration::from_millis(1);
@@ -77,8 +79,8 @@ mod linux {
     /// Zombies do not run: where nobody adopts orphans, as in many containers, they stay for ever.
     ///
     /// What it costs: a file of `/proc` is read for each process of this user's, and one is refused for
-    /// each of others': 40 ms where there are 1,100 processes and two busy cores. So it is not for the threads of an asynchronous runtime, and those
-    /// who ask while one looks share the next look.
+    /// each of others': 40 ms where there are 1,100 processes and two busy cores. So it is not for the
+    /// threads of an asynchronous runtime, and those who ask while one looks share the next look.
     pub(in super::super) fn look(known: Known, signal: Option<Signal>) -> Left {
         let answer = Arc::default();
         lock(&QUESTIONS).push(Question {
@@ -103,37 +105,56 @@ mod linux {
     }
 
     /// Looks at each process for all who ask. Returns whether processes can be seen.
+    ///
+    /// A process may start another and end after `/proc` was listed and before it was looked at, and the
+    /// other is not in the list: so daemons come to be. As long as that may have happened, the list is made
+    /// again, and who is new in it is looked at. The list goes by ids, which rise, so that one who begins
+    /// while it is made is in it if its parent could have been. The rest does not matter: it is a child of
+    /// one that was seen, or of nobody who is asked for.
     fn look_at_all(asked: &mut [(Question, Left)]) -> bool {
-        let Ok(processes) = std::fs::read_dir("/proc") else {
-            return false;
-        };
-        let mut environment = Vec::new();
-        let mut between: Vec<Pid> = processes
-            .flatten()
-            .filter_map(|process| process_id(&process.file_name()))
-            .filter(|id| look_at(*id, asked, &mut environment) == Sight::Between)
-            .collect();
-        // Whose these are is known in a moment. Who else begins or ends meanwhile does not matter: it is
-        // a child of one that was seen, or of nobody who is asked for.
         let start = Instant::now();
-        while !between.is_empty() && start.elapsed() < BETWEEN_PATIENCE {
-            std::thread::sleep(PAUSE);
-            between.retain(|id| look_at(*id, asked, &mut environment) == Sight::Between);
+        let mut environment = Vec::new();
+        let mut known = HashSet::new();
+        loop {
+            let Ok(processes) = std::fs::read_dir("/proc") else {
+                return false;
+            };
+            // All of it, before the first is looked at.
+            let mut news: Vec<Pid> = processes
+                .flatten()
+                .filter_map(|process| process_id(&process.file_name()))
+                .filter(|id| known.insert(*id))
+                .collect();
+            let mut again = false;
+            let mut pause = Duration::ZERO;
+            // Whose those are that are between two programs is known in a moment.
+            while !news.is_empty() {
+                std::thread::sleep(pause);
+                pause = PAUSE;
+                news.retain(|id| {
+                    let sight = look_at(*id, asked, &mut environment);
+                    again |= sight == Sight::Ended;
+                    sight == Sight::Between && start.elapsed() < PATIENCE
+                });
+            }
+            if !again || start.elapsed() >= PATIENCE {
+                return true;
+            }
         }
-        true
     }
 
     /// Looks at one process for all who ask.
     fn look_at(id: Pid, asked: &mut [(Question, Left)], environment: &mut Vec<u8>) -> Sight {
-        // The kernel's own have no group.
-        let Some(group) = group_of(id).filter(|_| id != rustix::process::getpid()) else {
-            return Sight::Hidden;
+        let group = match group_of(id) {
+            Ok(Some(group)) if id != rustix::process::getpid() => group,
+            Ok(_) => return Sight::Hidden,
+            Err(_) => return Sight::Ended,
         };
         let is_in = |known: &Known| known.group == Some(group);
         if asked.iter().any(|(question, _)| is_in(&question.known))
             && !Stat::read(id).is_some_and(|stat| stat.runs)
         {
-            return Sight::Hidden;
+            return Sight::Ended;
         }
         let sight = environment_of(id, environment);
         for (question, left) in asked {
@@ -153,12 +174,19 @@ mod linux {
         Pid::from_raw(name.to_str()?.parse().ok()?)
     }
 
-    /// The group of a process. The system tells this without a file.
+    /// The group of a process; the kernel's own have none. The system tells this without a file.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process (any more).
     #[allow(unsafe_code)]
-    fn group_of(id: Pid) -> Option<Pid> {
+    fn group_of(id: Pid) -> io::Result<Option<Pid>> {
         // SAFETY: it takes a number and gives a number. It is not rustix's because that takes no process
         // to be without a group.
-        Pid::from_raw(unsafe { libc::getpgid(id.as_raw_pid()) }.max(0))
+        match unsafe { libc::getpgid(id.as_raw_pid()) } {
+            -1 => Err(io::Error::last_os_error()),
+            group => Ok(Pid::from_raw(group)),
+        }
     }
 
     /// What was seen of the environment that a process was started with.
@@ -168,8 +196,10 @@ mod linux {
         Seen,
         /// It has none: it is executing a program or ending.
         Between,
-        /// It is another user's process, or keeps to itself, or is gone.
+        /// It is another user's process, or the kernel's, or keeps to itself.
         Hidden,
+        /// It has ended, and nobody can say whose it was.
+        Ended,
     }
 
     /// Reads the environment of a process.
@@ -185,12 +215,13 @@ mod linux {
                 Ok(0) => {}
                 // So newer kernels say that there is none.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Sight::Ended,
                 Err(_) => return Sight::Hidden,
             }
             match Stat::read(id) {
                 Some(stat) if stat.between => return Sight::Between,
-                Some(_) => {}
-                None => return Sight::Hidden,
+                Some(stat) if stat.runs => {}
+                Some(_) | None => return Sight::Ended,
             }
         }
         Sight::Seen
