@@ -1,0 +1,384 @@
+//! The client, on the official Rust SDK. Its argument is the socket on which it is told what to do.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use agent_client_protocol::schema::ProtocolVersion;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    ClientCapabilities, ContentBlock, FileSystemCapabilities, InitializeRequest,
+    LoadSessionRequest, NewSessionRequest, PermissionOptionKind, PromptRequest,
+    ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, RequestPermissionRequest,
+    RequestPermissionResponse, SelectedPermissionOutcome, SessionId, SessionNotification,
+    SessionUpdate, StopReason,
+};
+use agent_client_protocol::{
+    Agent, Client, Error, Stdio, on_receive_notification, on_receive_request,
+};
+use bench_official::EmptyRequest;
+use futures::future::join_all;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+/// What went wrong, for a person.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase")]
+enum Command {
+    Open {
+        sessions: usize,
+    },
+    Stream {
+        messages: usize,
+        bytes: usize,
+        sleep_ms: Option<u64>,
+    },
+    Empty {
+        requests: usize,
+    },
+    Ask {
+        requests: usize,
+    },
+    Read {
+        path: String,
+        bytes: usize,
+    },
+    Load {
+        messages: usize,
+        bytes: usize,
+    },
+}
+
+#[derive(Serialize)]
+struct Answer {
+    ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    each_ns: Option<Vec<u64>>,
+}
+
+impl Answer {
+    fn since(start: Instant) -> Self {
+        Self {
+            ns: nanoseconds(start.elapsed()),
+            each_ns: None,
+        }
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The chunks of a turn: how many there must be, how long, and what came.
+struct Chunks {
+    messages: usize,
+    bytes: usize,
+    seen: usize,
+    wrong: Option<String>,
+}
+
+impl Chunks {
+    fn new(messages: usize, bytes: usize) -> Self {
+        Self {
+            messages,
+            bytes,
+            seen: 0,
+            wrong: None,
+        }
+    }
+
+    fn see(&mut self, text: &str) {
+        let number = text.get(..8).and_then(|digits| digits.parse().ok());
+        if number != Some(self.seen) || text.len() != self.bytes {
+            let Self { seen, wrong, .. } = self;
+            wrong.get_or_insert_with(|| {
+                format!("{} bytes came as chunk {seen}: {number:?}", text.len())
+            });
+        }
+        self.seen += 1;
+    }
+
+    fn end(self) -> Result<(), Failure> {
+        match self.wrong {
+            Some(wrong) => Err(wrong.into()),
+            None if self.seen != self.messages => {
+                Err(format!("{} chunks of {}", self.seen, self.messages).into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// What the handlers note, and what they are to do.
+#[derive(Default)]
+struct Noted {
+    chunks: HashMap<SessionId, Chunks>,
+    /// What is said where no chunks are counted.
+    said: String,
+    /// When the agent asked.
+    asked: Vec<Instant>,
+    /// How long the next chunk's handler waits.
+    sleep: Option<Duration>,
+}
+
+impl Noted {
+    fn see(&mut self, notification: &SessionNotification) -> Option<Duration> {
+        let SessionUpdate::AgentMessageChunk(chunk) = &notification.update else {
+            return None;
+        };
+        let ContentBlock::Text(text) = &chunk.content else {
+            return None;
+        };
+        match self.chunks.get_mut(&notification.session_id) {
+            Some(chunks) => chunks.see(&text.text),
+            None => self.said.push_str(&text.text),
+        }
+        self.sleep.take()
+    }
+}
+
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Noted>>);
+
+impl Notes {
+    fn lock(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let path = std::env::args_os()
+        .nth(1)
+        .ok_or("usage: official-client SOCKET")?;
+    let socket = UnixStream::connect(path).await?;
+    let notes = Notes::default();
+    let [chunk, ask] = [notes.clone(), notes.clone()];
+    Client
+        .v1()
+        .name("official-client")
+        .on_receive_notification(
+            async move |notification: SessionNotification, _| {
+                let sleep = chunk.lock().see(&notification);
+                if let Some(time) = sleep {
+                    tokio::time::sleep(time).await;
+                }
+                Ok(())
+            },
+            on_receive_notification!(),
+        )
+        .on_receive_request(
+            async move |request: RequestPermissionRequest, responder, _| {
+                ask.lock().asked.push(Instant::now());
+                responder.respond(RequestPermissionResponse::new(allow(&request)))
+            },
+            on_receive_request!(),
+        )
+        .on_receive_request(
+            async move |request: ReadTextFileRequest, responder, _| {
+                let content = std::fs::read_to_string(&request.path);
+                let content = content.map_err(Error::into_internal_error);
+                responder.respond_with_result(content.map(ReadTextFileResponse::new))
+            },
+            on_receive_request!(),
+        )
+        .connect_with(Stdio::new(), async move |connection| {
+            let driver = Driver {
+                connection,
+                notes,
+                sessions: Vec::new(),
+            };
+            driver
+                .run(socket)
+                .await
+                .map_err(|error| Error::into_internal_error(&*error))
+        })
+        .await?;
+    Ok(())
+}
+
+fn allow(request: &RequestPermissionRequest) -> RequestPermissionOutcome {
+    let mut options = request.options.iter();
+    let allow = options.find(|option| option.kind == PermissionOptionKind::AllowOnce);
+    allow.map_or(RequestPermissionOutcome::Cancelled, |option| {
+        let chosen = SelectedPermissionOutcome::new(option.option_id.clone());
+        RequestPermissionOutcome::Selected(chosen)
+    })
+}
+
+struct Driver {
+    connection: ConnectionTo<Agent>,
+    notes: Notes,
+    sessions: Vec<SessionId>,
+}
+
+impl Driver {
+    async fn run(mut self, mut socket: UnixStream) -> Result<(), Failure> {
+        let files = FileSystemCapabilities::new().read_text_file(true);
+        let initialize = InitializeRequest::new(ProtocolVersion::V1)
+            .client_capabilities(ClientCapabilities::new().fs(files));
+        self.connection
+            .send_request(initialize)
+            .block_task()
+            .await?;
+        let (commands, mut answers) = socket.split();
+        answers.write_all(b"{\"ready\":true}\n").await?;
+        let mut commands = BufReader::new(commands).lines();
+        while let Some(line) = commands.next_line().await? {
+            let answer = match self.obey(&line).await {
+                Ok(answer) => serde_json::to_string(&answer)?,
+                Err(error) => json!({"error": error.to_string()}).to_string(),
+            };
+            answers.write_all(format!("{answer}\n").as_bytes()).await?;
+        }
+        Ok(())
+    }
+
+    async fn obey(&mut self, line: &str) -> Result<Answer, Failure> {
+        *self.notes.lock() = Noted::default();
+        match serde_json::from_str(line)? {
+            Command::Open { sessions } => self.open(sessions).await,
+            Command::Stream {
+                messages,
+                bytes,
+                sleep_ms,
+            } => {
+                self.notes.lock().sleep = sleep_ms.map(Duration::from_millis);
+                self.stream(messages, bytes).await
+            }
+            Command::Empty { requests } => self.empty(requests).await,
+            Command::Ask { requests } => self.ask(requests).await,
+            Command::Read { path, bytes } => self.read(&path, bytes).await,
+            Command::Load { messages, bytes } => self.load(messages, bytes).await,
+        }
+    }
+
+    async fn open(&mut self, sessions: usize) -> Result<Answer, Failure> {
+        let start = Instant::now();
+        let opening = stream::iter(0..sessions).map(async |_| {
+            let request = NewSessionRequest::new("/");
+            let opened = self.connection.send_request(request).block_task().await?;
+            Ok::<_, Error>(opened.session_id)
+        });
+        let opened = opening.buffer_unordered(64).try_collect().await?;
+        let answer = Answer::since(start);
+        self.sessions = opened;
+        Ok(answer)
+    }
+
+    /// The first session; one is opened if there is none.
+    async fn session(&mut self) -> Result<SessionId, Failure> {
+        if self.sessions.is_empty() {
+            self.open(1).await?;
+        }
+        Ok(self.sessions.first().ok_or("no session")?.clone())
+    }
+
+    async fn prompt(&self, session: SessionId, text: &str) -> Result<(), Failure> {
+        let request = PromptRequest::new(session, vec![text.into()]);
+        let ended = self.connection.send_request(request).block_task().await?;
+        match ended.stop_reason {
+            StopReason::EndTurn => Ok(()),
+            other => Err(format!("the turn ended with {other:?}").into()),
+        }
+    }
+
+    /// Counts the chunks of a session from now on.
+    fn count(&self, session: &SessionId, messages: usize, bytes: usize) {
+        self.notes
+            .lock()
+            .chunks
+            .insert(session.clone(), Chunks::new(messages, bytes));
+    }
+
+    /// All of the session's chunks must have been seen.
+    fn counted(&self, session: &SessionId) -> Result<(), Failure> {
+        let chunks = self.notes.lock().chunks.remove(session);
+        chunks.ok_or("no chunks were counted")?.end()
+    }
+
+    async fn stream(&mut self, messages: usize, bytes: usize) -> Result<Answer, Failure> {
+        self.session().await?;
+        for session in &self.sessions {
+            self.count(session, messages, bytes);
+        }
+        let prompt = format!("stream {messages} {bytes}");
+        let start = Instant::now();
+        let turns = self.sessions.iter().map(async |session| {
+            self.prompt(session.clone(), &prompt).await?;
+            self.counted(session)
+        });
+        let ended = join_all(turns).await;
+        let answer = Answer::since(start);
+        ended.into_iter().collect::<Result<(), _>>()?;
+        Ok(answer)
+    }
+
+    async fn empty(&self, requests: usize) -> Result<Answer, Failure> {
+        let mut each_ns = Vec::with_capacity(requests);
+        let start = Instant::now();
+        let mut last = start;
+        for _ in 0..requests {
+            self.connection
+                .send_request(EmptyRequest {})
+                .block_task()
+                .await?;
+            let now = Instant::now();
+            each_ns.push(nanoseconds(now - last));
+            last = now;
+        }
+        Ok(Answer {
+            each_ns: Some(each_ns),
+            ..Answer::since(start)
+        })
+    }
+
+    async fn ask(&mut self, requests: usize) -> Result<Answer, Failure> {
+        let session = self.session().await?;
+        let start = Instant::now();
+        self.prompt(session, &format!("ask {requests}")).await?;
+        let answer = Answer::since(start);
+        let asked = std::mem::take(&mut self.notes.lock().asked);
+        if asked.len() != requests {
+            return Err(format!("asked {} times, not {requests}", asked.len()).into());
+        }
+        let nexts = asked.iter().skip(1);
+        let each_ns = asked
+            .iter()
+            .zip(nexts)
+            .map(|(one, next)| nanoseconds(*next - *one));
+        Ok(Answer {
+            each_ns: Some(each_ns.collect()),
+            ..answer
+        })
+    }
+
+    async fn read(&mut self, path: &str, bytes: usize) -> Result<Answer, Failure> {
+        let session = self.session().await?;
+        let start = Instant::now();
+        self.prompt(session, &format!("read {path}")).await?;
+        let answer = Answer::since(start);
+        let said = std::mem::take(&mut self.notes.lock().said);
+        if said != bytes.to_string() {
+            return Err(format!("the agent says {said:?}, not {bytes}").into());
+        }
+        Ok(answer)
+    }
+
+    async fn load(&self, messages: usize, bytes: usize) -> Result<Answer, Failure> {
+        let session = SessionId::new(format!("replay-{messages}-{bytes}"));
+        self.count(&session, messages, bytes);
+        let request = LoadSessionRequest::new(session.clone(), PathBuf::from("/"));
+        let start = Instant::now();
+        self.connection.send_request(request).block_task().await?;
+        let answer = Answer::since(start);
+        self.counted(&session)?;
+        Ok(answer)
+    }
+}

@@ -1,0 +1,42 @@
+//! The same work by the least code that could do it: one thread, blocking reads and writes, the messages that
+//! occur and no others, each read in one pass into a type that owns its text, and written straight into the
+//! buffer that is written.
+//!
+//! `floor agent`, `floor client SOCKET`. With `--each` before it, the agent writes each chunk by itself. With
+//! `--raw` in front of both, nothing is made of the chunks: the agent writes the same bytes again and again,
+//! each by itself, and the client counts lines.
+
+mod agent;
+mod client;
+mod wire;
+
+/// What went wrong, for a person.
+type Failure = Box<dyn std::error::Error>;
+
+/// How chunks are written and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum How {
+    /// Made of a type, and written when many have gathered.
+    Gathered,
+    /// Made of a type, and each written by itself.
+    Each,
+    /// As bytes.
+    Raw,
+}
+
+fn main() -> Result<(), Failure> {
+    let mut args = std::env::args().skip(1).peekable();
+    let how = match args.peek().map(String::as_str) {
+        Some("--each") => How::Each,
+        Some("--raw") => How::Raw,
+        _ => How::Gathered,
+    };
+    if how != How::Gathered {
+        args.next();
+    }
+    match (args.next().as_deref(), args.next()) {
+        (Some("agent"), None) => agent::run(how),
+        (Some("client"), Some(socket)) => client::run(how, &socket),
+        _ => Err("usage: floor [--each|--raw] agent | client SOCKET".into()),
+    }
+}

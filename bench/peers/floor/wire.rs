@@ -1,0 +1,233 @@
+//! Lines, and the messages that occur.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::Failure;
+
+/// How much is read, and gathers before it is written, at once.
+pub(super) const PIECE: usize = 64 * 1024;
+
+/// stdin and stdout, without the buffers that the standard library puts before them.
+pub(super) fn stdio() -> Result<(Lines, File), Failure> {
+    let input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+    let output = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
+    Ok((Lines::new(input), output))
+}
+
+/// What is read, line by line.
+pub(super) struct Lines {
+    input: File,
+    buffer: Vec<u8>,
+    begin: usize,
+    end: usize,
+}
+
+impl Lines {
+    fn new(input: File) -> Self {
+        Self {
+            input,
+            buffer: vec![0; 2 * PIECE],
+            begin: 0,
+            end: 0,
+        }
+    }
+
+    /// The next line; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<&[u8]>, Failure> {
+        // What has been searched is that much of what is there, wherever it is moved to.
+        let mut searched = 0;
+        loop {
+            let from = self.begin + searched;
+            let unseen = self.buffer.get(from..self.end).unwrap_or_default();
+            if let Some(at) = memchr::memchr(b'\n', unseen) {
+                let line = self.begin..from + at;
+                self.begin = from + at + 1;
+                return Ok(self.buffer.get(line));
+            }
+            searched = self.end - self.begin;
+            if self.fill()? == 0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Counts line ends until there are so many.
+    pub(super) fn count(&mut self, mut lines: u64) -> Result<(), Failure> {
+        while lines > 0 {
+            let unseen = self.buffer.get(self.begin..self.end).unwrap_or_default();
+            for at in memchr::memchr_iter(b'\n', unseen) {
+                lines -= 1;
+                if lines == 0 {
+                    self.begin += at + 1;
+                    return Ok(());
+                }
+            }
+            self.begin = self.end;
+            if self.fill()? == 0 {
+                return Err("the input ends".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self) -> Result<usize, Failure> {
+        if self.begin == self.end {
+            self.begin = 0;
+            self.end = 0;
+        } else if self.buffer.len() - self.end < PIECE {
+            if self.begin > 0 {
+                self.buffer.copy_within(self.begin..self.end, 0);
+                self.end -= self.begin;
+                self.begin = 0;
+            } else {
+                self.buffer.resize(2 * self.buffer.len(), 0);
+            }
+        }
+        let read = self
+            .input
+            .read(self.buffer.get_mut(self.end..).unwrap_or_default())?;
+        self.end += read;
+        Ok(read)
+    }
+}
+
+/// A message of either direction, as far as it is looked at.
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) params: Option<Params<'a>>,
+    #[serde(borrow)]
+    pub(super) result: Option<Answered<'a>>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Params<'a> {
+    pub(super) session_id: Option<String>,
+    pub(super) update: Option<Update>,
+    pub(super) path: Option<String>,
+    #[serde(borrow)]
+    pub(super) prompt: Option<Vec<Block<'a>>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Block<'a> {
+    #[serde(borrow)]
+    pub(super) text: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Update {
+    pub(super) session_update: Kind,
+    pub(super) content: Option<Content>,
+    #[allow(dead_code, reason = "what a client is told, it reads")]
+    pub(super) message_id: Option<String>,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    AgentMessageChunk,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Content {
+    #[allow(dead_code, reason = "what a client is told, it reads")]
+    pub(super) r#type: ContentKind,
+    pub(super) text: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ContentKind {
+    Text,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Answered<'a> {
+    pub(super) session_id: Option<String>,
+    pub(super) stop_reason: Option<&'a str>,
+    pub(super) content: Option<String>,
+    #[serde(borrow)]
+    pub(super) outcome: Option<Outcome<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Outcome<'a> {
+    pub(super) option_id: Option<&'a str>,
+}
+
+/// A chunk, as it is written.
+#[derive(Serialize)]
+pub(super) struct Chunk<'a> {
+    pub(super) jsonrpc: &'static str,
+    pub(super) method: &'static str,
+    pub(super) params: ChunkParams<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ChunkParams<'a> {
+    pub(super) session_id: &'a str,
+    pub(super) update: ChunkUpdate<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ChunkUpdate<'a> {
+    pub(super) session_update: &'static str,
+    pub(super) content: ChunkText<'a>,
+    pub(super) message_id: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct ChunkText<'a> {
+    pub(super) r#type: &'static str,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Chunk<'a> {
+    pub(super) fn new(session_id: &'a str, message_id: &'a str, text: &'a str) -> Self {
+        let content = ChunkText {
+            r#type: "text",
+            text,
+        };
+        let update = ChunkUpdate {
+            session_update: "agent_message_chunk",
+            content,
+            message_id,
+        };
+        Self {
+            jsonrpc: "2.0",
+            method: "session/update",
+            params: ChunkParams { session_id, update },
+        }
+    }
+}
+
+/// Writes a message as a line, at once.
+pub(super) fn send<T: Serialize>(output: &mut File, message: &T) -> Result<(), Failure> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    output.write_all(&line)?;
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! The agent, on this project's library.
+
+use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::v1::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCallUpdate,
+};
+use acp::{Connection, Error, Limits, Options, Result};
+use bench::work::{Task, Text};
+use serde_json::value::RawValue;
+
+struct Worker;
+
+async fn stream(session: &Session, messages: u64, bytes: usize) -> Result<()> {
+    let mut text = Text::new(bytes);
+    for number in 0..messages {
+        session.message(text.of(number)).await?;
+    }
+    Ok(())
+}
+
+async fn ask(turn: &Turn, requests: u64) -> Result<()> {
+    let options = [
+        PermissionOption::new("allow", "Allow", PermissionOptionKind::AllowOnce),
+        PermissionOption::new("reject", "Reject", PermissionOptionKind::RejectOnce),
+    ];
+    for number in 0..requests {
+        let call = ToolCallUpdate::new(format!("call-{number}")).title("work");
+        let outcome = turn.request_permission(call, options.to_vec()).await?;
+        match outcome {
+            RequestPermissionOutcome::Selected(chosen) if chosen.option_id.as_str() == "allow" => {}
+            other => return Err(Error::internal(format!("{other:?}"))),
+        }
+    }
+    Ok(())
+}
+
+impl Agent for Worker {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        match Task::of(&prompt.text()) {
+            Some(Task::Stream { messages, bytes }) => stream(&turn, messages, bytes).await?,
+            Some(Task::Ask(requests)) => ask(&turn, requests).await?,
+            Some(Task::Read(path)) => {
+                let content = turn.read_text_file(&path, None, None).await?;
+                turn.message(content.len().to_string()).await?;
+            }
+            None => return Err(Error::invalid_params("no such task")),
+        }
+        Ok(StopReason::EndTurn)
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+
+    async fn extension_request(
+        &self,
+        _: &Connection,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>> {
+        match (method, params) {
+            ("_bench/empty", Some(params)) => Ok(params),
+            _ => Err(Error::invalid_params("no such request")),
+        }
+    }
+}
+
+impl LoadSession for Worker {
+    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        let Some(Task::Stream { messages, bytes }) = Task::of_session(session.id().as_str()) else {
+            return Err(Error::invalid_params("no such session"));
+        };
+        stream(session, messages, bytes).await?;
+        Ok(SessionOpened::new())
+    }
+}
+
+/// As for any agent, but that it takes as many sessions and turns at once as a benchmark asks for.
+fn options() -> Options {
+    let mut limits: Limits = acp::agent::limits();
+    limits.sessions = 20_000;
+    limits.requests = 20_000;
+    limits.message = 80 * 1024 * 1024;
+    Options::new().limits(limits)
+}
+
+#[tokio::main]
+async fn main() -> std::io::Result<()> {
+    acp::agent::serve_with(acp::transport::stdio()?, Worker, options()).await
+}
