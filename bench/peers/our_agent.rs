@@ -5,7 +5,7 @@ use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCallUpdate,
 };
 use acp::{Connection, Error, Limits, Options, Result};
-use bench::work::{Task, Text};
+use bench_work::{Task, Text};
 use serde_json::value::RawValue;
 
 struct Worker;

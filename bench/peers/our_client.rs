@@ -12,8 +12,7 @@ use acp::v1::{
     ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Error, Limits, Options};
-use bench::control::{Answer, Command};
-use bench::work::Progress;
+use bench_work::{Answer, Command, Progress, gaps};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
@@ -125,7 +124,7 @@ impl Driver {
                 self.sessions.push(opened.await??);
             }
         }
-        Ok(took(start))
+        Ok(Answer::since(start))
     }
 
     async fn session(&mut self) -> Result<Session, Failure> {
@@ -168,7 +167,7 @@ impl Driver {
                 must_end(&turn.await??)?;
             }
         }
-        let answer = took(start);
+        let answer = Answer::since(start);
         let progress = std::mem::take(&mut self.worker.noted().progress);
         for progress in progress.into_values() {
             progress.finish()?;
@@ -178,19 +177,16 @@ impl Driver {
 
     async fn empty(&self, requests: u64) -> Result<Answer, Failure> {
         let connection = self.agent.connection();
-        let mut each_ns = Vec::new();
+        let mut each = Vec::new();
         let start = Instant::now();
         let mut before = start;
         for _ in 0..requests {
             connection.request_raw("_bench/empty", &json!({})).await?;
             let now = Instant::now();
-            each_ns.push(nanoseconds(now - before));
+            each.push(now - before);
             before = now;
         }
-        Ok(Answer {
-            each_ns,
-            ..took(start)
-        })
+        Ok(Answer::since(start).each(each))
     }
 
     async fn ask(&mut self, requests: u64) -> Result<Answer, Failure> {
@@ -198,26 +194,19 @@ impl Driver {
         self.worker.noted().asked.clear();
         let start = Instant::now();
         must_end(&session.prompt(format!("ask {requests}").as_str()).await?)?;
-        let answer = took(start);
+        let answer = Answer::since(start);
         let asked = std::mem::take(&mut self.worker.noted().asked);
         if asked.len() as u64 != requests {
             return Err(format!("asked {} times", asked.len()).into());
         }
-        let gaps = asked.windows(2).filter_map(|pair| match pair {
-            [first, second] => Some(nanoseconds(*second - *first)),
-            _ => None,
-        });
-        Ok(Answer {
-            each_ns: gaps.collect(),
-            ..answer
-        })
+        Ok(answer.each(gaps(&asked)))
     }
 
     async fn read(&mut self, path: &str, bytes: u64) -> Result<Answer, Failure> {
         let session = self.session().await?;
         let start = Instant::now();
         must_end(&session.prompt(format!("read {path}").as_str()).await?)?;
-        let answer = took(start);
+        let answer = Answer::since(start);
         let said = std::mem::take(&mut self.worker.noted().said);
         if said != bytes.to_string() {
             return Err(format!("the agent read {said} bytes").into());
@@ -231,22 +220,11 @@ impl Driver {
         self.worker.noted().progress.insert(id.clone(), progress);
         let start = Instant::now();
         let session = self.agent.load_session(&id, "/").await?;
-        let answer = took(start);
+        let answer = Answer::since(start);
         let progress = self.worker.noted().progress.remove(session.id());
         progress.ok_or("no session")?.finish()?;
         Ok(answer)
     }
-}
-
-fn took(start: Instant) -> Answer {
-    Answer {
-        ns: nanoseconds(start.elapsed()),
-        ..Answer::default()
-    }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn must_end(stopped: &StopReason) -> Result<(), Failure> {
@@ -271,24 +249,16 @@ async fn main() -> Result<(), Failure> {
         worker,
         sessions: Vec::new(),
     };
-    let mut answer = Answer {
-        ready: true,
-        ..Answer::default()
-    };
+    let mut answer = Answer::ready();
     let mut commands = BufReader::new(commands).lines();
     loop {
-        let mut line = serde_json::to_vec(&answer)?;
-        line.push(b'\n');
-        answers.write_all(&line).await?;
+        answers.write_all(&answer.line()).await?;
         let Some(command) = commands.next_line().await? else {
             return Ok(());
         };
         answer = match driver.carry_out(serde_json::from_str(&command)?).await {
             Ok(answer) => answer,
-            Err(error) => Answer {
-                error: Some(error.to_string()),
-                ..Answer::default()
-            },
+            Err(error) => Answer::failed(error),
         };
     }
 }

@@ -1,1 +1,209 @@
-fn main() {}
+//! Does the same work with this project and with its peers, measures it and reports.
+
+// Clippy takes a program that prints for one that logs.
+#![allow(clippy::print_stdout)]
+// Counts and times are far below where a float loses any of them.
+#![allow(clippy::cast_precision_loss)]
+
+mod claims;
+mod curves;
+mod machine;
+mod pair;
+mod peers;
+mod plot;
+mod results;
+mod rows;
+mod table;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+
+use crate::peers::{Peers, Who};
+use crate::results::{Results, Runs};
+use crate::rows::{FILE, Row, Setting, Who2};
+
+/// What went wrong, for a person.
+pub(crate) type Failure = Box<dyn std::error::Error>;
+
+/// Does the same work with this project and with its peers, side by side over real processes and pipes, and
+/// reports what each took.
+#[derive(Parser)]
+#[command(about, long_about = None)]
+struct Args {
+    /// How often each is repeated; the medians are reported.
+    #[arg(long, default_value_t = 5, value_name = "TIMES")]
+    repeat: usize,
+    /// Only rows whose id begins so; may be repeated. `curves` are the plots.
+    #[arg(long, value_name = "ROW")]
+    only: Vec<String>,
+    /// Only pairs in which all are among these: ours, rust, typescript, python, floor.
+    #[arg(long, value_name = "PEERS", value_delimiter = ',')]
+    peers: Vec<String>,
+    /// Does hardly anything, and says only whether it can be done. No figure of it means anything.
+    #[arg(long)]
+    quick: bool,
+    /// Where results.json, report.md and the plots are written [default: beside what is built].
+    #[arg(long, value_name = "DIRECTORY")]
+    out: Option<PathBuf>,
+    /// Lists the rows.
+    #[arg(long)]
+    list: bool,
+}
+
+impl Args {
+    fn wants(&self, row: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| row.starts_with(only))
+    }
+
+    fn wants_pair(&self, pair: Who2) -> bool {
+        let named = |who: Who| {
+            let name = match who {
+                Who::Ours | Who::AcpAgent => "ours",
+                Who::Rust => "rust",
+                Who::TypeScript => "typescript",
+                Who::Python => "python",
+                Who::Floor | Who::FloorEach | Who::Raw | Who::Least => "floor",
+            };
+            self.peers.iter().any(|peer| peer == name)
+        };
+        self.peers.is_empty() || named(pair.agent) && named(pair.client)
+    }
+}
+
+fn main() -> Result<(), Failure> {
+    let args = Args::parse();
+    let rows = rows::rows();
+    if args.list {
+        for row in &rows {
+            println!("{:16} {}", row.id, row.title);
+        }
+        println!("{:16} Cost against load, as plots", "curves");
+        return Ok(());
+    }
+    let this = std::env::current_exe()?;
+    let beside = this
+        .parent()
+        .and_then(Path::parent)
+        .ok_or("this program is nowhere")?;
+    let out = args.out.clone().unwrap_or_else(|| beside.join("bench"));
+    fs::create_dir_all(&out)?;
+    let scratch = tempfile::tempdir()?;
+    let peers = Peers::prepare(&scratch.path().join("state"))?;
+    let file = scratch.path().join("file.txt");
+    write_file(&file, if args.quick { FILE / 100 } else { FILE })?;
+    let setting = Setting {
+        peers: &peers,
+        processor: machine::last_processor()?,
+        quick: args.quick,
+        file: &file,
+    };
+    let mut results = Results {
+        machine: machine::description(),
+        rows: Vec::new(),
+        curves: Vec::new(),
+        missing: peers.missing.clone().into_iter().collect(),
+    };
+    for row in rows.iter().filter(|row| args.wants(row.id)) {
+        results.rows.extend(measure(&setting, row, &args));
+    }
+    if args.wants("curves") {
+        results.curves = curves::curves(&setting);
+    }
+    report(&results, &out, &beside.join("release/acp"), &args)
+}
+
+/// Does the work of a row as often as asked for, the pairs in turn, so that what changes on the machine
+/// meanwhile hits all of them.
+fn measure(setting: &Setting<'_>, row: &Row, args: &Args) -> Vec<Runs> {
+    let mut all: Vec<Runs> = row
+        .pairs
+        .iter()
+        .filter(|pair| args.wants_pair(**pair))
+        .map(|&who| Runs {
+            row: row.id,
+            title: row.title,
+            pinned: row.pinned,
+            who,
+            samples: Vec::new(),
+            failed: None,
+        })
+        .collect();
+    let times = if args.quick {
+        1
+    } else {
+        args.repeat.min(row.repeat)
+    };
+    for time in 1..=times {
+        for runs in all.iter_mut().filter(|runs| runs.failed.is_none()) {
+            eprintln!(
+                "bench: {} ({time} of {times}): {}",
+                row.title,
+                runs.who.name()
+            );
+            match setting.run(row, runs.who) {
+                Ok(sample) => runs.samples.push(sample),
+                Err(error) => {
+                    eprintln!("bench: {}: {error}", runs.who.name());
+                    runs.failed = Some(error.to_string());
+                }
+            }
+        }
+    }
+    all
+}
+
+fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), Failure> {
+    let mut text = format!("{}.\n", results.machine);
+    for (who, why) in &results.missing {
+        let why = why.lines().next().unwrap_or_default();
+        text.push_str(&format!("Left out: the {} ({why}).\n", who.name()));
+    }
+    text.push_str(&table::rows(results));
+    let claims = claims::claims(results);
+    if !claims.is_empty() && !args.quick {
+        text.push_str(&table::claims(&claims));
+    }
+    if let Ok(binary) = fs::metadata(acp) {
+        let mega = table::figure(binary.len() as f64 / 1e6);
+        text.push_str(&format!("\nThe release binary `acp` has {mega} MB.\n"));
+    }
+    fs::write(out.join("report.md"), &text)?;
+    fs::write(
+        out.join("results.json"),
+        serde_json::to_vec_pretty(results)?,
+    )?;
+    for curves in &results.curves {
+        plot::draw(curves, &out.join(format!("{}.svg", curves.id)))?;
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    eprintln!("bench: written to {}", out.display());
+    let failed: Vec<String> = results
+        .rows
+        .iter()
+        .filter(|runs| runs.failed.is_some())
+        .filter(|runs| {
+            !results
+                .missing
+                .iter()
+                .any(|(who, _)| [runs.who.agent, runs.who.client].contains(who))
+        })
+        .map(|runs| format!("{}: {}", runs.row, runs.who.name()))
+        .collect();
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("not done: {}", failed.join("; ")).into())
+    }
+}
+
+/// A text of so many bytes, as sources are: lines, and characters that JSON escapes.
+fn write_file(path: &Path, bytes: u64) -> Result<(), Failure> {
+    let line = "    let answer = question.answer(\"forty-two\"); // as it was asked for\n";
+    let mut text = line.repeat(usize::try_from(bytes)? / line.len() + 1);
+    text.truncate(usize::try_from(bytes)?);
+    fs::write(path, text)?;
+    Ok(())
+}

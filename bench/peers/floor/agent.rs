@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write;
 
-use bench::work::{Task, Text};
+use bench_work::{Task, Text};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

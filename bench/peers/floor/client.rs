@@ -6,8 +6,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use bench::control::{Answer, Command};
-use bench::work::Progress;
+use bench_work::{Answer, Command, Progress, gaps};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -37,23 +36,15 @@ pub(super) fn run(how: How, socket: &str) -> Result<(), Failure> {
         }),
     )?;
     client.answered()?;
-    let mut answer = Answer {
-        ready: true,
-        ..Answer::default()
-    };
+    let mut answer = Answer::ready();
     loop {
-        let mut line = serde_json::to_vec(&answer)?;
-        line.push(b'\n');
-        answers.write_all(&line)?;
+        answers.write_all(&answer.line())?;
         let Some(command) = commands.next() else {
             return Ok(());
         };
         answer = match client.carry_out(serde_json::from_str(&command?)?) {
             Ok(answer) => answer,
-            Err(error) => Answer {
-                error: Some(error.to_string()),
-                ..Answer::default()
-            },
+            Err(error) => Answer::failed(error),
         };
     }
 }
@@ -80,7 +71,7 @@ impl Client {
                     self.request("session/new", &json!({"cwd": "/", "mcpServers": []}))?;
                     self.answered()?;
                 }
-                Ok(took(start))
+                Ok(Answer::since(start))
             }
             Command::Stream {
                 messages,
@@ -89,40 +80,30 @@ impl Client {
                 ..
             } => self.stream(messages, bytes, stall_ms),
             Command::Empty { requests } => {
-                let mut each_ns = Vec::new();
+                let mut each = Vec::new();
                 let start = Instant::now();
                 let mut before = start;
                 for _ in 0..requests {
                     self.request("_bench/empty", &json!({}))?;
                     self.answered()?;
                     let now = Instant::now();
-                    each_ns.push(nanoseconds(now - before));
+                    each.push(now - before);
                     before = now;
                 }
-                Ok(Answer {
-                    each_ns,
-                    ..took(start)
-                })
+                Ok(Answer::since(start).each(each))
             }
             Command::Ask { requests } => {
                 self.asked.clear();
                 let start = self.turn(&format!("ask {requests}"))?;
-                let answer = took(start);
+                let answer = Answer::since(start);
                 if self.asked.len() as u64 != requests {
                     return Err(format!("asked {} times", self.asked.len()).into());
                 }
-                let gaps = self.asked.windows(2).filter_map(|pair| match pair {
-                    [first, second] => Some(nanoseconds(*second - *first)),
-                    _ => None,
-                });
-                Ok(Answer {
-                    each_ns: gaps.collect(),
-                    ..answer
-                })
+                Ok(answer.each(gaps(&self.asked)))
             }
             Command::Read { path, bytes } => {
                 let start = self.turn(&format!("read {path}"))?;
-                let answer = took(start);
+                let answer = Answer::since(start);
                 if self.said == bytes.to_string() {
                     Ok(answer)
                 } else {
@@ -137,7 +118,7 @@ impl Client {
                 let params = json!({"sessionId": session, "cwd": "/", "mcpServers": []});
                 self.request("session/load", &params)?;
                 self.answered()?;
-                let answer = took(start);
+                let answer = Answer::since(start);
                 self.progress
                     .remove(&session)
                     .ok_or("no session")?
@@ -172,12 +153,12 @@ impl Client {
         }
         if self.how == How::Raw {
             self.lines.count((messages + 1) * sessions.len() as u64)?;
-            return Ok(took(start));
+            return Ok(Answer::since(start));
         }
         for _ in &sessions {
             self.answered()?;
         }
-        let answer = took(start);
+        let answer = Answer::since(start);
         for (_, progress) in self.progress.drain() {
             progress.finish()?;
         }
@@ -313,15 +294,4 @@ fn answer<T: Serialize>(output: &mut File, id: &RawValue, result: &T) -> Result<
             result,
         },
     )
-}
-
-fn took(start: Instant) -> Answer {
-    Answer {
-        ns: nanoseconds(start.elapsed()),
-        ..Answer::default()
-    }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

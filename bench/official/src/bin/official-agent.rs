@@ -14,6 +14,7 @@ use agent_client_protocol::v1::schema::{
 };
 use agent_client_protocol::{Agent, Client, Error, Result, Stdio, on_receive_request};
 use bench_official::{EmptyRequest, EmptyResponse};
+use bench_work::{Task, Text};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -87,24 +88,21 @@ impl Turn {
                 _ => None,
             })
             .collect();
-        match text.split_once(' ') {
-            Some(("stream", rest)) => {
-                let (messages, bytes) = rest.split_once(' ').ok_or_else(Error::invalid_params)?;
-                self.stream(number(messages)?, number(bytes)?)
-            }
-            Some(("ask", requests)) => self.ask(number(requests)?).await,
-            Some(("read", path)) => self.read(path).await,
-            _ => Err(Error::invalid_params()),
+        match Task::of(&text) {
+            Some(Task::Stream { messages, bytes }) => self.stream(messages, bytes),
+            Some(Task::Ask(requests)) => self.ask(requests).await,
+            Some(Task::Read(path)) => self.read(&path).await,
+            None => Err(Error::invalid_params()),
         }
     }
 
-    fn stream(&self, messages: usize, bytes: usize) -> Result<()> {
-        let filling = "x".repeat(bytes.saturating_sub(8));
+    fn stream(&self, messages: u64, bytes: usize) -> Result<()> {
+        let mut text = Text::new(bytes);
         // The SDK queues what is sent, and has nothing to wait for.
-        (0..messages).try_for_each(|number| self.say(format!("{number:08}{filling}")))
+        (0..messages).try_for_each(|number| self.say(text.of(number)))
     }
 
-    async fn ask(&self, requests: usize) -> Result<()> {
+    async fn ask(&self, requests: u64) -> Result<()> {
         let options = [
             PermissionOption::new("allow", "Allow", PermissionOptionKind::AllowOnce),
             PermissionOption::new("reject", "Reject", PermissionOptionKind::RejectOnce),
@@ -129,25 +127,16 @@ impl Turn {
         self.say(file.content.len().to_string())
     }
 
-    /// A session `replay-N-B` was one of N chunks of B bytes.
     fn replay(&self) -> Result<()> {
-        let (messages, bytes) = self
-            .session
-            .0
-            .strip_prefix("replay-")
-            .and_then(|sizes| sizes.split_once('-'))
-            .ok_or_else(Error::invalid_params)?;
-        self.stream(number(messages)?, number(bytes)?)
+        match Task::of_session(&self.session.0) {
+            Some(Task::Stream { messages, bytes }) => self.stream(messages, bytes),
+            _ => Err(Error::invalid_params()),
+        }
     }
 
-    fn say(&self, text: String) -> Result<()> {
+    fn say(&self, text: impl Into<ContentBlock>) -> Result<()> {
         let update = SessionUpdate::AgentMessageChunk(ContentChunk::new(text.into()));
         self.connection
             .send_notification(SessionNotification::new(self.session.clone(), update))
     }
-}
-
-fn number(word: &str) -> Result<usize> {
-    word.parse()
-        .map_err(|error| Error::invalid_params().data(format!("{word}: {error}")))
 }

@@ -18,107 +18,19 @@ use agent_client_protocol::{
     Agent, Client, Error, Stdio, on_receive_notification, on_receive_request,
 };
 use bench_official::EmptyRequest;
+use bench_work::{Answer, Command, Progress, gaps};
 use futures::future::join_all;
 use futures::stream::{self, StreamExt, TryStreamExt};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 /// What went wrong, for a person.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-#[derive(Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase")]
-enum Command {
-    Open {
-        sessions: usize,
-    },
-    Stream {
-        messages: usize,
-        bytes: usize,
-        sleep_ms: Option<u64>,
-    },
-    Empty {
-        requests: usize,
-    },
-    Ask {
-        requests: usize,
-    },
-    Read {
-        path: String,
-        bytes: usize,
-    },
-    Load {
-        messages: usize,
-        bytes: usize,
-    },
-}
-
-#[derive(Serialize)]
-struct Answer {
-    ns: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    each_ns: Option<Vec<u64>>,
-}
-
-impl Answer {
-    fn since(start: Instant) -> Self {
-        Self {
-            ns: nanoseconds(start.elapsed()),
-            each_ns: None,
-        }
-    }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The chunks of a turn: how many there must be, how long, and what came.
-struct Chunks {
-    messages: usize,
-    bytes: usize,
-    seen: usize,
-    wrong: Option<String>,
-}
-
-impl Chunks {
-    fn new(messages: usize, bytes: usize) -> Self {
-        Self {
-            messages,
-            bytes,
-            seen: 0,
-            wrong: None,
-        }
-    }
-
-    fn see(&mut self, text: &str) {
-        let number = text.get(..8).and_then(|digits| digits.parse().ok());
-        if number != Some(self.seen) || text.len() != self.bytes {
-            let Self { seen, wrong, .. } = self;
-            wrong.get_or_insert_with(|| {
-                format!("{} bytes came as chunk {seen}: {number:?}", text.len())
-            });
-        }
-        self.seen += 1;
-    }
-
-    fn end(self) -> Result<(), Failure> {
-        match self.wrong {
-            Some(wrong) => Err(wrong.into()),
-            None if self.seen != self.messages => {
-                Err(format!("{} chunks of {}", self.seen, self.messages).into())
-            }
-            None => Ok(()),
-        }
-    }
-}
-
 /// What the handlers note, and what they are to do.
 #[derive(Default)]
 struct Noted {
-    chunks: HashMap<SessionId, Chunks>,
+    chunks: HashMap<SessionId, Progress>,
     /// What is said where no chunks are counted.
     said: String,
     /// When the agent asked.
@@ -228,14 +140,11 @@ impl Driver {
             .block_task()
             .await?;
         let (commands, mut answers) = socket.split();
-        answers.write_all(b"{\"ready\":true}\n").await?;
+        answers.write_all(&Answer::ready().line()).await?;
         let mut commands = BufReader::new(commands).lines();
         while let Some(line) = commands.next_line().await? {
-            let answer = match self.obey(&line).await {
-                Ok(answer) => serde_json::to_string(&answer)?,
-                Err(error) => json!({"error": error.to_string()}).to_string(),
-            };
-            answers.write_all(format!("{answer}\n").as_bytes()).await?;
+            let answer = self.obey(&line).await.unwrap_or_else(Answer::failed);
+            answers.write_all(&answer.line()).await?;
         }
         Ok(())
     }
@@ -248,6 +157,7 @@ impl Driver {
                 messages,
                 bytes,
                 sleep_ms,
+                ..
             } => {
                 self.notes.lock().sleep = sleep_ms.map(Duration::from_millis);
                 self.stream(messages, bytes).await
@@ -290,20 +200,20 @@ impl Driver {
     }
 
     /// Counts the chunks of a session from now on.
-    fn count(&self, session: &SessionId, messages: usize, bytes: usize) {
+    fn count(&self, session: &SessionId, messages: u64, bytes: usize) {
         self.notes
             .lock()
             .chunks
-            .insert(session.clone(), Chunks::new(messages, bytes));
+            .insert(session.clone(), Progress::new(messages, bytes));
     }
 
     /// All of the session's chunks must have been seen.
     fn counted(&self, session: &SessionId) -> Result<(), Failure> {
         let chunks = self.notes.lock().chunks.remove(session);
-        chunks.ok_or("no chunks were counted")?.end()
+        Ok(chunks.ok_or("no chunks were counted")?.finish()?)
     }
 
-    async fn stream(&mut self, messages: usize, bytes: usize) -> Result<Answer, Failure> {
+    async fn stream(&mut self, messages: u64, bytes: usize) -> Result<Answer, Failure> {
         self.session().await?;
         for session in &self.sessions {
             self.count(session, messages, bytes);
@@ -320,8 +230,8 @@ impl Driver {
         Ok(answer)
     }
 
-    async fn empty(&self, requests: usize) -> Result<Answer, Failure> {
-        let mut each_ns = Vec::with_capacity(requests);
+    async fn empty(&self, requests: u64) -> Result<Answer, Failure> {
+        let mut each = Vec::new();
         let start = Instant::now();
         let mut last = start;
         for _ in 0..requests {
@@ -330,36 +240,25 @@ impl Driver {
                 .block_task()
                 .await?;
             let now = Instant::now();
-            each_ns.push(nanoseconds(now - last));
+            each.push(now - last);
             last = now;
         }
-        Ok(Answer {
-            each_ns: Some(each_ns),
-            ..Answer::since(start)
-        })
+        Ok(Answer::since(start).each(each))
     }
 
-    async fn ask(&mut self, requests: usize) -> Result<Answer, Failure> {
+    async fn ask(&mut self, requests: u64) -> Result<Answer, Failure> {
         let session = self.session().await?;
         let start = Instant::now();
         self.prompt(session, &format!("ask {requests}")).await?;
         let answer = Answer::since(start);
         let asked = std::mem::take(&mut self.notes.lock().asked);
-        if asked.len() != requests {
+        if asked.len() as u64 != requests {
             return Err(format!("asked {} times, not {requests}", asked.len()).into());
         }
-        let nexts = asked.iter().skip(1);
-        let each_ns = asked
-            .iter()
-            .zip(nexts)
-            .map(|(one, next)| nanoseconds(*next - *one));
-        Ok(Answer {
-            each_ns: Some(each_ns.collect()),
-            ..answer
-        })
+        Ok(answer.each(gaps(&asked)))
     }
 
-    async fn read(&mut self, path: &str, bytes: usize) -> Result<Answer, Failure> {
+    async fn read(&mut self, path: &str, bytes: u64) -> Result<Answer, Failure> {
         let session = self.session().await?;
         let start = Instant::now();
         self.prompt(session, &format!("read {path}")).await?;
@@ -371,7 +270,7 @@ impl Driver {
         Ok(answer)
     }
 
-    async fn load(&self, messages: usize, bytes: usize) -> Result<Answer, Failure> {
+    async fn load(&self, messages: u64, bytes: usize) -> Result<Answer, Failure> {
         let session = SessionId::new(format!("replay-{messages}-{bytes}"));
         self.count(&session, messages, bytes);
         let request = LoadSessionRequest::new(session.clone(), PathBuf::from("/"));

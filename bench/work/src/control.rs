@@ -1,5 +1,7 @@
 //! What the benchmark tells a client on its socket, one JSON object a line.
 
+use std::time::{Duration, Instant};
+
 use serde::{Deserialize, Serialize};
 
 /// What a client is to do.
@@ -65,4 +67,64 @@ pub struct Answer {
     /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+impl Answer {
+    /// The first one.
+    #[must_use]
+    pub fn ready() -> Self {
+        Self {
+            ready: true,
+            ..Self::default()
+        }
+    }
+
+    /// What began then has been done.
+    #[must_use]
+    pub fn since(start: Instant) -> Self {
+        Self {
+            ns: nanoseconds(start.elapsed()),
+            ..Self::default()
+        }
+    }
+
+    /// The same, with how long each part of it took.
+    #[must_use]
+    pub fn each(self, times: impl IntoIterator<Item = Duration>) -> Self {
+        Self {
+            each_ns: times.into_iter().map(nanoseconds).collect(),
+            ..self
+        }
+    }
+
+    /// It was not done.
+    pub fn failed(error: impl std::fmt::Display) -> Self {
+        Self {
+            error: Some(error.to_string()),
+            ..Self::default()
+        }
+    }
+
+    /// As a line for the socket.
+    #[must_use]
+    pub fn line(&self) -> Vec<u8> {
+        // Numbers and texts are always JSON.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// A time in nanoseconds.
+#[must_use]
+pub fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The times from each moment to the next.
+pub fn gaps(moments: &[Instant]) -> impl Iterator<Item = Duration> + '_ {
+    moments
+        .iter()
+        .zip(moments.iter().skip(1))
+        .map(|(one, next)| *next - *one)
 }

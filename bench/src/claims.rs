@@ -1,0 +1,167 @@
+//! What this project promises of its speed, and whether a run bears it out.
+
+use crate::peers::Who;
+use crate::results::Results;
+use crate::rows::{FILE, Metric};
+
+/// A promise: what was measured, and its bound.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    pub(crate) what: String,
+    pub(crate) measured: f64,
+    pub(crate) bound: Bound,
+    pub(crate) unit: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Claim {
+    pub(crate) fn holds(&self) -> bool {
+        match self.bound {
+            Bound::AtMost(bound) => self.measured <= bound,
+            Bound::AtLeast(bound) => self.measured >= bound,
+        }
+    }
+}
+
+use Bound::{AtLeast, AtMost};
+use Metric::{
+    AgentCpu, AgentPeak, AgentSession, ClientCpu, ClientPeak, ClientSession, P50, P99, Rate, Start,
+    Throughput,
+};
+use Who::{AcpAgent, Floor, Least, Ours, Rust, TypeScript};
+
+/// Those of which all that is needed was measured.
+pub(crate) fn claims(results: &Results) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    let median = |row: &str, who: Who, metric| results.median(row, who, who, metric);
+    let mut add = |what: String, measured: Option<f64>, bound, unit| {
+        if let Some(measured) = measured {
+            claims.push(Claim {
+                what,
+                measured,
+                bound,
+                unit,
+            });
+        }
+    };
+    let ratio =
+        |row: &str, metric, to: Who| Some(median(row, Ours, metric)? / median(row, to, metric)?);
+    for (row, place) in [("stream-pinned", "one core"), ("stream", "two cores")] {
+        for (metric, side) in [(AgentCpu, "agent"), (ClientCpu, "client")] {
+            let what = format!("streaming, {place}: the {side}'s CPU per message, to the floor's");
+            add(what, ratio(row, metric, Floor), AtMost(1.6), "×");
+        }
+        for (who, bound) in [(Rust, 20.0), (TypeScript, 12.0)] {
+            let what = format!("streaming, {place}: messages/s, to the {}'s", who.name());
+            add(what, ratio(row, Rate, who), AtLeast(bound), "×");
+        }
+    }
+    for who in [Rust, TypeScript] {
+        let cpu = |agent, client, metric| results.median("stream-pinned", agent, client, metric);
+        let share =
+            |ours: Option<f64>, theirs: Option<f64>| Some(ours? / (ours? + theirs?) * 100.0);
+        let agent = share(cpu(Ours, who, AgentCpu), cpu(Ours, who, ClientCpu));
+        let client = share(cpu(who, Ours, ClientCpu), cpu(who, Ours, AgentCpu));
+        for (side, measured) in [("agent", agent), ("client", client)] {
+            let name = who.name();
+            let what =
+                format!("streaming with the {name}, one core: our {side}'s share of the time");
+            add(what, measured, AtMost(15.0), " %");
+        }
+    }
+    for (row, what) in [
+        ("empty-pinned", "an empty request"),
+        ("ask-pinned", "permission"),
+    ] {
+        let name = |of: &str| format!("{what}, one core: {of}");
+        add(
+            name("p50, to the floor's"),
+            ratio(row, P50, Floor),
+            AtMost(4.0),
+            "×",
+        );
+        add(
+            name("p50, to the Rust SDK's"),
+            ratio(row, P50, Rust),
+            AtMost(0.2),
+            "×",
+        );
+        add(
+            name("p99, to the Rust SDK's"),
+            ratio(row, P99, Rust),
+            AtMost(1.0 / 3.0),
+            "×",
+        );
+    }
+    add(
+        "the client reads nothing for 5 s: our agent's memory".to_owned(),
+        results.median("stall", Ours, Floor, AgentPeak),
+        AtMost(16.0),
+        " MB",
+    );
+    add(
+        "the client's handler takes 5 s: our client's memory".to_owned(),
+        results.median("sleep", Ours, Ours, ClientPeak),
+        AtMost(32.0),
+        " MB",
+    );
+    add(
+        "64 MiB: MB/s, to the Rust SDK's".to_owned(),
+        ratio("read", Throughput, Rust),
+        AtLeast(5.0),
+        "×",
+    );
+    for (metric, side) in [(AgentPeak, "agent"), (ClientPeak, "client")] {
+        let copies = median("read", Ours, metric).map(|mega| mega * 1e6 / FILE as f64);
+        add(
+            format!("64 MiB: copies of it in our {side}'s memory"),
+            copies,
+            AtMost(2.5),
+            "",
+        );
+    }
+    for (row, what) in [
+        ("load", "replay, two cores"),
+        ("load-pinned", "replay, one core"),
+        ("sessions-1000", "1,000 sessions, two cores"),
+    ] {
+        let what = format!("{what}: messages/s, to the Rust SDK's");
+        add(what, ratio(row, Rate, Rust), AtLeast(20.0), "×");
+    }
+    let cost = |row: &str| Some(median(row, Ours, AgentCpu)? + median(row, Ours, ClientCpu)?);
+    let many = cost("sessions-10000").zip(cost("stream-pinned"));
+    add(
+        "10,000 sessions: CPU per message, to one session's".to_owned(),
+        many.map(|(many, one)| many / one),
+        AtMost(1.3),
+        "×",
+    );
+    for (metric, side) in [(AgentSession, "agent"), (ClientSession, "client")] {
+        let what = format!("10,000 sessions: memory of one at rest, {side}");
+        add(
+            what,
+            median("sessions-10000", Ours, metric),
+            AtMost(4.0),
+            " KB",
+        );
+    }
+    for (who, bound) in [(Least, 3.0), (Rust, 1.0)] {
+        let start = median("start", AcpAgent, Start).zip(median("start", who, Start));
+        let what = format!(
+            "`acp agent` answers `initialize`: time, to the {}'s",
+            who.name()
+        );
+        add(
+            what,
+            start.map(|(ours, theirs)| ours / theirs),
+            AtMost(bound),
+            "×",
+        );
+    }
+    claims
+}

@@ -1,0 +1,114 @@
+//! What the system says of processes, and where they run.
+
+use std::fs;
+use std::io;
+use std::time::Duration;
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// The processor that pinned processes share: the last one that this process may use.
+pub(crate) fn last_processor() -> io::Result<usize> {
+    let allowed = sched_getaffinity(None)?;
+    (0..CpuSet::MAX_CPU)
+        .rev()
+        .find(|&processor| allowed.is_set(processor))
+        .ok_or_else(|| io::Error::other("no processor is allowed"))
+}
+
+/// How many processors this process may use.
+pub(crate) fn processors() -> usize {
+    sched_getaffinity(None).map_or(0, |allowed| allowed.count() as usize)
+}
+
+/// Does something on one processor, or wherever there is room. What is started there stays there.
+pub(crate) fn on<T: Send>(
+    processor: Option<usize>,
+    work: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    let Some(processor) = processor else {
+        return work();
+    };
+    // On a thread of its own, so that this one stays free.
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let mut set = CpuSet::new();
+            set.set(processor);
+            sched_setaffinity(None, &set)?;
+            work()
+        });
+        thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+    })
+}
+
+/// The CPU time that a process has used, in all of its threads, those that have ended included.
+#[allow(unsafe_code)]
+pub(crate) fn cpu_time(process: u32) -> io::Result<Duration> {
+    let mut clock = 0;
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let process = process.cast_signed();
+    // SAFETY: both write to one local variable each, of the type that they are documented to take.
+    let failed = unsafe {
+        match libc::clock_getcpuclockid(process, &raw mut clock) {
+            0 => libc::clock_gettime(clock, &raw mut time) != 0,
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    };
+    if failed {
+        return Err(io::Error::last_os_error());
+    }
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Ok(Duration::new(seconds, nanoseconds))
+}
+
+/// The memory of a process, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Memory {
+    /// What is resident now.
+    pub(crate) now: u64,
+    /// The most that was, since [`forget_peak`].
+    pub(crate) peak: u64,
+}
+
+pub(crate) fn memory(process: u32) -> io::Result<Memory> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        number
+            .map(|kibibytes| kibibytes * 1024)
+            .ok_or_else(|| io::Error::other(format!("no {name} of process {process}")))
+    };
+    Ok(Memory {
+        now: field("VmRSS:")?,
+        peak: field("VmHWM:")?,
+    })
+}
+
+/// The most memory is counted from now on.
+pub(crate) fn forget_peak(process: u32) -> io::Result<()> {
+    fs::write(format!("/proc/{process}/clear_refs"), "5")
+}
+
+/// What this machine is, for whoever reads the figures.
+pub(crate) fn description() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let model = read("/proc/cpuinfo");
+    let model = model
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("unknown processor", |rest| {
+            rest.trim_start_matches(['\t', ' ', ':'])
+        });
+    let kernel = read("/proc/sys/kernel/osrelease");
+    format!(
+        "{} of {model}, Linux {}",
+        processors(),
+        kernel.trim().split('-').next().unwrap_or_default()
+    )
+}

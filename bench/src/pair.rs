@@ -1,0 +1,188 @@
+//! An agent and a client at work, and what they take.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::{Child, Command as Process, Stdio};
+use std::time::{Duration, Instant};
+
+use bench_work::{Answer, Command};
+
+use crate::Failure;
+use crate::machine::{self, Memory};
+use crate::peers::Program;
+
+/// How long one piece of work may take.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How long programs may take to end when they have nothing to do any more. One that hangs is killed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// A process that does not outlive this.
+struct Running(Child);
+
+impl Running {
+    fn start(mut command: Process) -> io::Result<Self> {
+        command.spawn().map(Self)
+    }
+
+    fn ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let start = Instant::now();
+        while !self.ended() {
+            if start.elapsed() > LAST_WORDS {
+                let _ = self.0.kill();
+                let _ = self.0.wait();
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// An agent and a client that are connected to each other. Dropped in the order of the fields: without the
+/// socket the client ends, and without the client the agent.
+pub(crate) struct Pair {
+    answers: BufReader<UnixStream>,
+    client: Running,
+    agent: Running,
+    _directory: tempfile::TempDir,
+}
+
+/// What one piece of work took.
+#[derive(Debug, Clone)]
+pub(crate) struct Took {
+    pub(crate) answer: Answer,
+    pub(crate) agent: Cost,
+    pub(crate) client: Cost,
+}
+
+/// What it took of one of the two.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cost {
+    pub(crate) cpu: Duration,
+    pub(crate) memory: Memory,
+}
+
+impl Pair {
+    /// Starts both, on one processor if one is given, and waits until they are connected.
+    pub(crate) fn start(
+        agent: &Program,
+        client: &Program,
+        processor: Option<usize>,
+    ) -> Result<Self, Failure> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("socket");
+        let listener = UnixListener::bind(&path)?;
+        listener.set_nonblocking(true)?;
+        let (agent_reads, client_writes) = io::pipe()?;
+        let (client_reads, agent_writes) = io::pipe()?;
+        let mut agent = agent.command();
+        agent.stdin(agent_reads).stdout(agent_writes);
+        let mut client = client.command();
+        client.arg(&path).stdin(client_reads).stdout(client_writes);
+        let (mut agent, mut client) = machine::on(processor, || {
+            Ok((Running::start(agent)?, Running::start(client)?))
+        })?;
+        let start = Instant::now();
+        let socket = loop {
+            match listener.accept() {
+                Ok((socket, _)) => break socket,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error.into()),
+            }
+            if agent.ended() || client.ended() || start.elapsed() > PATIENCE {
+                return Err("they do not come to work".into());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        socket.set_nonblocking(false)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let mut pair = Self {
+            answers: BufReader::new(socket),
+            client,
+            agent,
+            _directory: directory,
+        };
+        if pair.answer()?.ready {
+            Ok(pair)
+        } else {
+            Err("the client is not ready".into())
+        }
+    }
+
+    /// Has something done.
+    pub(crate) fn tell(&mut self, command: &Command) -> Result<Took, Failure> {
+        let (agent, client) = (self.agent.0.id(), self.client.0.id());
+        machine::forget_peak(agent)?;
+        machine::forget_peak(client)?;
+        let before = [machine::cpu_time(agent)?, machine::cpu_time(client)?];
+        let mut line = serde_json::to_vec(command)?;
+        line.push(b'\n');
+        self.answers.get_mut().write_all(&line)?;
+        let answer = self.answer()?;
+        let [agent_before, client_before] = before;
+        Ok(Took {
+            answer,
+            agent: cost(agent, agent_before)?,
+            client: cost(client, client_before)?,
+        })
+    }
+
+    fn answer(&mut self) -> Result<Answer, Failure> {
+        let mut line = String::new();
+        if self.answers.read_line(&mut line)? == 0 {
+            return Err("the client has ended".into());
+        }
+        let answer: Answer = serde_json::from_str(&line)?;
+        match answer.error {
+            Some(error) => Err(error.into()),
+            None => Ok(answer),
+        }
+    }
+}
+
+fn cost(process: u32, before: Duration) -> io::Result<Cost> {
+    Ok(Cost {
+        cpu: machine::cpu_time(process)?.saturating_sub(before),
+        memory: machine::memory(process)?,
+    })
+}
+
+/// Starts a program and waits for its answer to `initialize`; gives how long that took.
+pub(crate) fn start_of(program: &Program, processor: Option<usize>) -> Result<Duration, Failure> {
+    const INITIALIZE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\
+        \"protocolVersion\":1,\"clientCapabilities\":{\"fs\":{\"readTextFile\":true,\"writeTextFile\":true}}}}\n";
+    let mut command = program.command();
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let (took, _ended) = machine::on(processor, || {
+        let start = Instant::now();
+        let mut running = Running::start(command)?;
+        let mut input = running.0.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let mut output = running.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(INITIALIZE)?;
+        let mut answer = Vec::new();
+        let mut piece = [0; 4096];
+        while !answer.contains(&b'\n') {
+            let read = output.read(&mut piece)?;
+            if read == 0 {
+                return Err(io::Error::other("it ends without an answer"));
+            }
+            answer.extend_from_slice(piece.get(..read).unwrap_or_default());
+        }
+        let took = start.elapsed();
+        if !answer
+            .windows(17)
+            .any(|text| text == b"\"protocolVersion\"")
+        {
+            return Err(io::Error::other(String::from_utf8_lossy(&answer)));
+        }
+        drop(input);
+        Ok((took, running))
+    })?;
+    Ok(took)
+}

@@ -1,0 +1,255 @@
+//! The programs that are measured: where they are, and how they are built and installed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::Failure;
+
+/// Who wrote what is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Who {
+    /// This project.
+    Ours,
+    /// The bundled agent, `acp agent`.
+    AcpAgent,
+    /// The official Rust SDK.
+    Rust,
+    /// The official TypeScript SDK.
+    TypeScript,
+    /// The Python SDK.
+    Python,
+    /// The least code that could do it.
+    Floor,
+    /// The same, with a write for each message.
+    FloorEach,
+    /// Bytes of which nothing is made.
+    Raw,
+    /// The least process.
+    Least,
+}
+
+impl Who {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "ours",
+            Self::AcpAgent => "`acp agent`",
+            Self::Rust => "Rust SDK",
+            Self::TypeScript => "TypeScript SDK",
+            Self::Python => "Python SDK",
+            Self::Floor => "floor",
+            Self::FloorEach => "floor, a write each",
+            Self::Raw => "bytes, a write each",
+            Self::Least => "least process",
+        }
+    }
+}
+
+/// A program, with its arguments.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<String>,
+}
+
+impl Program {
+    fn new(program: impl Into<PathBuf>, args: &[&str]) -> Self {
+        Self {
+            program: program.into(),
+            args: args.iter().map(|&arg| arg.to_owned()).collect(),
+        }
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args);
+        command
+    }
+}
+
+/// What there is to be measured.
+#[derive(Debug, Default)]
+pub(crate) struct Peers {
+    agents: BTreeMap<Who, Program>,
+    clients: BTreeMap<Who, Program>,
+    /// Who is not there, and why.
+    pub(crate) missing: BTreeMap<Who, String>,
+}
+
+impl Peers {
+    pub(crate) fn agent(&self, who: Who) -> Option<&Program> {
+        self.agents.get(&who)
+    }
+
+    pub(crate) fn client(&self, who: Who) -> Option<&Program> {
+        self.clients.get(&who)
+    }
+
+    /// Builds and installs all that can be. What is not ours may be missing.
+    pub(crate) fn prepare(state: &Path) -> Result<Self, Failure> {
+        let this = std::env::current_exe()?;
+        let directory = this.parent().ok_or("this program is nowhere")?;
+        if directory.file_name() != Some("release".as_ref()) {
+            return Err("only what is built with --release is worth measuring".into());
+        }
+        let target = directory.parent().ok_or("this program is nowhere")?;
+        let mut peers = Self::default();
+        build(target, &["-p", "bench", "--bins"])?;
+        build(target, &["-p", "acp-cli"])?;
+        let binary = |name: &str| directory.join(name);
+        let floor = binary("floor");
+        peers.agents.extend([
+            (Who::Ours, Program::new(binary("our-agent"), &[])),
+            (Who::AcpAgent, acp_agent(binary("acp"), state)?),
+            (Who::Floor, Program::new(&floor, &["agent"])),
+            (Who::FloorEach, Program::new(&floor, &["--each", "agent"])),
+            (Who::Raw, Program::new(&floor, &["--raw", "agent"])),
+            (Who::Least, Program::new(binary("least"), &[])),
+        ]);
+        peers.clients.extend([
+            (Who::Ours, Program::new(binary("our-client"), &[])),
+            (Who::Floor, Program::new(&floor, &["client"])),
+            (Who::Raw, Program::new(&floor, &["--raw", "client"])),
+        ]);
+        match build(target, &["-p", "bench-official"]) {
+            Ok(()) => {
+                let program = Program::new(binary("official-agent"), &[]);
+                peers.agents.insert(Who::Rust, program);
+                let program = Program::new(binary("official-client"), &[]);
+                peers.clients.insert(Who::Rust, program);
+            }
+            Err(why) => peers.miss(Who::Rust, &why),
+        }
+        match typescript(&target.join("bench/typescript")) {
+            Ok(at) => {
+                let program = |name: &str| Program {
+                    program: "node".into(),
+                    args: vec![at.join(name).to_string_lossy().into_owned()],
+                };
+                peers.agents.insert(Who::TypeScript, program("agent.mjs"));
+                peers.clients.insert(Who::TypeScript, program("client.mjs"));
+            }
+            Err(why) => peers.miss(Who::TypeScript, &why),
+        }
+        match python(&target.join("bench/python")) {
+            Ok(program) => {
+                peers.agents.insert(Who::Python, program);
+            }
+            Err(why) => peers.miss(Who::Python, &why),
+        }
+        Ok(peers)
+    }
+
+    fn miss(&mut self, who: Who, why: &Failure) {
+        eprintln!("bench: the {} is left out: {why}", who.name());
+        self.missing.insert(who, why.to_string());
+    }
+}
+
+/// The bundled agent, as an editor starts it, with a place of its own for what it keeps.
+fn acp_agent(program: PathBuf, state: &Path) -> io::Result<Program> {
+    fs::create_dir_all(state)?;
+    let sessions = state.to_string_lossy();
+    Ok(Program::new(program, &["agent", "--sessions", &sessions]))
+}
+
+/// Builds packages of the workspace. Those of a peer are built apart from ours, so that the features it
+/// wants of shared dependencies are not turned on in ours.
+fn build(target: &Path, what: &[&str]) -> Result<(), Failure> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .current_dir(root())
+        .args(["build", "--release", "--locked", "--quiet"])
+        .arg("--target-dir")
+        .arg(target)
+        .args(what);
+    run(&mut command)
+}
+
+/// The workspace.
+fn root() -> &'static Path {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package)
+}
+
+fn typescript(to: &Path) -> Result<PathBuf, Failure> {
+    run(Command::new("node").arg("--version"))?;
+    let lock = "package-lock.json";
+    let files = ["package.json", lock, "agent.mjs", "client.mjs"];
+    installed("typescript", &files, to, |to| {
+        let mut npm = Command::new("npm");
+        npm.current_dir(to)
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .args(["--prefer-offline", "--fetch-retries=1"]);
+        run(&mut npm)
+    })?;
+    Ok(to.to_owned())
+}
+
+fn python(to: &Path) -> Result<Program, Failure> {
+    let python = to.join("venv/bin/python");
+    installed("python", &["requirements.txt", "agent.py"], to, |to| {
+        run(Command::new("python3")
+            .args(["-m", "venv"])
+            .arg(to.join("venv")))?;
+        let mut pip = Command::new(&python);
+        pip.current_dir(to)
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+            ])
+            .args(["-r", "requirements.txt"]);
+        run(&mut pip)
+    })?;
+    let agent = to.join("agent.py").to_string_lossy().into_owned();
+    Ok(Program::new(python, &[&agent]))
+}
+
+/// Copies sources out of the source tree, where nothing is to be installed, and installs what they need,
+/// unless that has been done.
+fn installed(
+    from: &str,
+    files: &[&str],
+    to: &Path,
+    install: impl FnOnce(&Path) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(from);
+    fs::create_dir_all(to)?;
+    let mut wanted = Vec::new();
+    for file in files {
+        let content = fs::read(from.join(file))?;
+        fs::write(to.join(file), &content)?;
+        if !file.starts_with("agent") && !file.starts_with("client") {
+            wanted.extend(content);
+        }
+    }
+    // Written when all is there: what was interrupted is done again.
+    let mark = to.join(".installed");
+    if !fs::read(&mark).is_ok_and(|installed| installed == wanted) {
+        install(to)?;
+        fs::write(mark, wanted)?;
+    }
+    Ok(())
+}
+
+/// Runs a program to its end; what it said is in the error.
+fn run(command: &mut Command) -> Result<(), Failure> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|error| format!("{name} cannot be started: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let tail: Vec<&str> = said.lines().rev().take(5).collect();
+    let tail = tail.into_iter().rev().collect::<Vec<_>>().join("\n");
+    Err(format!("{name} failed ({}): {tail}", output.status).into())
+}

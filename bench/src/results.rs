@@ -1,0 +1,96 @@
+//! What all runs gave, and what is made of it.
+
+use serde::Serialize;
+
+use crate::peers::Who;
+use crate::rows::{Metric, Sample, Who2};
+
+/// The runs of one row by one pair.
+#[derive(Debug, Serialize)]
+pub(crate) struct Runs {
+    pub(crate) row: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) pinned: bool,
+    #[serde(flatten)]
+    pub(crate) who: Who2,
+    pub(crate) samples: Vec<Sample>,
+    /// Why there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) failed: Option<String>,
+}
+
+/// The least, the median and the most of what several runs gave.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spread {
+    pub(crate) least: f64,
+    pub(crate) median: f64,
+    pub(crate) most: f64,
+}
+
+impl Runs {
+    pub(crate) fn spread(&self, metric: Metric) -> Option<Spread> {
+        let values = self.samples.iter().filter_map(|sample| sample.get(&metric));
+        let mut values: Vec<f64> = values.copied().collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (&least, &most) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median = match values.get(middle.wrapping_sub(1)) {
+            Some(before) if values.len().is_multiple_of(2) => {
+                f64::midpoint(*before, *values.get(middle)?)
+            }
+            _ => *values.get(middle)?,
+        };
+        Some(Spread {
+            least,
+            median,
+            most,
+        })
+    }
+
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = Metric> + '_ {
+        self.samples
+            .first()
+            .into_iter()
+            .flat_map(|s| s.keys().copied())
+    }
+}
+
+/// A point of a plot: what a message costs both processes together, under some load.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Point {
+    pub(crate) who: Who,
+    pub(crate) load: u64,
+    /// Microseconds of CPU time for each message, of both processes.
+    pub(crate) cpu_us: f64,
+}
+
+/// Cost against load.
+#[derive(Debug, Serialize)]
+pub(crate) struct Curves {
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) load: &'static str,
+    pub(crate) points: Vec<Point>,
+}
+
+/// All of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Results {
+    pub(crate) machine: String,
+    pub(crate) rows: Vec<Runs>,
+    pub(crate) curves: Vec<Curves>,
+    pub(crate) missing: Vec<(Who, String)>,
+}
+
+impl Results {
+    pub(crate) fn find(&self, row: &str, agent: Who, client: Who) -> Option<&Runs> {
+        self.rows
+            .iter()
+            .find(|runs| runs.row == row && runs.who == Who2 { agent, client })
+    }
+
+    /// The median of something.
+    pub(crate) fn median(&self, row: &str, agent: Who, client: Who, metric: Metric) -> Option<f64> {
+        Some(self.find(row, agent, client)?.spread(metric)?.median)
+    }
+}

@@ -1,0 +1,154 @@
+//! The report, as Markdown.
+
+use std::fmt::Write;
+
+use crate::claims::{Bound, Claim};
+use crate::peers::Who;
+use crate::results::{Results, Runs, Spread};
+use crate::rows::Metric;
+
+/// A number with three figures, or as many as it has before the point.
+pub(crate) fn figure(value: f64) -> String {
+    let plain = match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    };
+    grouped(&plain)
+}
+
+/// Thousands set apart.
+fn grouped(plain: &str) -> String {
+    let (whole, rest) = plain
+        .split_once('.')
+        .map_or((plain, None), |(whole, rest)| (whole, Some(rest)));
+    let mut text = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if let Some(rest) = rest {
+        text.push('.');
+        text.push_str(rest);
+    }
+    text
+}
+
+fn spread(spread: Spread) -> String {
+    let Spread {
+        least,
+        median,
+        most,
+    } = spread;
+    if least == most {
+        figure(median)
+    } else {
+        format!("{} ({}–{})", figure(median), figure(least), figure(most))
+    }
+}
+
+/// A table for each row of the benchmark: a line for each pair, its figures, and ours as a ratio to it.
+pub(crate) fn rows(results: &Results) -> String {
+    let mut text = String::new();
+    let mut done: Vec<&str> = Vec::new();
+    for runs in &results.rows {
+        if done.contains(&runs.row) {
+            continue;
+        }
+        done.push(runs.row);
+        let all: Vec<&Runs> = results
+            .rows
+            .iter()
+            .filter(|other| other.row == runs.row)
+            .collect();
+        row(&mut text, &all);
+    }
+    text
+}
+
+/// The metric by which pairs are compared.
+fn main_metric(runs: &Runs) -> Option<Metric> {
+    use Metric::{AgentPeak, ClientPeak, P50, Rate, Start, Throughput};
+    let order = [Throughput, Rate, P50, Start];
+    let has = |metric: &Metric| runs.metrics().any(|other| other == *metric);
+    match runs.row {
+        "stall" => Some(AgentPeak),
+        "sleep" => Some(ClientPeak),
+        _ => order.into_iter().find(has),
+    }
+}
+
+fn row(text: &mut String, all: &[&Runs]) {
+    let Some(first) = all.iter().find(|runs| !runs.samples.is_empty()) else {
+        return;
+    };
+    let metrics: Vec<Metric> = first.metrics().collect();
+    let ours = all.iter().find(|runs| {
+        let who = runs.who;
+        let ours = |who| matches!(who, Who::Ours | Who::AcpAgent);
+        ours(who.agent) && (ours(who.client) || first.row == "stall")
+    });
+    let compared = main_metric(first);
+    let _ = write!(text, "\n### {}\n\n| |", first.title);
+    for metric in &metrics {
+        let _ = write!(text, " {} |", metric.title());
+    }
+    let _ = writeln!(
+        text,
+        " ours is |\n|---|{}---|",
+        "---|".repeat(metrics.len())
+    );
+    for runs in all {
+        let _ = write!(text, "| {} |", runs.who.name());
+        if let Some(why) = &runs.failed {
+            let why = why.lines().next().unwrap_or_default();
+            let _ = writeln!(text, " {why} |{}", " |".repeat(metrics.len()));
+            continue;
+        }
+        for metric in &metrics {
+            let cell = runs.spread(*metric).map_or_else(|| "–".to_owned(), spread);
+            let _ = write!(text, " {cell} |");
+        }
+        let ratio = compared.and_then(|metric| {
+            let ours = ours?.spread(metric)?.median;
+            let theirs = runs.spread(metric)?.median;
+            Some(if metric.more_is_better() {
+                ours / theirs
+            } else {
+                theirs / ours
+            })
+        });
+        let _ = match ratio {
+            Some(ratio) => writeln!(text, " {}× |", figure(ratio)),
+            None => writeln!(text, " – |"),
+        };
+    }
+}
+
+/// The promises, and whether they hold.
+pub(crate) fn claims(claims: &[Claim]) -> String {
+    let mut text =
+        "\n### What is promised\n\n| | measured | promised | |\n|---|---|---|---|\n".to_owned();
+    for claim in claims {
+        let (word, bound) = match claim.bound {
+            Bound::AtMost(bound) => ("at most", bound),
+            Bound::AtLeast(bound) => ("at least", bound),
+        };
+        let unit = claim.unit;
+        let holds = if claim.holds() {
+            "holds"
+        } else {
+            "**falls short**"
+        };
+        let measured = figure(claim.measured);
+        let bound = figure(bound);
+        let what = &claim.what;
+        let _ = writeln!(
+            text,
+            "| {what} | {measured}{unit} | {word} {bound}{unit} | {holds} |"
+        );
+    }
+    text
+}

@@ -1,0 +1,8 @@
+//! The work of the benchmark: what agents and clients are told to do, and how it is checked. `../README.md`
+//! says what a peer is.
+
+mod control;
+mod task;
+
+pub use control::{Answer, Command, gaps, nanoseconds};
+pub use task::{Progress, Task, Text};
