@@ -84,7 +84,7 @@ fn options() -> Options {
     Options::new().limits(limits)
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
     acp::agent::serve_with(acp::transport::stdio()?, Worker, options()).await
 }

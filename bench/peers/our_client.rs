@@ -234,7 +234,7 @@ fn must_end(stopped: &StopReason) -> Result<(), Failure> {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     let path = std::env::args().nth(1).ok_or("usage: our-client SOCKET")?;
     let (commands, mut answers) = UnixStream::connect(path).await?.into_split();

@@ -516,6 +516,33 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
     }
 }
 
+/// A notification in the form in which nearly everyone writes one, `{"jsonrpc":"2.0","method":…,"params":…}`: its
+/// method, and the text of its `params`, at which nothing has looked. `None` for everything else, which is for
+/// [`parse`].
+///
+/// If the text is a JSON value, the line was a message and that its `params`: whatever could stand behind
+/// them is in the text, too, and makes it none. So it can be read in one pass, where [`parse`] takes one to find
+/// the end of the `params`; if it cannot be read, [`parse`] says why.
+#[must_use]
+pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
+    fn after<'a>(text: &'a str, token: &str) -> Option<&'a str> {
+        Some(text.strip_prefix(token)?.trim_ascii_start())
+    }
+    let mut rest = std::str::from_utf8(line).ok()?;
+    for token in ["{", "\"jsonrpc\"", ":", "\"2.0\"", ",", "\"method\"", ":"] {
+        rest = after(rest, token)?;
+    }
+    let (method, mut rest) = rest.strip_prefix('"')?.split_once('"')?;
+    if method.contains('\\') {
+        return None;
+    }
+    rest = rest.trim_ascii_start();
+    for token in [",", "\"params\"", ":"] {
+        rest = after(rest, token)?;
+    }
+    Some((method, rest.strip_suffix('}')?))
+}
+
 /// Appends a request to `out`.
 ///
 /// # Errors

@@ -9,7 +9,7 @@ use acp_wire::v1::{
     RequestPermissionOutcome, RequestPermissionResponse, SessionConfigOptionsCapabilities,
     SessionId, SessionNotification,
 };
-use acp_wire::{ReadError, jsonrpc, v2};
+use acp_wire::{Notification, ReadError, jsonrpc, v2};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
@@ -194,6 +194,29 @@ impl<C: Client> ClientSide<C> {
         Some(Event::Update(cx, update, over))
     }
 
+    fn updated_v1(&self, conn: &Connection, notification: SessionNotification) -> Option<Event> {
+        let SessionNotification {
+            session_id, update, ..
+        } = notification;
+        self.updated(conn, session_id, Update::V1(update), |_| None)
+    }
+
+    fn updated_v2(
+        &self,
+        conn: &Connection,
+        notification: v2::UpdateSessionNotification,
+    ) -> Option<Event> {
+        let v2::UpdateSessionNotification {
+            session_id, update, ..
+        } = notification;
+        let state = match &update {
+            v2::SessionUpdate::StateUpdate(state) => Some(state.clone()),
+            _ => None,
+        };
+        let ends = |session: &mut State| session.agent_state(&state?);
+        self.updated(conn, session_id, Update::V2(update), ends)
+    }
+
     fn request_v1(
         self: &Arc<Self>,
         method: &str,
@@ -286,18 +309,7 @@ impl<C: Client> Handler for ClientSide<C> {
     ) -> Option<Event> {
         if self.version() == ProtocolVersion::V2 {
             return match v2::AgentNotification::read(method, params) {
-                Ok(v2::AgentNotification::SessionUpdate(v2::UpdateSessionNotification {
-                    session_id,
-                    update,
-                    ..
-                })) => {
-                    let state = match &update {
-                        v2::SessionUpdate::StateUpdate(state) => Some(state.clone()),
-                        _ => None,
-                    };
-                    let ends = |session: &mut State| session.agent_state(&state?);
-                    self.updated(conn, session_id, Update::V2(update), ends)
-                }
+                Ok(v2::AgentNotification::SessionUpdate(update)) => self.updated_v2(conn, update),
                 Ok(v2::AgentNotification::CompleteElicitation(complete)) => {
                     Some(Event::ElicitationCompleted(complete.elicitation_id))
                 }
@@ -312,11 +324,7 @@ impl<C: Client> Handler for ClientSide<C> {
             };
         }
         match AgentNotification::read(method, params) {
-            Ok(AgentNotification::SessionUpdate(SessionNotification {
-                session_id,
-                update,
-                ..
-            })) => self.updated(conn, session_id, Update::V1(update), |_| None),
+            Ok(AgentNotification::SessionUpdate(update)) => self.updated_v1(conn, update),
             Ok(AgentNotification::CompleteElicitation(complete)) => {
                 Some(Event::ElicitationCompleted(complete.elicitation_id))
             }
@@ -327,6 +335,23 @@ impl<C: Client> Handler for ClientSide<C> {
                 None
             }
         }
+    }
+
+    fn plain_notification(
+        self: &Arc<Self>,
+        conn: &Connection,
+        method: &str,
+        params: &str,
+    ) -> Option<Option<Event>> {
+        // Of all messages these are the most.
+        if method != SessionNotification::METHOD {
+            return None;
+        }
+        Some(if self.version() == ProtocolVersion::V2 {
+            self.updated_v2(conn, serde_json::from_str(params).ok()?)
+        } else {
+            self.updated_v1(conn, serde_json::from_str(params).ok()?)
+        })
     }
 
     async fn deliver(&self, event: Event) {

@@ -87,6 +87,18 @@ pub(crate) trait Handler: Send + Sync + 'static {
         params: Option<&RawValue>,
     ) -> Option<Self::Event>;
 
+    /// As [`notification`](Self::notification), for one whose params are this text, of which is not known yet
+    /// whether it is JSON. `None` if it is not, or if they are better looked at as those of any other.
+    fn plain_notification(
+        self: &Arc<Self>,
+        conn: &Connection,
+        method: &str,
+        params: &str,
+    ) -> Option<Option<Self::Event>> {
+        let _ = (conn, method, params);
+        None
+    }
+
     /// Delivers an event. The next message is looked at when this is done.
     fn deliver(&self, event: Self::Event) -> impl Future<Output = ()> + Send;
 

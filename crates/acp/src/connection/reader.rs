@@ -227,8 +227,16 @@ async fn look_at<H: Handler>(
             return None;
         }
     };
+    let too_large_by = is_too_large(conn, line);
+    // An update is read in one pass.
+    if too_large_by.is_none()
+        && let Some((method, params)) = jsonrpc::plain_notification(line)
+        && let Some(event) = guarded(|| handler.plain_notification(conn, method, params)).flatten()
+    {
+        return event;
+    }
     let parsed = jsonrpc::parse(line);
-    if let (Some(why), Ok(message)) = (is_too_large(conn, line), &parsed) {
+    if let (Some(why), Ok(message)) = (too_large_by, &parsed) {
         let whose = match message {
             Incoming::Request { id, .. } => Outline::Request(id.clone()),
             Incoming::Response { id, .. } => Outline::Answer(id.clone()),
