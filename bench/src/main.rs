@@ -16,7 +16,6 @@ mod rows;
 mod table;
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
@@ -106,8 +105,16 @@ fn main() -> Result<(), Failure> {
         curves: Vec::new(),
         missing: peers.missing.clone().into_iter().collect(),
     };
+    println!("{}.", results.machine);
+    for (who, why) in &results.missing {
+        let why = why.lines().next().unwrap_or_default();
+        println!("Left out: the {} ({why}).", who.name());
+    }
     for row in rows.iter().filter(|row| args.wants(row.id)) {
-        results.rows.extend(measure(&setting, row, &args));
+        let runs = measure(&setting, row, &args);
+        // As soon as it is known: all of it takes a while.
+        print!("{}", table::row(&runs));
+        results.rows.extend(runs);
     }
     if args.wants("curves") {
         results.curves = curves::curves(&setting);
@@ -162,14 +169,17 @@ fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), 
         text.push_str(&format!("Left out: the {} ({why}).\n", who.name()));
     }
     text.push_str(&table::rows(results));
+    let mut end = String::new();
     let claims = claims::claims(results);
     if !claims.is_empty() && !args.quick {
-        text.push_str(&table::claims(&claims));
+        end.push_str(&table::claims(&claims));
     }
     if let Ok(binary) = fs::metadata(acp) {
         let mega = table::figure(binary.len() as f64 / 1e6);
-        text.push_str(&format!("\nThe release binary `acp` has {mega} MB.\n"));
+        end.push_str(&format!("\nThe release binary `acp` has {mega} MB.\n"));
     }
+    text.push_str(&end);
+    print!("{end}");
     fs::write(out.join("report.md"), &text)?;
     fs::write(
         out.join("results.json"),
@@ -178,7 +188,6 @@ fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), 
     for curves in &results.curves {
         plot::draw(curves, &out.join(format!("{}.svg", curves.id)))?;
     }
-    std::io::stdout().write_all(text.as_bytes())?;
     eprintln!("bench: written to {}", out.display());
     let failed: Vec<String> = results
         .rows

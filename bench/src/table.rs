@@ -51,21 +51,8 @@ fn spread(spread: Spread) -> String {
 
 /// A table for each row of the benchmark: a line for each pair, its figures, and ours as a ratio to it.
 pub(crate) fn rows(results: &Results) -> String {
-    let mut text = String::new();
-    let mut done: Vec<&str> = Vec::new();
-    for runs in &results.rows {
-        if done.contains(&runs.row) {
-            continue;
-        }
-        done.push(runs.row);
-        let all: Vec<&Runs> = results
-            .rows
-            .iter()
-            .filter(|other| other.row == runs.row)
-            .collect();
-        row(&mut text, &all);
-    }
-    text
+    let rows = results.rows.chunk_by(|one, next| one.row == next.row);
+    rows.map(row).collect()
 }
 
 /// The metric by which pairs are compared.
@@ -80,9 +67,11 @@ fn main_metric(runs: &Runs) -> Option<Metric> {
     }
 }
 
-fn row(text: &mut String, all: &[&Runs]) {
+/// The table of one row.
+pub(crate) fn row(all: &[Runs]) -> String {
+    let mut text = String::new();
     let Some(first) = all.iter().find(|runs| !runs.samples.is_empty()) else {
-        return;
+        return text;
     };
     let metrics: Vec<Metric> = first.metrics().collect();
     let ours = all.iter().find(|runs| {
@@ -91,25 +80,25 @@ fn row(text: &mut String, all: &[&Runs]) {
         ours(who.agent) && (ours(who.client) || first.row == "stall")
     });
     let compared = main_metric(first);
-    let _ = write!(text, "\n### {}\n\n| |", first.title);
+    let _ = write!(&mut text, "\n### {}\n\n| |", first.title);
     for metric in &metrics {
-        let _ = write!(text, " {} |", metric.title());
+        let _ = write!(&mut text, " {} |", metric.title());
     }
     let _ = writeln!(
-        text,
+        &mut text,
         " ours is |\n|---|{}---|",
         "---|".repeat(metrics.len())
     );
     for runs in all {
-        let _ = write!(text, "| {} |", runs.who.name());
+        let _ = write!(&mut text, "| {} |", runs.who.name());
         if let Some(why) = &runs.failed {
             let why = why.lines().next().unwrap_or_default();
-            let _ = writeln!(text, " {why} |{}", " |".repeat(metrics.len()));
+            let _ = writeln!(&mut text, " {why} |{}", " |".repeat(metrics.len()));
             continue;
         }
         for metric in &metrics {
             let cell = runs.spread(*metric).map_or_else(|| "–".to_owned(), spread);
-            let _ = write!(text, " {cell} |");
+            let _ = write!(&mut text, " {cell} |");
         }
         let ratio = compared.and_then(|metric| {
             let ours = ours?.spread(metric)?.median;
@@ -121,10 +110,11 @@ fn row(text: &mut String, all: &[&Runs]) {
             })
         });
         let _ = match ratio {
-            Some(ratio) => writeln!(text, " {}× |", figure(ratio)),
-            None => writeln!(text, " – |"),
+            Some(ratio) => writeln!(&mut text, " {}× |", figure(ratio)),
+            None => writeln!(&mut text, " – |"),
         };
     }
+    text
 }
 
 /// The promises, and whether they hold.
@@ -146,7 +136,7 @@ pub(crate) fn claims(claims: &[Claim]) -> String {
         let bound = figure(bound);
         let what = &claim.what;
         let _ = writeln!(
-            text,
+            &mut text,
             "| {what} | {measured}{unit} | {word} {bound}{unit} | {holds} |"
         );
     }

@@ -679,11 +679,12 @@ async fn the_official_agent_gets_the_content_it_takes() {
     let person = Person::new(&project, Policy::All);
     let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
     let session = agent.new_session(project.path()).await.unwrap();
-    let link = ContentBlock::ResourceLink(ResourceLink::new("note.txt", "file:///note.txt"));
+    let link =
+        ContentBlock::ResourceLink(Box::new(ResourceLink::new("note.txt", "file:///note.txt")));
     let content = vec![ContentBlock::text("content"), link];
     assert_eq!(session.prompt(content).await.unwrap(), StopReason::EndTurn);
     assert_eq!(session.thread().read(last), "agent text resource_link ");
-    let image = ContentBlock::Image(ImageContent::new("aGk=", "image/png"));
+    let image = ContentBlock::Image(Box::new(ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
         matches!(error, Error::NotOffered { peer: "agent", .. }),

@@ -124,7 +124,7 @@ impl Replay<'_> {
                 }
                 self.session.update(V1::ToolCall(call)).await
             }
-            Update::V1(V1::ToolCallUpdate(update)) => self.call_update(update).await,
+            Update::V1(V1::ToolCallUpdate(update)) => self.call_update(*update).await,
             Update::V1(V1::PlanUpdate(update)) => match update.plan {
                 PlanUpdateContent::Items(plan) => {
                     self.session.plan_by_id(plan.plan_id, plan.entries).await
@@ -132,9 +132,9 @@ impl Replay<'_> {
                 _ => self.session.update(V1::PlanUpdate(update)).await,
             },
             Update::V1(V1::PlanRemoved(plan)) => self.session.remove_plan(plan.plan_id).await,
-            Update::V1(V1::Notice(notice)) => self.session.notice(notice).await,
+            Update::V1(V1::Notice(notice)) => self.session.notice(*notice).await,
             Update::V1(update) => self.session.update(update).await,
-            Update::V2(V2::TerminalUpdate(update)) => self.terminal(update).await,
+            Update::V2(V2::TerminalUpdate(update)) => self.terminal(*update).await,
             Update::V2(V2::TerminalOutputChunk(chunk)) => self.output(chunk).await,
             // This agent says it in no other words.
             Update::V2(update) if self.v2 => self.session.update_v2(update).await,
@@ -183,7 +183,9 @@ impl Replay<'_> {
         if !call.ended || call.has_terminals() {
             self.calls.insert(id, call);
         }
-        self.session.update(V1::ToolCallUpdate(update)).await
+        self.session
+            .update(V1::ToolCallUpdate(Box::new(update)))
+            .await
     }
 
     /// A status in the words of the version that is spoken.
@@ -240,7 +242,9 @@ impl Replay<'_> {
             update.output = Some(Some(TerminalOutput::new("")));
         }
         if self.v2 {
-            self.session.update_v2(V2::TerminalUpdate(update)).await?;
+            self.session
+                .update_v2(V2::TerminalUpdate(Box::new(update)))
+                .await?;
         }
         Ok(())
     }
@@ -268,7 +272,9 @@ impl Replay<'_> {
                 update = update.status(ToolCallStatus::Failed);
             }
             let update = update.content(content);
-            self.session.update(V1::ToolCallUpdate(update)).await?;
+            self.session
+                .update(V1::ToolCallUpdate(Box::new(update)))
+                .await?;
         }
         self.terminals.clear();
         self.begun.clear();

@@ -443,8 +443,8 @@ async fn anything_else_gets_an_honest_answer() {
         let embedded = EmbeddedResource::new(EmbeddedResourceResource::Text(attached));
         let prompt = vec![
             ContentBlock::text("Fix the bug"),
-            ContentBlock::ResourceLink(ResourceLink::new("lib.rs", "file:///x/lib.rs")),
-            ContentBlock::Resource(embedded),
+            ContentBlock::ResourceLink(Box::new(ResourceLink::new("lib.rs", "file:///x/lib.rs"))),
+            ContentBlock::Resource(Box::new(embedded)),
         ];
         let said = f.says(prompt).await;
         for part in [

@@ -340,7 +340,8 @@ async fn release_kill_close_and_drop_end_daemons_too() {
 /// and the next one was not there yet when processes were listed.
 #[tokio::test]
 async fn release_ends_a_daemon_that_is_still_becoming_one() {
-    const HOPS: &str = "hop() { [ $1 = 0 ] && exec sleep 1000; (hop $(($1 - 1)) &) }; echo $$; hop 60";
+    const HOPS: &str =
+        "hop() { [ $1 = 0 ] && exec sleep 1000; (hop $(($1 - 1)) &) }; echo $$; hop 60";
     let terminals = terminals();
     let token = format!("token-{:x}", random());
     for _ in 0..50 {

@@ -107,6 +107,12 @@ pub(crate) fn optional_list<'de, D: Deserializer<'de>, T: Lenient>(
     d.deserialize_any(ListVisitor(PhantomData))
 }
 
+impl<T: Lenient> Lenient for Box<T> {
+    fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
+        Ok(T::lenient(d)?.map(Self::new))
+    }
+}
+
 impl<T: Lenient> Lenient for Vec<T> {
     fn lenient<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
         optional_list(d)

@@ -525,15 +525,15 @@ async fn an_agent_is_not_asked_for_what_it_does_not_offer() {
     let resource = EmbeddedResource::new(EmbeddedResourceResource::Blob(resource));
     let blocks = [
         (
-            ContentBlock::Image(ImageContent::new("QQ==", "image/png")),
+            ContentBlock::Image(Box::new(ImageContent::new("QQ==", "image/png"))),
             "agent: promptCapabilities.image",
         ),
         (
-            ContentBlock::Audio(AudioContent::new("QQ==", "audio/wav")),
+            ContentBlock::Audio(Box::new(AudioContent::new("QQ==", "audio/wav"))),
             "agent: promptCapabilities.audio",
         ),
         (
-            ContentBlock::Resource(resource),
+            ContentBlock::Resource(Box::new(resource)),
             "agent: promptCapabilities.embeddedContext",
         ),
     ];
@@ -611,8 +611,8 @@ async fn an_agent_is_asked_for_what_it_offers() {
     peer.answer(&id, json!({"sessionId": "s"})).await;
     let session = soon("the session opens", opening).await.unwrap().unwrap();
     let turn = tokio::spawn(async move {
-        let image = ContentBlock::Image(ImageContent::new("QQ==", "image/png"));
-        let audio = ContentBlock::Audio(AudioContent::new("QQ==", "audio/wav"));
+        let image = ContentBlock::Image(Box::new(ImageContent::new("QQ==", "image/png")));
+        let audio = ContentBlock::Audio(Box::new(AudioContent::new("QQ==", "audio/wav")));
         session.prompt(vec![image, audio]).await
     });
     let (id, params) = peer.request("session/prompt").await;

@@ -86,14 +86,14 @@ fn id(n: u8) -> ToolCallId {
 fn take(thread: &mut Thread, step: &Step) {
     match step {
         Step::Announce(n) => {
-            thread.apply_v1(&SessionUpdate::ToolCall(ToolCall::new(
+            thread.apply_v1(&SessionUpdate::ToolCall(Box::new(ToolCall::new(
                 id(*n),
                 format!("call {n}"),
-            )));
+            ))));
         }
         Step::Change(n, status) => {
             let update = ToolCallUpdate::new(id(*n)).status(status.clone());
-            thread.apply_v1(&SessionUpdate::ToolCallUpdate(update));
+            thread.apply_v1(&SessionUpdate::ToolCallUpdate(Box::new(update)));
         }
         Step::Ask(n) => drop(thread.permission_requested(&ToolCallUpdate::new(id(*n)))),
         Step::Say(text) => thread.apply_v1(&chunk(Speaker::Agent, text)),

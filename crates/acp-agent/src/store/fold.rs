@@ -90,7 +90,7 @@ impl Folder {
                 let at = self.keep_v1(V1::ToolCall(call));
                 self.calls.insert(id, at);
             }
-            V1::ToolCallUpdate(update) => self.call_update(update),
+            V1::ToolCallUpdate(update) => self.call_update(*update),
             V1::Plan(plan) => {
                 let gone = self.plan.take();
                 self.remove(gone);
@@ -156,7 +156,9 @@ impl Folder {
         let id = update.tool_call_id.clone();
         // Custom data may be of any kind: what was said last need not be all of it.
         if let Some(meta) = update.meta.take() {
-            self.keep_v1(V1::ToolCallUpdate(ToolCallUpdate::new(&id).meta(meta)));
+            self.keep_v1(V1::ToolCallUpdate(Box::new(
+                ToolCallUpdate::new(&id).meta(meta),
+            )));
         }
         let at = self.calls.get(&id).copied();
         match at.and_then(|at| self.slots.get_mut(at)) {
@@ -166,7 +168,7 @@ impl Folder {
             }
             _ => {
                 self.message = None;
-                let at = self.keep_v1(V1::ToolCallUpdate(update));
+                let at = self.keep_v1(V1::ToolCallUpdate(Box::new(update)));
                 self.calls.insert(id, at);
             }
         }
@@ -280,7 +282,7 @@ mod tests {
     }
 
     fn started(terminal: &str) -> Update {
-        V2::TerminalUpdate(v2::TerminalUpdate::new(terminal).command("ls")).into()
+        V2::TerminalUpdate(Box::new(v2::TerminalUpdate::new(terminal).command("ls"))).into()
     }
 
     fn folded(updates: &[Update]) -> Vec<Update> {
@@ -321,25 +323,28 @@ mod tests {
             thought("2", "Hm"),
             plan("one"),
             thought("2", "m"),
-            V1::ToolCall(call("c")).into(),
+            V1::ToolCall(Box::new(call("c"))).into(),
             started("t"),
-            V1::ToolCallUpdate(
+            V1::ToolCallUpdate(Box::new(
                 change("c")
                     .status(ToolCallStatus::InProgress)
                     .meta(meta.clone()),
-            )
+            ))
             .into(),
-            V1::ToolCallUpdate(change("c").content(vec![TerminalId::from("t").into()])).into(),
+            V1::ToolCallUpdate(Box::new(
+                change("c").content(vec![TerminalId::from("t").into()]),
+            ))
+            .into(),
             printed("t", b"a\xe2\x82"),
             text("3", "meanwhile"),
             printed("t", b"\xac\n"),
             plan("two"),
-            V1::ToolCallUpdate(change("c").status(ToolCallStatus::Completed)).into(),
+            V1::ToolCallUpdate(Box::new(change("c").status(ToolCallStatus::Completed))).into(),
             text("3", " more"),
-            V1::ToolCall(call("d")).into(),
+            V1::ToolCall(Box::new(call("d"))).into(),
             text("3", " late"),
-            V1::ToolCallUpdate(change("e").title("unknown")).into(),
-            V1::ToolCallUpdate(change("e").status(ToolCallStatus::Failed)).into(),
+            V1::ToolCallUpdate(Box::new(change("e").title("unknown"))).into(),
+            V1::ToolCallUpdate(Box::new(change("e").status(ToolCallStatus::Failed))).into(),
         ];
         let folded = folded(&updates);
         assert_eq!(shown(&folded), shown(&updates));

@@ -118,18 +118,18 @@ fn block(attachment: &Attachment, agent: &AgentCapabilities) -> Result<ContentBl
             if !takes.image {
                 return Err(refused("images"));
             }
-            Ok(ContentBlock::Image(
+            Ok(ContentBlock::Image(Box::new(
                 ImageContent::new(base64(bytes), mime_type).uri(uri),
-            ))
+            )))
         }
         (Some(mime_type), Some(bytes)) if is_media(mime_type) => {
             if !takes.audio {
                 return Err(refused("sound"));
             }
-            Ok(ContentBlock::Audio(AudioContent::new(
+            Ok(ContentBlock::Audio(Box::new(AudioContent::new(
                 base64(bytes),
                 mime_type,
-            )))
+            ))))
         }
         (mime_type, Some(bytes)) if takes.embedded_context => {
             let resource = match std::str::from_utf8(bytes) {
@@ -144,7 +144,9 @@ fn block(attachment: &Attachment, agent: &AgentCapabilities) -> Result<ContentBl
                     EmbeddedResourceResource::Blob(contents)
                 }
             };
-            Ok(ContentBlock::Resource(EmbeddedResource::new(resource)))
+            Ok(ContentBlock::Resource(Box::new(EmbeddedResource::new(
+                resource,
+            ))))
         }
         (mime_type, _) => {
             let name = path
@@ -154,7 +156,7 @@ fn block(attachment: &Attachment, agent: &AgentCapabilities) -> Result<ContentBl
             let mut link = ResourceLink::new(name, uri);
             link.mime_type = mime_type.map(str::to_owned);
             link.size = i64::try_from(*size).ok();
-            Ok(ContentBlock::ResourceLink(link))
+            Ok(ContentBlock::ResourceLink(Box::new(link)))
         }
     }
 }

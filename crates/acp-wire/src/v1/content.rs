@@ -5,17 +5,19 @@ use crate::lenient::Lenient;
 
 tagged! {
     /// A piece of content in a prompt, a message or a tool call.
+    ///
+    /// Nearly all of it is text; what is larger and rare is behind a pointer, so that it is cheap to hand on.
     pub enum ContentBlock by "type" {
         /// Text, by default Markdown. Every agent takes it.
         Text(TextContent) = "text",
         /// A picture. In prompts: needs the `image` prompt capability.
-        Image(ImageContent) = "image",
+        Image(Box<ImageContent>) = "image",
         /// Sound. In prompts: needs the `audio` prompt capability.
-        Audio(AudioContent) = "audio",
+        Audio(Box<AudioContent>) = "audio",
         /// A pointer to something the agent can fetch. Every agent takes it.
-        ResourceLink(ResourceLink) = "resource_link",
+        ResourceLink(Box<ResourceLink>) = "resource_link",
         /// A resource with its contents. In prompts: needs the `embeddedContext` prompt capability.
-        Resource(EmbeddedResource) = "resource",
+        Resource(Box<EmbeddedResource>) = "resource",
     }
 }
 
@@ -76,7 +78,7 @@ record! {
         /// The text.
         required text: String,
         /// Hints.
-        optional annotations: Annotations,
+        optional annotations: Box<Annotations>,
     }
 }
 
@@ -90,7 +92,7 @@ record! {
         /// Where it came from.
         optional uri: String,
         /// Hints.
-        optional annotations: Annotations,
+        optional annotations: Box<Annotations>,
     }
 }
 
@@ -102,7 +104,7 @@ record! {
         /// Its media type, such as `audio/wav`.
         required mime_type: String,
         /// Hints.
-        optional annotations: Annotations,
+        optional annotations: Box<Annotations>,
     }
 }
 
@@ -125,7 +127,7 @@ record! {
         /// Icons to show it with. Version 2; clients of version 1 pass over them.
         optional_list icons: Icon,
         /// Hints.
-        optional annotations: Annotations,
+        optional annotations: Box<Annotations>,
     }
 }
 
@@ -159,7 +161,7 @@ record! {
         /// The contents.
         required resource: EmbeddedResourceResource,
         /// Hints.
-        optional annotations: Annotations,
+        optional annotations: Box<Annotations>,
     }
 }
 

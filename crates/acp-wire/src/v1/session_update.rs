@@ -17,7 +17,7 @@ record! {
 }
 
 tagged! {
-    /// What happened in a session.
+    /// What happened in a session. What is larger and rarer than a piece of a message is behind a pointer.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A piece of the person's message, when a session is replayed.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -26,9 +26,9 @@ tagged! {
         /// A piece of what the agent thinks.
         AgentThoughtChunk(ContentChunk) = "agent_thought_chunk",
         /// A new tool call.
-        ToolCall(ToolCall) = "tool_call",
+        ToolCall(Box<ToolCall>) = "tool_call",
         /// A change of a tool call.
-        ToolCallUpdate(ToolCallUpdate) = "tool_call_update",
+        ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
         /// The plan, whole.
         Plan(Plan) = "plan",
         /// The commands, all of them.
@@ -38,17 +38,17 @@ tagged! {
         /// The config options, all of them.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
         /// Another title.
-        SessionInfoUpdate(SessionInfoUpdate) = "session_info_update",
+        SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
         /// Context and cost.
-        UsageUpdate(UsageUpdate) = "usage_update",
+        UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// A plan among several. Unstable: for clients that have `plan`.
         PlanUpdate(PlanUpdate) = "plan_update",
         /// A plan is gone. Unstable: for clients that have `plan`.
         PlanRemoved(PlanRemoved) = "plan_removed",
         /// Something a person should know. Unstable: for clients that have `session.notices`.
-        Notice(Notice) = "notice",
+        Notice(Box<Notice>) = "notice",
         /// The conversation is shortened. Unstable: for clients that have `session.compaction`.
-        CompactionUpdate(CompactionUpdate) = "compaction_update",
+        CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
         /// A piece of what is left of it. Unstable: for clients that have `session.compaction`.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
     }

@@ -18,7 +18,7 @@ record! {
 }
 
 tagged! {
-    /// What happened in a session.
+    /// What happened in a session. What is larger and rarer than a piece of a message is behind a pointer.
     pub enum SessionUpdate by "sessionUpdate" {
         /// A piece of the person's message.
         UserMessageChunk(ContentChunk) = "user_message_chunk",
@@ -37,9 +37,9 @@ tagged! {
         /// A piece of what a tool call has produced.
         ToolCallContentChunk(ToolCallContentChunk) = "tool_call_content_chunk",
         /// A tool call.
-        ToolCallUpdate(ToolCallUpdate) = "tool_call_update",
+        ToolCallUpdate(Box<ToolCallUpdate>) = "tool_call_update",
         /// A terminal of the agent's.
-        TerminalUpdate(TerminalUpdate) = "terminal_update",
+        TerminalUpdate(Box<TerminalUpdate>) = "terminal_update",
         /// What such a terminal has printed.
         TerminalOutputChunk(TerminalOutputChunk) = "terminal_output_chunk",
         /// A plan.
@@ -51,13 +51,13 @@ tagged! {
         /// The config options, all of them.
         ConfigOptionUpdate(ConfigOptionUpdate) = "config_option_update" | "config_options_update",
         /// Another title.
-        SessionInfoUpdate(SessionInfoUpdate) = "session_info_update",
+        SessionInfoUpdate(Box<SessionInfoUpdate>) = "session_info_update",
         /// Context and cost.
-        UsageUpdate(UsageUpdate) = "usage_update",
+        UsageUpdate(Box<UsageUpdate>) = "usage_update",
         /// Something a person should know. Not in the draft of August 2026.
-        Notice(Notice) = "notice",
+        Notice(Box<Notice>) = "notice",
         /// The conversation is shortened. Not in the draft of August 2026.
-        CompactionUpdate(CompactionUpdate) = "compaction_update",
+        CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
         /// A piece of what is left of it. Not in the draft of August 2026.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
     }

@@ -75,7 +75,7 @@ fn in_what_is_optional() {
             "half".to_owned(),
             json!(half),
         )]));
-    assert_eq!(read, expected);
+    assert_eq!(*read, expected);
 
     // The same without the title, so that the message itself can be read.
     let json = json.replace(r#""title": "\ud83d","#, "");

@@ -56,7 +56,7 @@ impl Session {
         let mut update = v2::TerminalUpdate::new(&terminal.id).command(command);
         update.cwd = cwd.map(|cwd| Some(cwd.to_owned()));
         let info = json!({"terminal_id": terminal.id.as_str(), "cwd": cwd});
-        let update = v2::SessionUpdate::TerminalUpdate(update);
+        let update = v2::SessionUpdate::TerminalUpdate(update.into());
         terminal.tell(update, "terminal_info", info).await?;
         Ok(terminal)
     }
@@ -107,7 +107,7 @@ impl DisplayTerminal {
             "signal": status.signal,
         });
         let update = v2::TerminalUpdate::new(&self.id).exit_status(status);
-        let update = v2::SessionUpdate::TerminalUpdate(update);
+        let update = v2::SessionUpdate::TerminalUpdate(update.into());
         self.tell(update, "terminal_exit", exit).await
     }
 
@@ -124,7 +124,7 @@ impl DisplayTerminal {
     fn meta(&self, what: &str, value: Value) -> SessionUpdate {
         let mut meta = Meta::new();
         meta.insert(what.to_owned(), value);
-        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(&self.tool_call).meta(meta))
+        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(&self.tool_call).meta(meta).into())
     }
 }
 

@@ -248,7 +248,7 @@ impl Session {
     /// The connection has ended.
     pub async fn tool_call(&self, call: ToolCall) -> Result<ToolCallHandle> {
         let handle = ToolCallHandle::new(self.clone(), call.tool_call_id.clone());
-        self.update(SessionUpdate::ToolCall(call)).await?;
+        self.update(SessionUpdate::ToolCall(call.into())).await?;
         Ok(handle)
     }
 
@@ -303,7 +303,7 @@ impl Session {
     pub async fn notice(&self, notice: Notice) -> Result<()> {
         let session = self.0.client.capabilities().session.as_ref();
         if session.is_some_and(|session| session.notices.is_some()) {
-            self.update(SessionUpdate::Notice(notice)).await?;
+            self.update(SessionUpdate::Notice(notice.into())).await?;
         }
         Ok(())
     }
@@ -325,7 +325,7 @@ impl Session {
     /// The connection has ended.
     pub async fn title(&self, title: impl Into<String>) -> Result<()> {
         self.update(SessionUpdate::SessionInfoUpdate(
-            SessionInfoUpdate::new().title(title),
+            SessionInfoUpdate::new().title(title).into(),
         ))
         .await
     }
@@ -335,7 +335,7 @@ impl Session {
     /// # Errors
     /// The connection has ended.
     pub async fn usage(&self, usage: UsageUpdate) -> Result<()> {
-        self.update(SessionUpdate::UsageUpdate(usage)).await
+        self.update(SessionUpdate::UsageUpdate(usage.into())).await
     }
 
     /// The config options as they are, those included that the client does not understand.

@@ -41,7 +41,7 @@ impl ToolCallHandle {
     /// The connection has ended.
     pub async fn update(&self, update: ToolCallUpdate) -> Result<()> {
         self.session
-            .update(SessionUpdate::ToolCallUpdate(update))
+            .update(SessionUpdate::ToolCallUpdate(update.into()))
             .await
     }
 

@@ -23,9 +23,9 @@ pub(crate) fn update_to_v2(
         SessionUpdate::UserMessageChunk(c) => New::UserMessageChunk(chunk(c)),
         SessionUpdate::AgentMessageChunk(c) => New::AgentMessageChunk(chunk(c)),
         SessionUpdate::AgentThoughtChunk(c) => New::AgentThoughtChunk(chunk(c)),
-        SessionUpdate::ToolCall(call) => New::ToolCallUpdate(tool_call_to_v2(call)),
+        SessionUpdate::ToolCall(call) => New::ToolCallUpdate(tool_call_to_v2(*call).into()),
         SessionUpdate::ToolCallUpdate(update) => {
-            New::ToolCallUpdate(tool_call_update_to_v2(update))
+            New::ToolCallUpdate(tool_call_update_to_v2(*update).into())
         }
         SessionUpdate::Plan(plan) => {
             let items = v1::PlanItems::new(PLAN, plan.entries);
@@ -54,13 +54,13 @@ pub(crate) fn update_to_v2(
             let mut new = v2::SessionInfoUpdate::new();
             (new.title, new.updated_at) = (update.title, update.updated_at);
             new.meta = update.meta.map(Some);
-            New::SessionInfoUpdate(new)
+            New::SessionInfoUpdate(new.into())
         }
         SessionUpdate::UsageUpdate(update) => {
             let mut new = v2::UsageUpdate::new(update.used, update.size);
             new.cost = update.cost.map(Some);
             new.meta = update.meta;
-            New::UsageUpdate(new)
+            New::UsageUpdate(new.into())
         }
         SessionUpdate::Notice(notice) => New::Notice(notice),
         SessionUpdate::CompactionUpdate(update) => New::CompactionUpdate(update),

@@ -53,7 +53,7 @@ impl Thread {
             }
             SessionUpdate::UsageUpdate(usage) => self.set_usage(usage),
             SessionUpdate::Notice(notice) => {
-                self.push(ItemKind::Notice(notice.clone()));
+                self.push(ItemKind::Notice((**notice).clone()));
             }
             SessionUpdate::CompactionUpdate(update) => self.compaction(update),
             SessionUpdate::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),

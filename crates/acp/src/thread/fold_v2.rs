@@ -69,7 +69,7 @@ impl Thread {
                 self.usage = Some(usage);
             }
             SessionUpdate::Notice(notice) => {
-                self.push(ItemKind::Notice(notice.clone()));
+                self.push(ItemKind::Notice((**notice).clone()));
             }
             SessionUpdate::CompactionUpdate(update) => self.compaction(update),
             SessionUpdate::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),

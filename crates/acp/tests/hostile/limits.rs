@@ -243,10 +243,10 @@ fn said(text: &str) -> SessionUpdate {
 fn a_thread_drops_the_earliest_and_says_so() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..2_000 {
-        thread.apply_v1(&SessionUpdate::ToolCall(ToolCall::new(
+        thread.apply_v1(&SessionUpdate::ToolCall(Box::new(ToolCall::new(
             format!("c{n}"),
             format!("call {n}"),
-        )));
+        ))));
     }
     let dropped = thread.dropped();
     assert_eq!(dropped.items + thread.items().len(), 2_000);
@@ -260,9 +260,9 @@ fn a_thread_drops_the_earliest_and_says_so() {
         }
     }
     // One that is gone and heard of again is there again.
-    thread.apply_v1(&SessionUpdate::ToolCallUpdate(
+    thread.apply_v1(&SessionUpdate::ToolCallUpdate(Box::new(
         ToolCallUpdate::new("c0").title("again"),
-    ));
+    )));
     assert_eq!(thread.tool_call(&"c0".into()).unwrap().title, "again");
 }
 
@@ -287,11 +287,11 @@ fn a_message_without_end_keeps_its_end() {
 #[test]
 fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
     let mut thread = Thread::with_limit(100_000);
-    thread.apply_v1(&SessionUpdate::ToolCall(
+    thread.apply_v1(&SessionUpdate::ToolCall(Box::new(
         ToolCall::new("c", "Read it")
             .raw_output("x".repeat(200_000))
             .raw_input("small"),
-    ));
+    )));
     let call = thread.tool_call(&"c".into()).unwrap();
     assert!(call.cut && call.raw_output.is_none());
     assert_eq!(

@@ -34,7 +34,8 @@ impl Agent for Talker {
                     update.content = Some(vec![
                         ContentBlock::text("all of it counted ".repeat(10)).into(),
                     ]);
-                    turn.update(SessionUpdate::ToolCallUpdate(update)).await?;
+                    turn.update(SessionUpdate::ToolCallUpdate(Box::new(update)))
+                        .await?;
                 }
                 2 => turn.thought(format!("what comes after {n}?")).await?,
                 3 => {
@@ -42,7 +43,8 @@ impl Agent for Talker {
                     let output =
                         json!({"terminal_id": format!("t{}", n / 50), "data": "line\n".repeat(20)});
                     update.meta = json!({"terminal_output": output}).as_object().cloned();
-                    turn.update(SessionUpdate::ToolCallUpdate(update)).await?;
+                    turn.update(SessionUpdate::ToolCallUpdate(Box::new(update)))
+                        .await?;
                 }
                 _ => {
                     turn.message(format!("{n} and a few more words of it; "))

@@ -300,12 +300,13 @@ pub(crate) async fn ends_turns_in_every_way(agent: &[&str]) {
         assert_eq!(items, [&said[..], &["agent hello"]].concat());
     });
 
-    let link = ContentBlock::ResourceLink(ResourceLink::new("note.txt", "file:///note.txt"));
+    let link =
+        ContentBlock::ResourceLink(Box::new(ResourceLink::new("note.txt", "file:///note.txt")));
     let content = vec![ContentBlock::text("content"), link];
     let ended = soon("the turn ends", session.prompt(content)).await;
     assert_eq!(ended.unwrap(), StopReason::EndTurn);
     assert_eq!(session.thread().read(last), "agent text resource_link ");
-    let image = ContentBlock::Image(acp::v1::ImageContent::new("aGk=", "image/png"));
+    let image = ContentBlock::Image(Box::new(acp::v1::ImageContent::new("aGk=", "image/png")));
     let error = session.prompt(vec![image]).await.unwrap_err();
     assert!(
         matches!(error, Error::NotOffered { peer: "agent", .. }),

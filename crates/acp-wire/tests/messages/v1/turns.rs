@@ -131,9 +131,11 @@ fn session_updates() {
     let info = update!("a title", SessionInfoUpdate);
     assert_eq!(
         info,
-        SessionInfoUpdate::new()
-            .title("Where the beans go")
-            .updated_at("2026-03-01T08:20:00Z")
+        Box::new(
+            SessionInfoUpdate::new()
+                .title("Where the beans go")
+                .updated_at("2026-03-01T08:20:00Z")
+        )
     );
     let info = update!("no title any more", SessionInfoUpdate);
     assert_eq!((info.title, info.updated_at), (Some(None), None));
@@ -141,10 +143,10 @@ fn session_updates() {
     let usage = update!("usage with cost", UsageUpdate);
     assert_eq!(
         usage,
-        UsageUpdate::new(53_000_u64, 200_000_u64).cost(Cost::new(0.25, "EUR"))
+        Box::new(UsageUpdate::new(53_000_u64, 200_000_u64).cost(Cost::new(0.25, "EUR")))
     );
     let usage = update!("usage without cost", UsageUpdate);
-    assert_eq!(usage, UsageUpdate::new(0_u64, 200_000_u64));
+    assert_eq!(usage, Box::new(UsageUpdate::new(0_u64, 200_000_u64)));
 }
 
 #[test]
@@ -152,10 +154,10 @@ fn tool_calls() {
     let call = update!("a new tool call", ToolCall);
     assert_eq!(
         call,
-        ToolCall::new("call_1", "Reading the list").kind(ToolKind::Read)
+        Box::new(ToolCall::new("call_1", "Reading the list").kind(ToolKind::Read))
     );
     let call = update!("a new tool call that leaves the defaults out", ToolCall);
-    assert_eq!(call, ToolCall::new("call_2", "Counting"));
+    assert_eq!(call, Box::new(ToolCall::new("call_2", "Counting")));
     assert_eq!(
         (call.kind, call.status),
         (ToolKind::Other, ToolCallStatus::Pending)
@@ -191,7 +193,7 @@ fn tool_calls() {
     let change = update!("a tool call is under way", ToolCallUpdate);
     assert_eq!(
         change,
-        ToolCallUpdate::new("call_1").status(ToolCallStatus::InProgress)
+        Box::new(ToolCallUpdate::new("call_1").status(ToolCallStatus::InProgress))
     );
     let change = update!("a tool call is done", ToolCallUpdate);
     assert_eq!(change.title.as_deref(), Some("Read the list"));

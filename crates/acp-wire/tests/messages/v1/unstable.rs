@@ -120,8 +120,10 @@ fn notices() {
     let notice = update!("a notice", Notice);
     assert_eq!(
         notice,
-        Notice::new(NoticeSeverity::Warning, "Frost tonight")
-            .description("Down to -2 °C before dawn")
+        Box::new(
+            Notice::new(NoticeSeverity::Warning, "Frost tonight")
+                .description("Down to -2 °C before dawn")
+        )
     );
     let notices = [
         update!("a notice that is good to know", Notice),
@@ -144,7 +146,10 @@ fn compactions() {
     ];
     assert_eq!(
         begun,
-        CompactionUpdate::new("comp_1", CompactionStatus::InProgress)
+        Box::new(CompactionUpdate::new(
+            "comp_1",
+            CompactionStatus::InProgress
+        ))
     );
     assert_eq!(done.status, CompactionStatus::Completed);
     assert_eq!(done.summary, Some(Some(vec!["We spoke of beans.".into()])));
@@ -166,8 +171,10 @@ fn names_of_tools() {
     let call = update!("a new tool call with a name", ToolCall);
     assert_eq!(
         call,
-        ToolCall::new("call_1", "Reading the list")
-            .name("read_file")
-            .kind(ToolKind::Read)
+        Box::new(
+            ToolCall::new("call_1", "Reading the list")
+                .name("read_file")
+                .kind(ToolKind::Read)
+        )
     );
 }

@@ -172,7 +172,7 @@ fn session_updates() {
     let usage = update!("usage with cost", UsageUpdate);
     assert_eq!(
         usage,
-        UsageUpdate::new(53_000_u64, 200_000_u64).cost(Cost::new(0.25, "EUR"))
+        Box::new(UsageUpdate::new(53_000_u64, 200_000_u64).cost(Cost::new(0.25, "EUR")))
     );
     assert_eq!(update!("usage without cost", UsageUpdate).cost, Some(None));
 

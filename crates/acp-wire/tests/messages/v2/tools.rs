@@ -7,18 +7,24 @@ fn tool_calls() {
     let call = update!("a new tool call", ToolCallUpdate);
     assert_eq!(
         call,
-        ToolCallUpdate::new("call_1")
-            .name("read_file")
-            .title("Reading the list")
-            .kind(ToolKind::Read)
-            .status(ToolCallStatus::Pending)
+        Box::new(
+            ToolCallUpdate::new("call_1")
+                .name("read_file")
+                .title("Reading the list")
+                .kind(ToolKind::Read)
+                .status(ToolCallStatus::Pending)
+        )
     );
     let call = update!("a tool call is under way", ToolCallUpdate);
     assert_eq!(
         call,
-        ToolCallUpdate::new("call_1")
-            .status(ToolCallStatus::InProgress)
-            .capabilities(ToolCallCapabilities::new().cancel(ToolCallCancelCapabilities::new()))
+        Box::new(
+            ToolCallUpdate::new("call_1")
+                .status(ToolCallStatus::InProgress)
+                .capabilities(
+                    ToolCallCapabilities::new().cancel(ToolCallCancelCapabilities::new())
+                )
+        )
     );
 
     let call = update!("a tool call with everything", ToolCallUpdate);
@@ -153,11 +159,15 @@ fn terminals() {
     let terminal = update!("a terminal", TerminalUpdate);
     assert_eq!(
         terminal,
-        TerminalUpdate::new("term_1")
-            .command("make check")
-            .cwd("/home/ada/garden")
-            .size(TerminalSize::new(80_u16, 24_u16))
-            .capabilities(TerminalCapabilities::new().cancel(TerminalCancelCapabilities::new()))
+        Box::new(
+            TerminalUpdate::new("term_1")
+                .command("make check")
+                .cwd("/home/ada/garden")
+                .size(TerminalSize::new(80_u16, 24_u16))
+                .capabilities(
+                    TerminalCapabilities::new().cancel(TerminalCancelCapabilities::new())
+                )
+        )
     );
     let chunk = update!("what a terminal has printed", TerminalOutputChunk);
     assert_eq!(

@@ -24,7 +24,7 @@ fn tool_calls_without_kind_or_title() {
     let SessionUpdate::ToolCall(call) = update else {
         panic!("{update:?}")
     };
-    assert_eq!(call, ToolCall::new("c", ""));
+    assert_eq!(*call, ToolCall::new("c", ""));
     assert_eq!(
         (call.kind, call.status),
         (ToolKind::Other, ToolCallStatus::Pending)

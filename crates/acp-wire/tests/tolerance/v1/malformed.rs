@@ -220,7 +220,7 @@ fn nulls_are_absent() {
     }));
     assert_eq!(
         block,
-        ContentBlock::Image(ImageContent::new("AA==", "image/png"))
+        ContentBlock::Image(ImageContent::new("AA==", "image/png").into())
     );
 
     // Writers of classes write the fields of the other variants, too.
