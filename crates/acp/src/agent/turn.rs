@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use acp_wire::Meta;
 use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, PermissionOption, ReadTextFileRequest,
-    RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate, WriteTextFileRequest,
+    ReadTextFileResponse, RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate,
+    WriteTextFileRequest,
 };
-use acp_wire::v2;
+use acp_wire::{Request, v2};
+use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
@@ -168,10 +170,16 @@ impl Turn {
         }
         let mut request = ReadTextFileRequest::new(self.session.id(), path);
         (request.line, request.limit) = (line, limit);
-        Ok(self
-            .unless_cancelled(self.session.connection().request(&request))
-            .await?
-            .content)
+        let method = ReadTextFileRequest::METHOD;
+        let read = |answer: Result<&RawValue>| {
+            ReadTextFileResponse::read(answer?).map_err(|error| Error::Unreadable {
+                method: method.to_owned(),
+                reason: error.to_string(),
+            })
+        };
+        let conn = self.session.connection();
+        let answer = conn.call(method, &request, Ask::default(), read);
+        Ok(self.unless_cancelled(answer).await?.content)
     }
 
     /// Writes a text file through the client: File system, "Writing Files". `path` is absolute; a file that

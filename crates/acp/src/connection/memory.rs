@@ -14,6 +14,37 @@ const ITEM: usize = 192;
 /// A string, beside its bytes.
 const STRING: usize = 48;
 
+/// Whether a message takes more than this, in bytes.
+pub(crate) fn is_over(text: &[u8], limit: usize) -> Option<usize> {
+    // No byte is counted as more than this.
+    if text.len() <= limit / (TEXT + OBJECT) || at_most(text) <= limit {
+        return None;
+    }
+    Some(memory(text)).filter(|memory| *memory > limit)
+}
+
+/// No less than what a message takes, told without looking which of it is in strings. It is much faster than
+/// telling: what is as large as a file is one string.
+fn at_most(text: &[u8]) -> usize {
+    let mut sum = text.len().saturating_mul(TEXT);
+    // Short enough for the counts to fit into a byte, so that many bytes are compared at once.
+    for part in text.chunks(255) {
+        let (mut objects, mut lists, mut items, mut quotes) = (0_u8, 0_u8, 0_u8, 0_u8);
+        for byte in part {
+            objects += u8::from(*byte == b'{');
+            lists += u8::from(*byte == b'[');
+            items += u8::from(*byte == b',');
+            quotes += u8::from(*byte == b'"');
+        }
+        let part = usize::from(objects) * OBJECT
+            + usize::from(lists) * LIST
+            + usize::from(items) * ITEM
+            + usize::from(quotes) * STRING;
+        sum = sum.saturating_add(part);
+    }
+    sum
+}
+
 /// What a message takes, in bytes. Of what is no JSON it tells something that is no less harmless.
 pub(crate) fn memory(text: &[u8]) -> usize {
     let mut sum = text.len().saturating_mul(TEXT);
@@ -49,6 +80,17 @@ fn behind_string(mut text: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_quick_look_refuses_nothing_by_itself() {
+        let text = br#"{"a":[1,{"b":"[[[[{{{{,,,,"}]}"#;
+        let exact = memory(text);
+        assert!(at_most(text) > exact);
+        for limit in [exact - 1, exact, at_most(text), 10 * exact] {
+            let over = (limit < exact).then_some(exact);
+            assert_eq!(is_over(text, limit), over, "{limit}");
+        }
+    }
 
     #[test]
     fn what_is_in_a_string_is_only_text() {

@@ -13,7 +13,7 @@ use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use super::frame::{Frame, Framer};
-use super::memory::memory;
+use super::memory::{is_over, memory};
 use super::outline::{Outline, outline};
 use super::pending::Which;
 use super::{Connection, Handler, NoisePolicy, Responder};
@@ -205,13 +205,7 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Hel
 
 /// Whether a message takes more memory than it may.
 fn is_too_large(conn: &Connection, line: &[u8]) -> Option<TooLarge> {
-    let limit = conn.0.limits.message_memory;
-    // No byte is counted as more than 194.
-    if line.len() <= limit / 256 {
-        return None;
-    }
-    let memory = memory(line);
-    (memory > limit).then_some(TooLarge::Memory(memory))
+    is_over(line, conn.0.limits.message_memory).map(TooLarge::Memory)
 }
 
 /// Has a message looked at; gives the event that is to be delivered.
