@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use acp::v1::SessionId;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, named_params, params};
 
-use self::worker::Worker;
+use self::worker::{Starting, Worker};
 use super::{
     Entry, EntryKind, Kept, Listed, Page, Properties, SessionStore, StoreError, Stored, Version,
     Which,
@@ -31,10 +31,30 @@ impl SqliteStore {
     /// The directory belongs to another user ([`StoreError::NotOurs`]), it was written by a newer version of
     /// this program ([`StoreError::Newer`]), or it cannot be read or written.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let connection = open::open(directory.as_ref())?;
-        let worker = Worker::start(connection)
-            .map_err(|e| StoreError::Failed(format!("cannot start a thread: {e}")))?;
-        Ok(Self { worker })
+        Self::begin(directory).wait()
+    }
+
+    /// Begins to [`open`](Self::open) the store, and returns at once: for a program that has something else to
+    /// do meanwhile.
+    #[must_use]
+    pub fn begin(directory: impl AsRef<Path>) -> Opening {
+        let directory = directory.as_ref().to_owned();
+        Opening(Worker::start(move || open::open(&directory)))
+    }
+}
+
+/// A store that is being opened.
+#[derive(Debug)]
+pub struct Opening(Starting);
+
+impl Opening {
+    /// The store. Blocks until it is open.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub fn wait(self) -> Result<SqliteStore, StoreError> {
+        let worker = self.0.wait()?;
+        Ok(SqliteStore { worker })
     }
 }
 
