@@ -48,6 +48,8 @@ fn main() -> ExitCode {
 }
 
 /// Does the work of a command that waits for others.
+// Not within its caller, or the stack would have room for the work of all commands at once.
+#[inline(never)]
 fn finish(work: impl Future<Output = Exit>) -> Exit {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // One to read and write, one to go on meanwhile: what runs here waits far more than it works.
