@@ -31,7 +31,7 @@ mod turn;
 mod workspace;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
     CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, Recorder, ResumeSession,
@@ -58,7 +58,8 @@ const MAX_REQUESTS: usize = 200;
 /// The agent.
 pub struct CodingAgent {
     model: Arc<dyn Model>,
-    tools: Vec<ToolSpec>,
+    /// Made when a model is asked first: a client that only wants to know who is there need not wait for them.
+    tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     sessions: Sessions,
 }
@@ -89,7 +90,7 @@ impl CodingAgent {
     pub fn with_model(model: impl Model + 'static) -> Self {
         Self {
             model: Arc::new(model),
-            tools: tools::specs(),
+            tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
             sessions: Sessions::default(),
         }

@@ -2,67 +2,106 @@
 
 use std::path::{Path, PathBuf};
 
-use acp_agent::store::SqliteStore;
+use acp_agent::store::{Opening, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
 use etcetera::BaseStrategy;
 
 use crate::args::AgentArgs;
 use crate::exit::Exit;
 
-pub(crate) async fn agent(args: AgentArgs) -> Exit {
-    let model = args
-        .script
-        .map_or(ModelConfig::Offline, ModelConfig::Scripted);
-    let agent = match CodingAgent::new(&model) {
-        Ok(agent) => agent,
-        Err(e) => return Exit::usage(format!("--script: {e}")),
-    };
-    let agent = match args.sandbox.writable() {
-        Ok(None) => agent,
-        Ok(Some(writable)) => match agent.sandboxed(writable) {
+/// The agent, before it serves anyone.
+pub(crate) struct Prepared {
+    agent: CodingAgent,
+    sessions: Sessions,
+    options: acp::Options,
+}
+
+/// Where the agent keeps its sessions.
+enum Sessions {
+    Nowhere,
+    /// Where that was asked for.
+    Asked(Opening),
+    /// Where they are kept if nothing was said.
+    Usual(Opening),
+}
+
+impl Prepared {
+    /// Makes what was asked for. The sessions are still being opened then, while whoever called this goes on.
+    pub(crate) fn new(args: AgentArgs) -> Result<Self, Exit> {
+        let model = args
+            .script
+            .map_or(ModelConfig::Offline, ModelConfig::Scripted);
+        let mut agent =
+            CodingAgent::new(&model).map_err(|e| Exit::usage(format!("--script: {e}")))?;
+        if let Some(writable) = args.sandbox.writable()? {
+            agent = agent
+                .sandboxed(writable)
+                .map_err(|e| Exit::usage(format!("--sandbox: {e}")))?;
+        }
+        Ok(Self {
+            agent,
+            sessions: Sessions::begin(args.sessions.as_deref()),
+            options: args
+                .protocol
+                .set(acp::Options::new().limits(acp::agent::limits())),
+        })
+    }
+
+    /// Serves the client on stdin and stdout, until it is gone.
+    pub(crate) async fn serve(self) -> Exit {
+        // Before anything is answered: what is offered depends on whether sessions are kept.
+        let agent = match self.sessions.keep(self.agent) {
             Ok(agent) => agent,
-            Err(e) => return Exit::usage(format!("--sandbox: {e}")),
-        },
-        Err(exit) => return exit,
-    };
-    let agent = match with_sessions(agent, args.sessions.as_deref()) {
-        Ok(agent) => agent,
-        Err(exit) => return exit,
-    };
-    let options = args
-        .protocol
-        .set(acp::Options::new().limits(acp::agent::limits()));
-    let served = match acp::transport::stdio() {
-        Ok(transport) => acp::agent::serve_with(transport, agent, options).await,
-        Err(e) => Err(e),
-    };
-    match served {
-        Ok(()) => Exit::SUCCESS,
-        Err(e) => Exit::broken(format!("the connection to the client failed: {e}")),
+            Err(exit) => return exit,
+        };
+        let served = match acp::transport::stdio() {
+            Ok(transport) => acp::agent::serve_with(transport, agent, self.options).await,
+            Err(e) => Err(e),
+        };
+        match served {
+            Ok(()) => Exit::SUCCESS,
+            Err(e) => Exit::broken(format!("the connection to the client failed: {e}")),
+        }
     }
 }
 
-/// Has the agent keep its sessions where that was asked for, or else where it can.
-fn with_sessions(agent: CodingAgent, asked: Option<&Path>) -> Result<CodingAgent, Exit> {
-    let opened = match asked {
-        Some(none) if none == Path::new("none") => return Ok(agent),
-        Some(directory) => match SqliteStore::open(directory) {
-            Ok(store) => return Ok(agent.keep_sessions(store)),
-            Err(e) => return Err(Exit::usage(format!("--sessions: {e}"))),
-        },
-        None => match sessions_directory() {
-            Some(directory) => SqliteStore::open(directory).map_err(|e| e.to_string()),
-            None => Err("there is no home directory".to_owned()),
-        },
-    };
-    match opened {
-        Ok(store) => Ok(agent.keep_sessions(store)),
-        Err(why) => {
-            // An agent that forgets is better than none.
-            eprintln!("acp: warning: sessions are not kept: {why}");
-            Ok(agent)
+impl Sessions {
+    fn begin(asked: Option<&Path>) -> Self {
+        match asked {
+            Some(none) if none == Path::new("none") => Self::Nowhere,
+            Some(directory) => Self::Asked(SqliteStore::begin(directory)),
+            None => match sessions_directory() {
+                Some(directory) => Self::Usual(SqliteStore::begin(directory)),
+                None => {
+                    warn("there is no home directory");
+                    Self::Nowhere
+                }
+            },
         }
     }
+
+    /// Has the agent keep its sessions where that was asked for, or else where it can.
+    fn keep(self, agent: CodingAgent) -> Result<CodingAgent, Exit> {
+        match self {
+            Self::Nowhere => Ok(agent),
+            Self::Asked(opening) => match opening.wait() {
+                Ok(store) => Ok(agent.keep_sessions(store)),
+                Err(e) => Err(Exit::usage(format!("--sessions: {e}"))),
+            },
+            Self::Usual(opening) => match opening.wait() {
+                Ok(store) => Ok(agent.keep_sessions(store)),
+                Err(e) => {
+                    warn(&e.to_string());
+                    Ok(agent)
+                }
+            },
+        }
+    }
+}
+
+/// An agent that forgets is better than none.
+fn warn(why: &str) {
+    eprintln!("acp: warning: sessions are not kept: {why}");
 }
 
 /// Where sessions are kept if nothing else is said.

@@ -34,20 +34,56 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+// What can be told to a command is put together only when it is the one that was typed. Its own help stands here
+// and not at its arguments, because the list of commands has it, too; nor do arguments that several commands share
+// have any, which would stand in its place.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 #[allow(
     clippy::large_enum_variant,
     reason = "there is one, for as long as the program runs"
 )]
 pub(crate) enum Command {
+    /// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.
     Run(RunArgs),
+
+    /// Be an agent: serve an editor or another client on stdin and stdout.
+    ///
+    /// This is what an editor is told to start. Without a language model it carries out typed commands
+    /// such as /test, /read or /edit; /help lists them.
     Agent(AgentArgs),
+
+    /// Log in to an agent, by one of the ways that it names.
+    ///
+    /// Without --method the agent must name one way only; if it names several, they are listed. What the agent
+    /// wants to know is asked on the terminal. A way that needs the agent's own program is run in this terminal.
     Login(LoginArgs),
+
+    /// Log out of an agent.
     Logout(LogoutArgs),
+
+    /// List the sessions that an agent keeps, to go on with by `acp run --resume`.
     Sessions(SessionsArgs),
+
+    /// Say what agents may do in a project: your rules, what you said for always, and the project's rules.
+    ///
+    /// The stricter wins: deny, then ask, then allow. Your rules are in permissions.toml in your configuration
+    /// directory, a project's in .acp/permissions.toml; what a project says can only forbid.
     Permissions(PermissionsArgs),
+
+    /// Be an MCP server that passes everything on to a client with tools of its own.
+    ///
+    /// Agents start this, as their client tells them to; there is no use for it by hand. It speaks MCP on
+    /// stdin and stdout, and needs the client's token in the environment variable ACP_MCP_TOKEN. It ends
+    /// when either side does: with 0 when the agent closes stdin, with 2 without a token, with 3 when the
+    /// client cannot be reached, does not take the token or is gone.
     #[command(hide = true)]
     McpProxy(McpProxyArgs),
+
+    /// Put an agent of one version of the protocol behind a client of the other.
+    ///
+    /// A client starts this instead of the agent and talks to it on stdin and stdout. Where both turn out to
+    /// speak the same version, nothing is changed. What the agent prints to stderr goes to stderr.
     Bridge(BridgeArgs),
 }
 
@@ -74,10 +110,6 @@ impl From<LogLevel> for LevelFilter {
     }
 }
 
-/// Be an agent: serve an editor or another client on stdin and stdout.
-///
-/// This is what an editor is told to start. Without a language model it carries out typed commands
-/// such as /test, /read or /edit; /help lists them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
     /// Play the turns of this file instead of answering; for tests.
@@ -96,7 +128,7 @@ pub(crate) struct AgentArgs {
     pub(crate) protocol: ProtocolArg,
 }
 
-/// Where what is started may write.
+// Where what is started may write.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SandboxArgs {
     /// Let commands, and agents other than the bundled one, read everything and write only where the session
@@ -123,7 +155,7 @@ impl SandboxArgs {
     }
 }
 
-/// Which version of the protocol is spoken.
+// Which version of the protocol is spoken.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ProtocolArg {
     /// The latest version of the protocol to speak; what the other side speaks decides. Version 2 is a
@@ -143,12 +175,6 @@ impl ProtocolArg {
     }
 }
 
-/// Be an MCP server that passes everything on to a client with tools of its own.
-///
-/// Agents start this, as their client tells them to; there is no use for it by hand. It speaks MCP on
-/// stdin and stdout, and needs the client's token in the environment variable ACP_MCP_TOKEN. It ends
-/// when either side does: with 0 when the agent closes stdin, with 2 without a token, with 3 when the
-/// client cannot be reached, does not take the token or is gone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct McpProxyArgs {
     /// Where the client listens: unix:PATH or tcp:127.0.0.1:PORT.
@@ -156,10 +182,6 @@ pub(crate) struct McpProxyArgs {
     pub(crate) connect: Endpoint,
 }
 
-/// Put an agent of one version of the protocol behind a client of the other.
-///
-/// A client starts this instead of the agent and talks to it on stdin and stdout. Where both turn out to
-/// speak the same version, nothing is changed. What the agent prints to stderr goes to stderr.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp bridge --to VERSION -- AGENT COMMAND...",
@@ -189,7 +211,6 @@ pub(crate) enum Version {
     V2,
 }
 
-/// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp run [OPTIONS] PROMPT... [-- AGENT COMMAND...]",
@@ -260,10 +281,6 @@ pub(crate) struct RunArgs {
     pub(crate) format: Format,
 }
 
-/// Log in to an agent, by one of the ways that it names.
-///
-/// Without --method the agent must name one way only; if it names several, they are listed. What the agent
-/// wants to know is asked on the terminal. A way that needs the agent's own program is run in this terminal.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp login [OPTIONS] -- AGENT COMMAND...",
@@ -286,7 +303,6 @@ pub(crate) struct LoginArgs {
     pub(crate) protocol: ProtocolArg,
 }
 
-/// Log out of an agent.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp logout [OPTIONS] -- AGENT COMMAND...",
@@ -305,7 +321,6 @@ pub(crate) struct LogoutArgs {
     pub(crate) protocol: ProtocolArg,
 }
 
-/// List the sessions that an agent keeps, to go on with by `acp run --resume`.
 #[derive(Debug, clap::Args)]
 #[command(
     override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]",
@@ -338,10 +353,6 @@ pub(crate) enum ListFormat {
     Json,
 }
 
-/// Say what agents may do in a project: your rules, what you said for always, and the project's rules.
-///
-/// The stricter wins: deny, then ask, then allow. Your rules are in permissions.toml in your configuration
-/// directory, a project's in .acp/permissions.toml; what a project says can only forbid.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct PermissionsArgs {
@@ -437,5 +448,32 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_list_of_commands_says_what_each_does() {
+        let command = Args::command();
+        for listed in command.get_subcommands() {
+            let name = listed.get_name();
+            let about = listed.get_about().map(ToString::to_string);
+            // It is the same in the command's own help, where its arguments are known.
+            let mut built = command.clone();
+            built.build();
+            let own = built.find_subcommand(name).unwrap().get_about();
+            assert_eq!(about, own.map(ToString::to_string), "{name}");
+            assert!(about.is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_commands_are_well_formed() {
+        Args::command().debug_assert();
     }
 }

@@ -10,7 +10,7 @@ use acp_host::Environment;
 use crate::config;
 use crate::exit::Exit;
 
-/// `--env`.
+// `--env`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct EnvArgs {
     /// Give the agent an environment variable, with its value here or with another; can be given several

@@ -31,30 +31,40 @@ use crate::exit::Exit;
 fn main() -> ExitCode {
     let args = Args::parse();
     log_to_stderr(args.log);
+    let exit = match args.command {
+        Command::Bridge(args) => finish(bridge::bridge(args)),
+        Command::Agent(args) => match agent::Prepared::new(args) {
+            Ok(agent) => finish(agent.serve()),
+            Err(exit) => exit,
+        },
+        Command::Login(args) => finish(login::login(args)),
+        Command::Logout(args) => finish(login::logout(args)),
+        Command::McpProxy(args) => finish(mcp_proxy::mcp_proxy(args)),
+        Command::Permissions(args) => permissions::permissions(&args),
+        Command::Run(args) => finish(run::run(args)),
+        Command::Sessions(args) => finish(sessions::sessions(args)),
+    };
+    exit.report()
+}
+
+/// Does the work of a command that waits for others.
+// Not within its caller, or the stack would have room for the work of all commands at once.
+#[inline(never)]
+fn finish(work: impl Future<Output = Exit>) -> Exit {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // One to read and write, one to go on meanwhile: what runs here waits far more than it works.
         .worker_threads(2)
         .enable_all()
         .build();
-    let exit = match runtime {
+    match runtime {
         Ok(runtime) => {
-            let exit = match args.command {
-                Command::Bridge(args) => runtime.block_on(bridge::bridge(args)),
-                Command::Agent(args) => runtime.block_on(agent::agent(args)),
-                Command::Login(args) => runtime.block_on(login::login(args)),
-                Command::Logout(args) => runtime.block_on(login::logout(args)),
-                Command::McpProxy(args) => runtime.block_on(mcp_proxy::mcp_proxy(args)),
-                Command::Permissions(args) => permissions::permissions(&args),
-                Command::Run(args) => runtime.block_on(run::run(args)),
-                Command::Sessions(args) => runtime.block_on(sessions::sessions(args)),
-            };
+            let exit = runtime.block_on(work);
             // A thread that waits for someone to type must not keep the process.
             runtime.shutdown_background();
             exit
         }
         Err(e) => Exit::failed(format!("cannot start: {e}")),
-    };
-    exit.report()
+    }
 }
 
 /// Logs go to stderr: stdout is for the protocol, or for what was asked for.

@@ -25,7 +25,7 @@ pub(crate) use entry::Content;
 pub use entry::{Entry, EntryKind};
 pub(crate) use fold::Folder;
 pub use memory::MemoryStore;
-pub use sqlite::SqliteStore;
+pub use sqlite::{Opening, SqliteStore};
 
 /// How many entries are in a page at most.
 const PAGE_ENTRIES: usize = 256;

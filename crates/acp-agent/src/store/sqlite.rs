@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use acp::v1::SessionId;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, named_params, params};
 
-use self::worker::Worker;
+use self::worker::{Starting, Worker};
 use super::{
     Entry, EntryKind, Kept, Listed, Page, Properties, SessionStore, StoreError, Stored, Version,
     Which,
@@ -31,10 +31,30 @@ impl SqliteStore {
     /// The directory belongs to another user ([`StoreError::NotOurs`]), it was written by a newer version of
     /// this program ([`StoreError::Newer`]), or it cannot be read or written.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, StoreError> {
-        let connection = open::open(directory.as_ref())?;
-        let worker = Worker::start(connection)
-            .map_err(|e| StoreError::Failed(format!("cannot start a thread: {e}")))?;
-        Ok(Self { worker })
+        Self::begin(directory).wait()
+    }
+
+    /// Begins to [`open`](Self::open) the store, and returns at once: for a program that has something else to
+    /// do meanwhile.
+    #[must_use]
+    pub fn begin(directory: impl AsRef<Path>) -> Opening {
+        let directory = directory.as_ref().to_owned();
+        Opening(Worker::start(move || open::open(&directory)))
+    }
+}
+
+/// A store that is being opened.
+#[derive(Debug)]
+pub struct Opening(Starting);
+
+impl Opening {
+    /// The store. Blocks until it is open.
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`].
+    pub fn wait(self) -> Result<SqliteStore, StoreError> {
+        let worker = self.0.wait()?;
+        Ok(SqliteStore { worker })
     }
 }
 
@@ -209,6 +229,26 @@ fn append(
     Ok(version)
 }
 
+/// What finds these entries of a session, from a number on. The database leaves out the others before it has
+/// their bodies in its hands. Whatever is of a kind that is not known is found by each: it is not to be passed
+/// over.
+fn selecting(which: Which) -> &'static str {
+    match which {
+        Which::All => {
+            "SELECT number, kind, body FROM entry
+             WHERE session = ? AND number >= ? ORDER BY number"
+        }
+        Which::Shown => {
+            "SELECT number, kind, body FROM entry
+             WHERE session = ? AND number >= ? AND kind <> 3 ORDER BY number"
+        }
+        Which::Messages => {
+            "SELECT number, kind, body FROM entry
+             WHERE session = ? AND number >= ? AND kind NOT IN (1, 2) ORDER BY number"
+        }
+    }
+}
+
 fn read(
     db: &Connection,
     id: &SessionId,
@@ -217,27 +257,17 @@ fn read(
     from: u64,
 ) -> Result<Page, StoreError> {
     let session = expected(db, id, version)?;
-    let mut select = db
-        .prepare_cached(
-            "SELECT number, kind, body FROM entry WHERE session = ? AND number >= ? ORDER BY number",
-        )
-        .map_err(failed)?;
+    let mut select = db.prepare_cached(selecting(which)).map_err(failed)?;
     let rows = select
         .query_map(params![session.key, from], |row| {
             Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get(2)?))
         })
         .map_err(failed)?;
-    let entries = rows.filter_map(|row| {
-        let entry = row.map_err(failed).and_then(|(number, kind, body)| {
-            let known = EntryKind::of(kind).ok_or_else(|| {
-                StoreError::Unreadable(format!("it is of an unknown kind, {kind}"))
-            })?;
-            Ok((number, Entry { kind: known, body }))
-        });
-        match entry {
-            Ok((_, entry)) if !which.has(entry.kind) => None,
-            entry => Some(entry),
-        }
+    let entries = rows.map(|row| {
+        let (number, kind, body) = row.map_err(failed)?;
+        let kind = EntryKind::of(kind)
+            .ok_or_else(|| StoreError::Unreadable(format!("it is of an unknown kind, {kind}")))?;
+        Ok((number, Entry { kind, body }))
     });
     Page::of(entries)
 }
@@ -416,6 +446,32 @@ mod tests {
             .unwrap();
         let page = store.read(id, version, Which::All, 1).await.unwrap();
         assert_eq!(page.entries.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn what_is_of_an_unknown_kind_is_not_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(dir.path()).unwrap();
+        let id = SessionId::from("s");
+        store
+            .create(id.clone(), Properties::default())
+            .await
+            .unwrap();
+        let version = store.append(id.clone(), Version(0), vec![entry("known")], None);
+        let version = version.await.unwrap();
+        let change = store.worker.write(|db| {
+            db.execute("UPDATE entry SET kind = 4", [])
+                .map_err(failed)
+                .map(drop)
+        });
+        change.await.unwrap();
+        for which in [Which::All, Which::Shown, Which::Messages] {
+            let read = store.read(id.clone(), version, which, 0).await;
+            assert!(
+                matches!(&read, Err(StoreError::Unreadable(why)) if why.contains("kind, 4")),
+                "{which:?}: {read:?}"
+            );
+        }
     }
 
     #[tokio::test]

@@ -195,6 +195,9 @@ impl Responder {
 
     /// Runs `work` beside the reader and answers with what it gives. Cancelled by the peer, the work
     /// is dropped and answered with -32800; at the end of the connection, it is dropped.
+    // Not within its caller, or the stack would have room for each kind of work at once: pages that the first
+    // request has to wait for.
+    #[inline(never)]
     pub(crate) fn spawn<R: Serialize + Send + Sync>(
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
@@ -214,6 +217,7 @@ impl Responder {
     }
 
     /// As [`spawn`](Self::spawn), for work that sends the answer itself, and goes on after it.
+    #[inline(never)]
     pub(crate) fn work<F>(self, work: impl FnOnce(Self) -> F)
     where
         F: Future<Output = ()> + Send + 'static,

@@ -39,6 +39,9 @@ CREATE TABLE entry (
 ) STRICT;
 "];
 
+/// The format that this program writes.
+const LATEST: i64 = FORMATS.len() as i64;
+
 pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
     let directory = private::directory(directory)?;
     let path = directory.join("sessions.db");
@@ -75,32 +78,39 @@ pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
 }
 
 fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    // Most often nothing is missing; then whoever is writing is not waited for.
+    if missing(connection, path)?.is_empty() {
+        return Ok(());
+    }
     let transaction = connection
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(failed)?;
-    let theirs: i64 = transaction
-        .pragma_query_value(None, "user_version", |row| row.get(0))
-        .map_err(failed)?;
-    let ours = i64::try_from(FORMATS.len()).unwrap_or(i64::MAX);
-    let Some(missing) = usize::try_from(theirs)
-        .ok()
-        .and_then(|at| FORMATS.get(at..))
-    else {
-        return Err(StoreError::Newer {
-            path: path.display().to_string(),
-            theirs,
-            ours,
-        });
-    };
+    // Once more: another process may have been here before.
+    let missing = missing(&transaction, path)?;
     for format in missing {
         transaction.execute_batch(format).map_err(failed)?;
     }
     if !missing.is_empty() {
         transaction
-            .pragma_update(None, "user_version", ours)
+            .pragma_update(None, "user_version", LATEST)
             .map_err(failed)?;
     }
     transaction.commit().map_err(failed)
+}
+
+/// What is to be done to bring the database up to date.
+fn missing(connection: &Connection, path: &Path) -> Result<&'static [&'static str], StoreError> {
+    let theirs: i64 = connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(failed)?;
+    usize::try_from(theirs)
+        .ok()
+        .and_then(|at| FORMATS.get(at..))
+        .ok_or_else(|| StoreError::Newer {
+            path: path.display().to_string(),
+            theirs,
+            ours: LATEST,
+        })
 }
 
 #[cfg(test)]
@@ -127,6 +137,18 @@ mod tests {
             "{error}"
         );
         assert!(error.to_string().contains("newer version"), "{error}");
+    }
+
+    #[test]
+    fn whoever_writes_is_not_waited_for_where_nothing_is_missing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writing = open(dir.path()).unwrap();
+        let transaction = writing
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .unwrap();
+        // It would be `Busy` once patience is at its end.
+        drop(open(dir.path()).unwrap());
+        transaction.commit().unwrap();
     }
 
     #[test]

@@ -69,13 +69,49 @@ fn ended() -> StoreError {
     StoreError::Failed("the thread that keeps sessions has ended".to_owned())
 }
 
+/// The thread, while it opens the database.
+#[derive(Debug)]
+pub(super) struct Starting {
+    worker: Worker,
+    opened: std::sync::mpsc::Receiver<Result<(), StoreError>>,
+}
+
+impl Starting {
+    /// Blocks until the database is open.
+    pub(super) fn wait(self) -> Result<Worker, StoreError> {
+        self.opened.recv().map_err(|_| ended())??;
+        Ok(self.worker)
+    }
+}
+
 impl Worker {
-    pub(super) fn start(connection: Connection) -> std::io::Result<Self> {
+    /// Starts the thread, which opens the database first.
+    pub(super) fn start(
+        open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
+    ) -> Starting {
         let (jobs, queue) = mpsc::channel(QUEUE);
-        std::thread::Builder::new()
-            .name("acp-sessions".to_owned())
-            .spawn(move || run(connection, queue))?;
-        Ok(Self { jobs })
+        let (done, opened) = std::sync::mpsc::sync_channel(1);
+        let failed = done.clone();
+        let work = move || {
+            let (connection, opened) = match open() {
+                Ok(connection) => (Some(connection), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            // Whoever asked for it may not have waited.
+            let _ = done.send(opened);
+            if let Some(connection) = connection {
+                run(connection, queue);
+            }
+        };
+        let thread = std::thread::Builder::new().name("acp-sessions".to_owned());
+        if let Err(e) = thread.spawn(work) {
+            let error = StoreError::Failed(format!("cannot start a thread: {e}"));
+            let _ = failed.send(Err(error));
+        }
+        Starting {
+            worker: Self { jobs },
+            opened,
+        }
     }
 
     /// Has something done that changes nothing.
