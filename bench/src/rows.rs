@@ -259,13 +259,13 @@ pub(crate) fn rows() -> Vec<Row> {
             thousand,
             &symmetric,
         ),
-        row(
+        seldom(row(
             "sessions-10000",
             "10,000 sessions × 100 chunks, one core",
             true,
             ten_thousand,
             &symmetric,
-        ),
+        )),
         row(
             "start",
             "From starting a program to its answer to `initialize`, one core",

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::AsFd;
 
 use serde::{Deserialize, Serialize};
@@ -25,16 +25,14 @@ pub(super) struct Lines {
     input: File,
     buffer: Vec<u8>,
     begin: usize,
-    end: usize,
 }
 
 impl Lines {
     fn new(input: File) -> Self {
         Self {
             input,
-            buffer: vec![0; 2 * PIECE],
+            buffer: Vec::new(),
             begin: 0,
-            end: 0,
         }
     }
 
@@ -44,13 +42,13 @@ impl Lines {
         let mut searched = 0;
         loop {
             let from = self.begin + searched;
-            let unseen = self.buffer.get(from..self.end).unwrap_or_default();
+            let unseen = self.buffer.get(from..).unwrap_or_default();
             if let Some(at) = memchr::memchr(b'\n', unseen) {
                 let line = self.begin..from + at;
                 self.begin = from + at + 1;
                 return Ok(self.buffer.get(line));
             }
-            searched = self.end - self.begin;
+            searched = self.buffer.len() - self.begin;
             if self.fill()? == 0 {
                 return Ok(None);
             }
@@ -60,7 +58,7 @@ impl Lines {
     /// Counts line ends until there are so many.
     pub(super) fn count(&mut self, mut lines: u64) -> Result<(), Failure> {
         while lines > 0 {
-            let unseen = self.buffer.get(self.begin..self.end).unwrap_or_default();
+            let unseen = self.buffer.get(self.begin..).unwrap_or_default();
             for at in memchr::memchr_iter(b'\n', unseen) {
                 lines -= 1;
                 if lines == 0 {
@@ -68,7 +66,7 @@ impl Lines {
                     return Ok(());
                 }
             }
-            self.begin = self.end;
+            self.begin = self.buffer.len();
             if self.fill()? == 0 {
                 return Err("the input ends".into());
             }
@@ -77,23 +75,17 @@ impl Lines {
     }
 
     fn fill(&mut self) -> Result<usize, Failure> {
-        if self.begin == self.end {
+        if self.buffer.capacity() - self.buffer.len() < PIECE {
+            self.buffer.drain(..self.begin);
             self.begin = 0;
-            self.end = 0;
-        } else if self.buffer.len() - self.end < PIECE {
-            if self.begin > 0 {
-                self.buffer.copy_within(self.begin..self.end, 0);
-                self.end -= self.begin;
-                self.begin = 0;
-            } else {
-                self.buffer.resize(2 * self.buffer.len(), 0);
-            }
         }
-        let read = self
-            .input
-            .read(self.buffer.get_mut(self.end..).unwrap_or_default())?;
-        self.end += read;
-        Ok(read)
+        if self.begin == self.buffer.len() {
+            self.buffer.clear();
+            self.begin = 0;
+        }
+        self.buffer.reserve(PIECE);
+        let room = rustix::buffer::spare_capacity(&mut self.buffer);
+        Ok(rustix::io::read(&self.input, room)?)
     }
 }
 
