@@ -49,6 +49,9 @@ pub(super) fn run(how: How, socket: &str) -> Result<(), Failure> {
     }
 }
 
+/// How many prompts are not answered at most: they must fit into a pipe.
+const AT_ONCE: usize = 64;
+
 struct Client {
     how: How,
     lines: Lines,
@@ -144,7 +147,9 @@ impl Client {
             .collect();
         let text = format!("stream {messages} {bytes}");
         let start = Instant::now();
-        for session in &sessions {
+        // Not so many at once that neither reads because both write.
+        let (first, rest) = sessions.split_at(sessions.len().min(AT_ONCE));
+        for session in first {
             self.prompt(session, &text)?;
         }
         if let Some(time) = stall_ms {
@@ -155,7 +160,11 @@ impl Client {
             self.lines.count((messages + 1) * sessions.len() as u64)?;
             return Ok(Answer::since(start));
         }
-        for _ in &sessions {
+        for session in rest {
+            self.answered()?;
+            self.prompt(session, &text)?;
+        }
+        for _ in first {
             self.answered()?;
         }
         let answer = Answer::since(start);

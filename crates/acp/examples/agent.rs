@@ -16,7 +16,7 @@ impl Agent for Parrot {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
     acp::agent::serve_stdio(Parrot).await
 }

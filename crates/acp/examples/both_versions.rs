@@ -38,7 +38,7 @@ impl Client for Printer {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
     // What each side speaks at most. Version 2 is spoken where both do.
     let (old, new) = (Options::new(), Options::new().draft_version_2());

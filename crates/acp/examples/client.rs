@@ -26,7 +26,7 @@ impl Client for Printer {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [prompt, program, args @ ..] = args.as_slice() else {

@@ -84,7 +84,7 @@ impl Client for Editor {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
     let (ours, theirs) = transport::memory();
     acp::agent::start(theirs, Curious, acp::Options::new());

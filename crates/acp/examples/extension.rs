@@ -76,7 +76,7 @@ impl Client for Editor {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let (ours, theirs) = transport::memory();
     acp::agent::start(theirs, Extended, acp::Options::new());

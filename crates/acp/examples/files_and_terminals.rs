@@ -176,7 +176,7 @@ impl Client for Editor {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let (ours, theirs) = transport::memory();
     acp::agent::start(theirs, Worker, acp::Options::new());

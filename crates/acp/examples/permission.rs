@@ -56,7 +56,7 @@ impl Client for Reader {
     }
 }
 
-#[tokio::main]
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
     let (ours, theirs) = transport::memory();
     acp::agent::start(theirs, Careful, acp::Options::new());

@@ -35,6 +35,10 @@
 //! reaches stdout from there on: what this process or its children print goes to stderr
 //! ([`transport::stdio()`](crate::transport::stdio())).
 //!
+//! One thread is enough for a connection, and quicker than several, which wake each other for each message:
+//! `#[tokio::main(flavor = "current_thread")]`. An agent that computes for long between two awaits is better
+//! off with several, or with `tokio::task::spawn_blocking`: meanwhile nobody would read that the client cancels.
+//!
 //! # What is said in a turn
 //!
 //! A [`Turn`] is the way to say something, and it is its [`Session`], too:
