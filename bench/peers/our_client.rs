@@ -236,7 +236,9 @@ fn must_end(stopped: &StopReason) -> Result<(), Failure> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    let path = std::env::args().nth(1).ok_or("usage: our-client SOCKET")?;
+    let path = std::env::args()
+        .nth(1)
+        .ok_or("usage: bench-our-client SOCKET")?;
     let (commands, mut answers) = UnixStream::connect(path).await?.into_split();
     let worker = Worker::default();
     let mut limits = Limits::default();

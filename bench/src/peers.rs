@@ -100,25 +100,25 @@ impl Peers {
         build(target, &["-p", "bench", "--bins"])?;
         build(target, &["-p", "acp-cli"])?;
         let binary = |name: &str| directory.join(name);
-        let floor = binary("floor");
+        let floor = binary("bench-floor");
         peers.agents.extend([
-            (Who::Ours, Program::new(binary("our-agent"), &[])),
+            (Who::Ours, Program::new(binary("bench-our-agent"), &[])),
             (Who::AcpAgent, acp_agent(binary("acp"), state)?),
             (Who::Floor, Program::new(&floor, &["agent"])),
             (Who::FloorEach, Program::new(&floor, &["--each", "agent"])),
             (Who::Raw, Program::new(&floor, &["--raw", "agent"])),
-            (Who::Least, Program::new(binary("least"), &[])),
+            (Who::Least, Program::new(binary("bench-least"), &[])),
         ]);
         peers.clients.extend([
-            (Who::Ours, Program::new(binary("our-client"), &[])),
+            (Who::Ours, Program::new(binary("bench-our-client"), &[])),
             (Who::Floor, Program::new(&floor, &["client"])),
             (Who::Raw, Program::new(&floor, &["--raw", "client"])),
         ]);
         match build(target, &["-p", "bench-official"]) {
             Ok(()) => {
-                let program = Program::new(binary("official-agent"), &[]);
+                let program = Program::new(binary("bench-official-agent"), &[]);
                 peers.agents.insert(Who::Rust, program);
-                let program = Program::new(binary("official-client"), &[]);
+                let program = Program::new(binary("bench-official-client"), &[]);
                 peers.clients.insert(Who::Rust, program);
             }
             Err(why) => peers.miss(Who::Rust, &why),

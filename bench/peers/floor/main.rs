@@ -2,7 +2,7 @@
 //! occur and no others, each read in one pass into a type that owns its text, and written straight into the
 //! buffer that is written.
 //!
-//! `floor agent`, `floor client SOCKET`. With `--each` before it, the agent writes each chunk by itself. With
+//! `bench-floor agent`, `bench-floor client SOCKET`. With `--each` before it, the agent writes each chunk by itself. With
 //! `--raw` in front of both, nothing is made of the chunks: the agent writes the same bytes again and again,
 //! each by itself, and the client counts lines.
 
@@ -37,6 +37,6 @@ fn main() -> Result<(), Failure> {
     match (args.next().as_deref(), args.next()) {
         (Some("agent"), None) => agent::run(how),
         (Some("client"), Some(socket)) => client::run(how, &socket),
-        _ => Err("usage: floor [--each|--raw] agent | client SOCKET".into()),
+        _ => Err("usage: bench-floor [--each|--raw] agent | client SOCKET".into()),
     }
 }

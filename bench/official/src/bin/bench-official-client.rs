@@ -68,7 +68,7 @@ impl Notes {
 async fn main() -> Result<(), Failure> {
     let path = std::env::args_os()
         .nth(1)
-        .ok_or("usage: official-client SOCKET")?;
+        .ok_or("usage: bench-official-client SOCKET")?;
     let socket = UnixStream::connect(path).await?;
     let notes = Notes::default();
     let [chunk, ask] = [notes.clone(), notes.clone()];
