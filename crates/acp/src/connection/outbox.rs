@@ -2,7 +2,9 @@
 //!
 //! A message is written as JSON straight into the buffer, which the writer takes whole. While the
 //! writer is busy, messages gather and leave in one write; when it is idle, they leave at once. A
-//! sender that finds the buffer full waits, first come, first served.
+//! sender that finds the buffer full waits, first come, first served. Whose turn it is may send a few
+//! kilobytes before the next one has its turn: where thousands stream at once, waking one of them for
+//! each message costs more than the message.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +15,9 @@ use crate::error::CloseReason;
 
 /// Above this a spent buffer is not kept for the next round.
 const KEEP: usize = 1024 * 1024;
+
+/// How much whoever has waited may send before the next one's turn, in bytes.
+const TURN: usize = 8 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Outbox {
@@ -30,8 +35,10 @@ pub(crate) struct Outbox {
 #[derive(Debug, Default)]
 struct State {
     buf: Vec<u8>,
-    /// How many senders wait. While there are any, nobody overtakes them.
+    /// How many senders wait. While there are any, nobody overtakes them but for what is left of a turn.
     waiting: usize,
+    /// What is left of the turn of whoever waited last.
+    turn: usize,
     closing: Option<CloseReason>,
 }
 
@@ -79,7 +86,8 @@ impl Outbox {
         tokio::task::coop::consume_budget().await;
         {
             let mut state = self.lock();
-            if state.waiting == 0 && (state.buf.len() < self.limit || state.closing.is_some()) {
+            let may = state.waiting == 0 || state.turn > 0;
+            if may && state.buf.len() < self.limit || state.closing.is_some() {
                 return self.append(&mut state, &mut write);
             }
         }
@@ -91,6 +99,7 @@ impl Outbox {
             {
                 let mut state = self.lock();
                 if state.buf.len() < self.limit || state.closing.is_some() {
+                    state.turn = TURN;
                     return self.append(&mut state, &mut write);
                 }
             }
@@ -118,9 +127,10 @@ impl Outbox {
         if let Some(reason) = &state.closing {
             return Err(reason.clone());
         }
-        let was_empty = state.buf.is_empty();
+        let before = state.buf.len();
         let written = write(&mut state.buf);
-        if was_empty {
+        state.turn = state.turn.saturating_sub(state.buf.len() - before);
+        if before == 0 {
             self.filled.notify_one();
         }
         Ok(written)
@@ -204,6 +214,48 @@ mod tests {
         outbox.close(CloseReason::Local);
         writer.await.unwrap().unwrap();
         assert_eq!(all.await.unwrap(), "0123456789abc");
+    }
+
+    #[tokio::test]
+    async fn a_turn_ends_and_the_next_one_has_its_own() {
+        const MESSAGE: usize = 1024;
+        const EACH: usize = 100;
+        let outbox = Arc::new(Outbox::new(4 * MESSAGE, 0));
+        let senders: Vec<_> = ["a", "b", "c"]
+            .map(|name| {
+                let outbox = Arc::clone(&outbox);
+                tokio::spawn(async move {
+                    let message = name.repeat(MESSAGE);
+                    for _ in 0..EACH {
+                        outbox.push(text(&message)).await.unwrap();
+                    }
+                })
+            })
+            .into();
+        let (ours, mut theirs) = tokio::io::duplex(MESSAGE);
+        let writer = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.drain(ours).await }
+        });
+        let all = tokio::spawn(async move {
+            let mut read = Vec::new();
+            theirs.read_to_end(&mut read).await.unwrap();
+            read
+        });
+        for sender in senders {
+            sender.await.unwrap();
+        }
+        outbox.close(CloseReason::Local);
+        writer.await.unwrap().unwrap();
+        let read = all.await.unwrap();
+        assert_eq!(read.len(), 3 * EACH * MESSAGE);
+        // As long as all of them have something to send, nobody sends more than a turn and the message
+        // that crosses its end, and each comes again after the others.
+        let runs: Vec<&[u8]> = read.chunk_by(|one, next| one == next).collect();
+        let contended = &runs[1..runs.len() - 6];
+        assert!(contended.len() > 20, "{}", runs.len());
+        assert!(contended.iter().all(|run| run.len() <= TURN + MESSAGE));
+        assert!(contended.windows(3).all(|three| three[0][0] != three[2][0]));
     }
 
     #[tokio::test]
