@@ -333,3 +333,83 @@ fn errors_say_what_helps() {
         "Failed (-32000)"
     );
 }
+
+#[test]
+fn a_plain_notification_is_known_by_how_it_begins() {
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"a/b","params":{"c":1}}"#,
+        r#"{ "jsonrpc" : "2.0" , "method" : "a/b" , "params" : {"c":1}}"#,
+    ] {
+        let plain = jsonrpc::plain_notification(line.as_bytes());
+        assert_eq!(plain, Some(("a/b", r#"{"c":1}"#)), "{line}");
+    }
+    for other in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{}}"#,
+        r#"{"method":"a/b","jsonrpc":"2.0","params":{}}"#,
+        r#"{"jsonrpc":"1.0","method":"a/b","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"a\u002fb","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"a/b"}"#,
+        r#"{"jsonrpc":"2.0","method":7,"params":{}}"#,
+        r#"[{"jsonrpc":"2.0","method":"a/b","params":{}}]"#,
+        r#"{"jsonrpc":"2.0","method":"a/b","params":{}"#,
+        "",
+    ] {
+        let plain = jsonrpc::plain_notification(other.as_bytes());
+        // What is cut off, for one, is no JSON in what is said to be its params.
+        assert!(
+            plain.is_none_or(|(_, params)| is_no_json(params)),
+            "{other}"
+        );
+    }
+}
+
+fn is_no_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_err()
+}
+
+proptest::proptest! {
+    /// Of what is put together from what messages are made of, in any order.
+    #[test]
+    fn a_plain_notification_is_what_parse_says(
+        parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..16),
+        regular: bool,
+    ) {
+        let begin = if regular { r#"{"jsonrpc":"2.0","method":"m","params":"# } else { "" };
+        let line = format!("{begin}{}", parts.concat());
+        if let Some((name, text)) = jsonrpc::plain_notification(line.as_bytes())
+            && !is_no_json(text)
+        {
+            match jsonrpc::parse(line.as_bytes()) {
+                Ok(Incoming::Notification { method, params: Some(params) }) => {
+                    proptest::prop_assert_eq!(method, name);
+                    proptest::prop_assert_eq!(params.get(), text.trim());
+                }
+                other => proptest::prop_assert!(false, "{:?}: {:?}", line, other),
+            }
+        }
+    }
+}
+
+const PARTS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    " ",
+    "1",
+    "null",
+    "\"a\"",
+    "\"}\"",
+    "\"id\":1",
+    "\"result\":{}",
+    "{}",
+    "{\"a\":{}}",
+    "\"jsonrpc\":\"2.0\"",
+    "\"method\":\"m\"",
+    "\"params\":",
+    "\\",
+    "\"",
+    "\u{e9}",
+];
