@@ -5,6 +5,8 @@
 //! into a string. One such half must not lose the whole message, so what cannot be read is read once more
 //! with U+FFFD in place of each half. What can be read costs nothing.
 
+use crate::text::code_unit;
+
 /// Reads `text`; if that fails for halves of characters, reads it without them.
 pub(crate) fn reading<T, E>(text: &str, read: impl Fn(&str) -> Result<T, E>) -> Result<T, E> {
     read(text).or_else(|error| match mended(text) {
@@ -41,12 +43,7 @@ fn mended(text: &str) -> Option<String> {
 
 /// What the escape at a place stands for, if it is one of the form `\uXXXX`.
 fn escaped(bytes: &[u8], at: usize) -> Option<u16> {
-    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
-    // `from_str_radix` would take a sign, too.
-    if !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    code_unit(bytes.get(at..at + 6)?.strip_prefix(b"\\u")?)
 }
 
 #[cfg(test)]

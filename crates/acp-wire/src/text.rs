@@ -47,9 +47,16 @@ pub(crate) fn unescaped(inner: &str) -> Option<String> {
 /// Four hexadecimal digits, and what is behind them.
 fn unit(text: &str) -> Option<(u16, &str)> {
     let (digits, rest) = text.split_at_checked(4)?;
+    Some((code_unit(digits.as_bytes())?, rest))
+}
+
+/// What hexadecimal digits stand for.
+pub(crate) fn code_unit(digits: &[u8]) -> Option<u16> {
     // `from_str_radix` would take a sign, too.
-    let valid = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    valid.then_some((u16::from_str_radix(digits, 16).ok()?, rest))
+    if !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 #[cfg(test)]

@@ -78,6 +78,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// The answer to `method` cannot be read.
+    pub(crate) fn unreadable(method: &str, error: &acp_wire::ReadError) -> Self {
+        Self::Unreadable {
+            method: method.to_owned(),
+            reason: error.to_string(),
+        }
+    }
+
     /// What the peer answered, if the error is that it answered with one. A handler's own
     /// ([`Error::internal`]) is no different: it is what the peer will see.
     #[must_use]

@@ -172,10 +172,7 @@ impl Turn {
         (request.line, request.limit) = (line, limit);
         let method = ReadTextFileRequest::METHOD;
         let read = |answer: Result<&RawValue>| {
-            ReadTextFileResponse::read(answer?).map_err(|error| Error::Unreadable {
-                method: method.to_owned(),
-                reason: error.to_string(),
-            })
+            ReadTextFileResponse::read(answer?).map_err(|error| Error::unreadable(method, &error))
         };
         let conn = self.session.connection();
         let answer = conn.call(method, &request, Ask::default(), read);

@@ -292,10 +292,8 @@ impl Connection {
     ) -> Result<R::Response> {
         self.call(R::METHOD, params, ask, |answer| {
             let answer = answer.and_then(|raw| {
-                read_result::<R::Response>(R::METHOD, raw).map_err(|e| Error::Unreadable {
-                    method: R::METHOD.to_owned(),
-                    reason: e.to_string(),
-                })
+                read_result::<R::Response>(R::METHOD, raw)
+                    .map_err(|error| Error::unreadable(R::METHOD, &error))
             });
             on_answer(answer.as_ref());
             answer
