@@ -56,6 +56,7 @@ impl Client for Worker {
             return;
         };
         if let Some(time) = self.see(&cx.session_id, text) {
+            // The work itself: a handler that takes long.
             tokio::time::sleep(time).await;
         }
     }

@@ -6,7 +6,7 @@ use crate::Failure;
 use crate::pair::Took;
 use crate::peers::Who;
 use crate::results::{Curves, Point};
-use crate::rows::{Setting, TEXT, Who2, load, stream};
+use crate::rows::{Setting, Sides, TEXT, load, stream};
 
 /// What is varied.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ pub(crate) fn curves(setting: &Setting<'_>) -> Vec<Curves> {
 }
 
 fn point(setting: &Setting<'_>, what: Load, who: Who, at: u64) -> Result<Point, Failure> {
-    let both = Who2 {
+    let both = Sides {
         agent: who,
         client: who,
     };

@@ -22,7 +22,7 @@ use clap::Parser;
 
 use crate::peers::{Peers, Who};
 use crate::results::{Results, Runs};
-use crate::rows::{FILE, Row, Setting, Who2};
+use crate::rows::{FILE, Row, Setting, Sides};
 
 /// What went wrong, for a person.
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -57,7 +57,7 @@ impl Args {
         self.only.is_empty() || self.only.iter().any(|only| row.starts_with(only))
     }
 
-    fn wants_pair(&self, pair: Who2) -> bool {
+    fn wants_pair(&self, pair: Sides) -> bool {
         let named = |who: Who| {
             let name = match who {
                 Who::Ours | Who::AcpAgent => "ours",
@@ -105,11 +105,7 @@ fn main() -> Result<(), Failure> {
         curves: Vec::new(),
         missing: peers.missing.clone().into_iter().collect(),
     };
-    println!("{}.", results.machine);
-    for (who, why) in &results.missing {
-        let why = why.lines().next().unwrap_or_default();
-        println!("Left out: the {} ({why}).", who.name());
-    }
+    print!("{}", table::head(&results));
     for row in rows.iter().filter(|row| args.wants(row.id)) {
         let runs = measure(&setting, row, &args);
         // As soon as it is known: all of it takes a while.
@@ -163,11 +159,7 @@ fn measure(setting: &Setting<'_>, row: &Row, args: &Args) -> Vec<Runs> {
 }
 
 fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), Failure> {
-    let mut text = format!("{}.\n", results.machine);
-    for (who, why) in &results.missing {
-        let why = why.lines().next().unwrap_or_default();
-        text.push_str(&format!("Left out: the {} ({why}).\n", who.name()));
-    }
+    let mut text = table::head(results);
     text.push_str(&table::rows(results));
     let mut end = String::new();
     let claims = claims::claims(results);

@@ -39,6 +39,7 @@ impl Drop for Running {
                 let _ = self.0.wait();
                 return;
             }
+            // No wait for a child has a time limit: this looks.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -98,6 +99,7 @@ impl Pair {
             if agent.ended() || client.ended() || start.elapsed() > PATIENCE {
                 return Err("they do not come to work".into());
             }
+            // For the client, or for the end of either, whichever comes first.
             std::thread::sleep(Duration::from_millis(1));
         };
         socket.set_nonblocking(false)?;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::peers::Who;
-use crate::rows::{Metric, Sample, Who2};
+use crate::rows::{Metric, Sample, Sides};
 
 /// The runs of one row by one pair.
 #[derive(Debug, Serialize)]
@@ -12,7 +12,7 @@ pub(crate) struct Runs {
     pub(crate) title: &'static str,
     pub(crate) pinned: bool,
     #[serde(flatten)]
-    pub(crate) who: Who2,
+    pub(crate) who: Sides,
     pub(crate) samples: Vec<Sample>,
     /// Why there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ impl Results {
     pub(crate) fn find(&self, row: &str, agent: Who, client: Who) -> Option<&Runs> {
         self.rows
             .iter()
-            .find(|runs| runs.row == row && runs.who == Who2 { agent, client })
+            .find(|runs| runs.row == row && runs.who == Sides { agent, client })
     }
 
     /// The median of something.

@@ -72,12 +72,12 @@ pub(crate) type Sample = BTreeMap<Metric, f64>;
 
 /// Who works with whom: the agent and the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-pub(crate) struct Who2 {
+pub(crate) struct Sides {
     pub(crate) agent: Who,
     pub(crate) client: Who,
 }
 
-impl Who2 {
+impl Sides {
     pub(crate) fn name(self) -> String {
         if self.agent == self.client {
             self.agent.name().to_owned()
@@ -117,7 +117,7 @@ pub(crate) struct Row {
     /// All processes on one processor.
     pub(crate) pinned: bool,
     pub(crate) work: Work,
-    pub(crate) pairs: Vec<Who2>,
+    pub(crate) pairs: Vec<Sides>,
     /// How often at most: what takes long is not repeated as often as asked for.
     pub(crate) repeat: usize,
 }
@@ -125,11 +125,11 @@ pub(crate) struct Row {
 /// How large a file is read, in bytes.
 pub(crate) const FILE: u64 = 64 * 1024 * 1024;
 
-const fn pair(agent: Who, client: Who) -> Who2 {
-    Who2 { agent, client }
+const fn pair(agent: Who, client: Who) -> Sides {
+    Sides { agent, client }
 }
 
-const fn both(who: Who) -> Who2 {
+const fn both(who: Who) -> Sides {
     pair(who, who)
 }
 
@@ -152,7 +152,7 @@ pub(crate) fn rows() -> Vec<Row> {
     ];
     let everyone = all.into_iter().chain(mixed).collect::<Vec<_>>();
     let symmetric = vec![both(Ours), both(Rust), both(TypeScript), both(Floor)];
-    let row = |id, title, pinned, work, pairs: &[Who2]| Row {
+    let row = |id, title, pinned, work, pairs: &[Sides]| Row {
         id,
         title,
         pinned,
@@ -170,9 +170,9 @@ pub(crate) fn rows() -> Vec<Row> {
         messages: 100,
     };
     let agents = [Ours, Rust, TypeScript, Python];
-    let stalled: Vec<Who2> = agents.map(|who| pair(who, Floor)).to_vec();
+    let stalled: Vec<Sides> = agents.map(|who| pair(who, Floor)).to_vec();
     let clients = [Ours, Rust, TypeScript];
-    let slow: Vec<Who2> = clients.map(|who| pair(Ours, who)).to_vec();
+    let slow: Vec<Sides> = clients.map(|who| pair(Ours, who)).to_vec();
     let started = [Least, Floor, Ours, AcpAgent, Rust, TypeScript, Python].map(both);
     vec![
         row(
@@ -299,7 +299,7 @@ impl Setting<'_> {
     }
 
     /// Starts two programs; an error if one of them is not there.
-    pub(crate) fn pair(&self, who: Who2, pinned: bool) -> Result<Pair, Failure> {
+    pub(crate) fn pair(&self, who: Sides, pinned: bool) -> Result<Pair, Failure> {
         let (agent, client) = (self.peers.agent(who.agent), self.peers.client(who.client));
         match (agent, client) {
             (Some(agent), Some(client)) => Pair::start(agent, client, self.place(pinned)),
@@ -308,46 +308,50 @@ impl Setting<'_> {
     }
 
     /// Does the work of a row once.
-    pub(crate) fn run(&self, row: &Row, who: Who2) -> Result<Sample, Failure> {
-        if let Work::Start = row.work {
-            let program = self.peers.agent(who.agent).ok_or("not here")?;
-            let mut times = Vec::new();
-            for _ in 0..self.of(30) {
-                times.push(start_of(program, self.place(row.pinned))?);
-            }
-            times.sort_unstable();
-            let median = times.get(times.len() / 2).ok_or("not started")?;
-            return Ok(Sample::from([(Metric::Start, median.as_secs_f64() * 1e3)]));
-        }
-        let mut pair = self.pair(who, row.pinned)?;
+    pub(crate) fn run(&self, row: &Row, who: Sides) -> Result<Sample, Failure> {
+        let start = || self.pair(who, row.pinned);
         match row.work {
             Work::Stream => {
+                let mut pair = start()?;
                 let messages = self.calibrated(&mut pair, TEXT)?;
                 let took = pair.tell(&stream(messages, TEXT))?;
                 Ok(rated(&took, messages))
             }
             Work::Sessions { sessions, messages } => {
-                self.sessions(&mut pair, who, sessions, messages)
+                self.sessions(&mut start()?, who, sessions, messages)
             }
             Work::Empty => {
                 let command = |requests| Command::Empty { requests };
-                self.requests(&mut pair, command)
+                self.requests(&mut start()?, command)
             }
             Work::Ask => {
                 let command = |requests| Command::Ask { requests };
-                self.requests(&mut pair, command)
+                self.requests(&mut start()?, command)
             }
-            Work::Stall(ms) => self.held_up(&mut pair, None, Some(ms)),
-            Work::Sleep(ms) => self.held_up(&mut pair, Some(ms), None),
-            Work::Read => self.read(&mut pair),
+            Work::Stall(ms) => self.held_up(&mut start()?, None, Some(ms)),
+            Work::Sleep(ms) => self.held_up(&mut start()?, Some(ms), None),
+            Work::Read => self.read(&mut start()?),
             Work::Load(messages) => {
+                let mut pair = start()?;
                 pair.tell(&load(self.of(1000)))?;
                 let messages = self.of(messages);
                 let took = pair.tell(&load(messages))?;
                 Ok(rated(&took, messages))
             }
-            Work::Start => Err("done above".into()),
+            Work::Start => self.started(who, row.pinned),
         }
+    }
+
+    /// How long a program takes to be there; the median of several starts.
+    fn started(&self, who: Sides, pinned: bool) -> Result<Sample, Failure> {
+        let program = self.peers.agent(who.agent).ok_or("not here")?;
+        let mut times = Vec::new();
+        for _ in 0..self.of(30) {
+            times.push(start_of(program, self.place(pinned))?);
+        }
+        times.sort_unstable();
+        let median = times.get(times.len() / 2).ok_or("not started")?;
+        Ok(Sample::from([(Metric::Start, median.as_secs_f64() * 1e3)]))
     }
 
     /// How many chunks take about a second. What is done to know it warms both up.
@@ -424,7 +428,7 @@ impl Setting<'_> {
     fn sessions(
         &self,
         pair: &mut Pair,
-        who: Who2,
+        who: Sides,
         sessions: usize,
         messages: u64,
     ) -> Result<Sample, Failure> {

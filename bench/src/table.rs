@@ -49,6 +49,16 @@ fn spread(spread: Spread) -> String {
     }
 }
 
+/// Where it was measured, and who was left out.
+pub(crate) fn head(results: &Results) -> String {
+    let mut text = format!("{}.\n", results.machine);
+    for (who, why) in &results.missing {
+        let why = why.lines().next().unwrap_or_default();
+        let _ = writeln!(text, "Left out: the {} ({why}).", who.name());
+    }
+    text
+}
+
 /// A table for each row of the benchmark: a line for each pair, its figures, and ours as a ratio to it.
 pub(crate) fn rows(results: &Results) -> String {
     let rows = results.rows.chunk_by(|one, next| one.row == next.row);

@@ -79,6 +79,7 @@ async fn main() -> Result<(), Failure> {
             async move |notification: SessionNotification, _| {
                 let sleep = chunk.lock().see(&notification);
                 if let Some(time) = sleep {
+                    // The work itself: a handler that takes long.
                     tokio::time::sleep(time).await;
                 }
                 Ok(())
