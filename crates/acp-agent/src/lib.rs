@@ -45,8 +45,8 @@ use acp::v1::{
 use acp_host::{Sandbox, SandboxError};
 pub use mode::{Mode, ParseModeError};
 pub use model::{
-    Message, Model, ModelConfig, ModelError, OfflineModel, Request, ScriptError, ScriptedModel,
-    Step, Steps, ToolRequest, ToolResult, ToolSpec, ToolStatus,
+    Message, Model, ModelConfig, ModelError, ModelErrorKind, OfflineModel, Request, ScriptError,
+    ScriptedModel, Step, Steps, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
 };
 use sessions::Sessions;
 use store::SessionStore;

@@ -2,12 +2,12 @@
 //! the results, until it stops.
 
 use acp::agent::{Prompt, ToolCallHandle};
-use acp::v1::{StopReason, ToolCall, ToolCallStatus};
+use acp::v1::{StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
 
 use crate::mode::Mode;
 use crate::model::{
-    self, Message, Model, Request, Step, ToolRequest, ToolResult, ToolSpec, ToolStatus,
+    self, Message, Model, Request, Step, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
 };
 use crate::permission::{self, Decision};
 use crate::session::Conversation;
@@ -29,6 +29,7 @@ struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
+    usage: Option<Usage>,
     stop: Option<StopReason>,
 }
 
@@ -57,8 +58,13 @@ impl Running<'_> {
             text,
             thought,
             calls,
+            usage,
             stop,
         } = reply;
+        let heard = match usage {
+            Some(usage) => heard.and(self.used(usage).await),
+            None => heard,
+        };
         let state = &self.workspace.state;
         let message = Message::Assistant {
             text,
@@ -92,6 +98,17 @@ impl Running<'_> {
         ended.unwrap_or(Ok(None))
     }
 
+    /// Reports how full the model's window is, where its size is known.
+    async fn used(&self, usage: Usage) -> acp::Result<()> {
+        match self.model.context_window() {
+            Some(size) => {
+                let usage = UsageUpdate::new(usage.in_window(), size);
+                self.workspace.turn.usage(usage).await
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Reports what the model says as it comes. What it has said so far is in `reply` also after an
     /// error.
     async fn listen(&self, conversation: &[Message], reply: &mut Reply) -> acp::Result<()> {
@@ -113,6 +130,7 @@ impl Running<'_> {
                     reply.thought.push_str(&thought);
                 }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
+                Some(Ok(Step::Usage(usage))) => reply.usage = Some(usage),
                 Some(Ok(Step::Stop(reason))) => {
                     reply.stop = Some(reason);
                     return Ok(());

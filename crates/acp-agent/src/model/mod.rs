@@ -3,6 +3,7 @@
 mod offline;
 mod scripted;
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -38,6 +39,11 @@ pub enum ModelConfig {
 pub trait Model: Send + Sync {
     /// Its name, for people and logs.
     fn name(&self) -> &str;
+
+    /// How many tokens a conversation and the answer to it may have together, where that is known.
+    fn context_window(&self) -> Option<u64> {
+        None
+    }
 
     /// Carries the conversation on. The steps are reported as they come. Dropping the stream is how
     /// a round is cancelled: a model must then stop whatever it does for it.
@@ -148,10 +154,10 @@ pub enum ToolStatus {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolSpec {
-    /// Its name.
-    pub name: &'static str,
+    /// Its name: letters, digits, `_` and `-`, at most 64 of them, which is what all providers take.
+    pub name: Cow<'static, str>,
     /// What it does and when to use it.
-    pub description: &'static str,
+    pub description: Cow<'static, str>,
     /// JSON Schema of its arguments.
     pub parameters: Value,
 }
@@ -166,9 +172,36 @@ pub enum Step {
     Thought(String),
     /// It calls a tool. The calls of a round are carried out in order when the round is over.
     Call(ToolRequest),
+    /// What the round has used so far. A later one replaces it.
+    Usage(Usage),
     /// It stops, and why. A stream that ends without it has stopped with [`StopReason::EndTurn`].
     /// Tool calls are carried out after that reason only, since after any other they may be cut off.
     Stop(StopReason),
+}
+
+/// How many tokens a round used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Usage {
+    /// What the model was given: the conversation, the tools, and what stands before them. What came from the
+    /// provider's cache is part of it.
+    pub input: u64,
+    /// What it answered with, thoughts included.
+    pub output: u64,
+    /// Of that, thoughts.
+    pub thought: u64,
+    /// Of the input, what came from the provider's cache.
+    pub cache_read: u64,
+    /// Of the input, what was put there.
+    pub cache_write: u64,
+}
+
+impl Usage {
+    /// What stands in the model's window after the round.
+    #[must_use]
+    pub fn in_window(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
 }
 
 /// Why a model cannot answer.
@@ -176,14 +209,43 @@ pub enum Step {
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ModelError {
-    /// What went wrong, for people.
+    /// What it is, for programs.
+    pub kind: ModelErrorKind,
+    /// What went wrong, and what to do about it, for people.
     pub message: String,
 }
 
+/// What kind of failure it is that keeps a model from answering.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// There is no key, or the provider does not take it.
+    Unauthorized,
+    /// The provider has no such model, or not for this key.
+    UnknownModel,
+    /// The conversation is longer than the model's window.
+    ContextFull,
+    /// The provider is overloaded, or the limit of what may be asked is reached, and trying again did not help.
+    Overloaded,
+    /// The provider cannot be reached.
+    Unreachable,
+    /// The answer broke off, or is none that its format allows.
+    Broken,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
 impl ModelError {
-    /// An error.
+    /// An error of no kind in particular.
     pub fn new(message: impl Into<String>) -> Self {
+        Self::of(ModelErrorKind::Other, message)
+    }
+
+    /// An error of that kind.
+    pub fn of(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self {
+            kind,
             message: message.into(),
         }
     }

@@ -143,8 +143,8 @@ macro_rules! tools {
         /// The tools, as a model is told of them.
         pub(crate) fn specs() -> Vec<ToolSpec> {
             vec![$(ToolSpec {
-                name: $name,
-                description: $description,
+                name: $name.into(),
+                description: $description.into(),
                 parameters: schema::<$arguments>(),
             },)+]
         }
