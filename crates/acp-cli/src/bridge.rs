@@ -51,7 +51,7 @@ pub(crate) async fn bridge(args: BridgeArgs) -> Exit {
     };
     let bridge = bridge.on_noise(to_stderr);
     let end = tokio::select! {
-        end = bridge.run(client, Transport::new(stdout, stdin)) => Some(end),
+        end = bridge.run(client, Transport::pipes(stdout, stdin)) => Some(end),
         // Dropping the bridge closes the agent's stdin.
         _ = signals.next() => None,
     };

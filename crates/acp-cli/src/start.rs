@@ -105,7 +105,7 @@ pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, Exit> {
     let (stdin, stdout) = process
         .take_stdio()
         .ok_or_else(|| Exit::broken("the agent has no stdin and stdout"))?;
-    Ok(Transport::new(stdout, stdin))
+    Ok(Transport::pipes(stdout, stdin))
 }
 
 /// The way to the agent for a turn. With `--format json` every message that comes along it is printed;

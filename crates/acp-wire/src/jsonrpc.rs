@@ -525,22 +525,43 @@ pub fn parse(line: &[u8]) -> Result<Incoming<'_>, ParseError> {
 /// the end of the `params`; if it cannot be read, [`parse`] says why.
 #[must_use]
 pub fn plain_notification(line: &[u8]) -> Option<(&str, &str)> {
-    fn after<'a>(text: &'a str, token: &str) -> Option<&'a str> {
-        Some(text.strip_prefix(token)?.trim_ascii_start())
-    }
-    let mut rest = std::str::from_utf8(line).ok()?;
-    for token in ["{", "\"jsonrpc\"", ":", "\"2.0\"", ",", "\"method\"", ":"] {
-        rest = after(rest, token)?;
-    }
+    let rest = std::str::from_utf8(line).ok()?;
+    let tokens = ["{", "\"jsonrpc\"", ":", "\"2.0\"", ",", "\"method\"", ":"];
+    let rest = behind(rest, &tokens)?;
     let (method, mut rest) = rest.strip_prefix('"')?.split_once('"')?;
     if method.contains('\\') {
         return None;
     }
-    rest = rest.trim_ascii_start();
-    for token in [",", "\"params\"", ":"] {
-        rest = after(rest, token)?;
-    }
+    rest = behind(rest.trim_ascii_start(), &[",", "\"params\"", ":"])?;
     Some((method, rest.strip_suffix('}')?))
+}
+
+/// What is behind these tokens and the blanks behind each.
+fn behind<'a>(text: &'a str, tokens: &[&str]) -> Option<&'a str> {
+    let strip = |rest: &'a str, token: &&str| Some(rest.strip_prefix(*token)?.trim_ascii_start());
+    tokens.iter().try_fold(text, strip)
+}
+
+/// The beginning of an answer whose `result` begins with a text: `{"jsonrpc":"2.0","id":1,"result":{"content":"`.
+/// Gives the answer's id and where the text begins, behind its quote. `None` for everything else, and if
+/// `beginning` is not long enough to tell.
+#[must_use]
+pub fn text_answer(beginning: &[u8], member: &str) -> Option<(i64, usize)> {
+    // What is cut off at its end may be a character.
+    let whole = beginning.utf8_chunks().next()?.valid();
+    let rest = behind(
+        whole,
+        &["{", "\"jsonrpc\"", ":", "\"2.0\"", ",", "\"id\"", ":"],
+    )?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (id, rest) = rest.split_at(digits);
+    let rest = behind(
+        rest.trim_ascii_start(),
+        &[",", "\"result\"", ":", "{", "\""],
+    )?;
+    let rest = behind(rest.strip_prefix(member)?, &["\"", ":"])?;
+    let text = rest.strip_prefix('"')?;
+    Some((id.parse().ok()?, whole.len() - text.len()))
 }
 
 /// Appends a request to `out`.

@@ -31,7 +31,7 @@ mod method;
 mod raw_object;
 mod surrogate;
 mod tagged;
-mod text;
+pub mod text;
 pub mod v1;
 pub mod v2;
 

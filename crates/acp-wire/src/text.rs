@@ -1,47 +1,166 @@
-//! The text of a JSON string, made in one piece.
+//! The text of a JSON string, read and written in pieces.
 //!
-//! `serde_json` puts a string that has escapes together in a buffer of its own and copies it from there. For
-//! what is as large as a file that is one copy too many.
+//! `serde_json` reads and writes a string whole, and puts one that has escapes together in a buffer of its own.
+//! What is as large as a file can be sent while it is being written, and read while it arrives.
 
-/// The text between the quotes of a JSON string, with its escapes resolved; half a character reads as U+FFFD.
-/// `None` if there is a quote in it, or if it is not from JSON that has been checked.
+/// How far a piece of a string has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// All but so few bytes that one cannot tell yet what they are: a character or an escape that is cut off.
+    On,
+    /// Up to the quote that ends the string.
+    End,
+    /// Up to something that no string of JSON has.
+    Wrong,
+}
+
+/// The longest escape: two halves of a character, `\ud83d\ude00`.
+const LONGEST_ESCAPE: usize = 12;
+
+/// Appends to `text` what stands in this piece of a JSON string, with its escapes resolved; half a character
+/// reads as U+FFFD. Tells how many bytes of the piece that was, and why no more.
+pub fn unescape(piece: &[u8], text: &mut String) -> (usize, Read) {
+    let (valid, mut end) = match std::str::from_utf8(piece) {
+        Ok(valid) => (valid, Read::On),
+        Err(error) => {
+            let valid = piece.get(..error.valid_up_to()).unwrap_or_default();
+            // Not cut off, but no character: wrong, unless the string has ended before it.
+            let end = error.error_len().map_or(Read::On, |_| Read::Wrong);
+            (std::str::from_utf8(valid).unwrap_or_default(), end)
+        }
+    };
+    let mut rest = valid;
+    loop {
+        let (plain, from) = rest.split_at(plain(rest.as_bytes()));
+        text.push_str(plain);
+        rest = from;
+        if from.is_empty() {
+            break;
+        }
+        if from.starts_with('"') {
+            end = Read::End;
+            break;
+        }
+        if let Some((character, behind)) = escape(from) {
+            text.push(character);
+            rest = behind;
+            continue;
+        }
+        // Half an escape may be followed by the other half; a control character is none of JSON's.
+        let cut = from.starts_with('\\') && from.len() < LONGEST_ESCAPE && end == Read::On;
+        end = if cut { Read::On } else { Read::Wrong };
+        break;
+    }
+    (valid.len() - rest.len(), end)
+}
+
+/// How many bytes there are ahead of the first one that does not stand for itself in a JSON string.
+fn plain(bytes: &[u8]) -> usize {
+    const WORD: usize = size_of::<u64>();
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // The highest bit of each byte that is below `n`. Of those above the first such byte it may be set, too.
+    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & (ONES << 7);
+    let (words, _) = bytes.as_chunks::<WORD>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let [quote, backslash] = [b'"', b'\\'].map(|c| below(word ^ (ONES * u64::from(c)), 1));
+        let special = below(word, 0x20) | quote | backslash;
+        if special != 0 {
+            return at * WORD + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let from = words.len() * WORD;
+    let rest = bytes.get(from..).unwrap_or_default();
+    let special = |byte: &u8| matches!(byte, 0..0x20 | b'"' | b'\\');
+    from + rest.iter().position(special).unwrap_or(rest.len())
+}
+
+/// The character that an escape stands for, and what is behind it. `None` if it is none, or may not be whole.
+fn escape(from: &str) -> Option<(char, &str)> {
+    let mut chars = from.strip_prefix('\\')?.chars();
+    let character = match chars.next()? {
+        same @ ('"' | '\\' | '/') => same,
+        'n' => '\n',
+        't' => '\t',
+        'r' => '\r',
+        'b' => '\u{8}',
+        'f' => '\u{c}',
+        'u' => return unicode_escape(chars.as_str()),
+        _ => return None,
+    };
+    Some((character, chars.as_str()))
+}
+
+fn unicode_escape(digits: &str) -> Option<(char, &str)> {
+    let (first, behind) = unit(digits)?;
+    if !matches!(first, 0xd800..=0xdbff) {
+        // The second half alone is half a character, too.
+        let character = char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER);
+        return Some((character, behind));
+    }
+    let half = Some((char::REPLACEMENT_CHARACTER, behind));
+    match behind.as_bytes() {
+        [b'\\', b'u', _, _, _, _, ..] => match unit(behind.get(2..)?) {
+            Some((second @ 0xdc00..=0xdfff, behind)) => {
+                let character = char::decode_utf16([first, second]).next()?.ok()?;
+                Some((character, behind))
+            }
+            _ => half,
+        },
+        // The other half may be still to come.
+        [] | [b'\\'] | [b'\\', b'u', ..] => None,
+        _ => half,
+    }
+}
+
+/// The text between the quotes of a JSON string, as [`unescape`] reads it. `None` if there is a quote in it, or
+/// something that no string of JSON has.
 pub(crate) fn unescaped(inner: &str) -> Option<String> {
     // Escapes are longer than what they stand for.
     let mut text = String::with_capacity(inner.len());
-    let mut rest = inner;
-    while let Some(at) = memchr::memchr2(b'\\', b'"', rest.as_bytes()) {
-        text.push_str(rest.get(..at)?);
-        // A quote begins with no backslash.
-        rest = rest.get(at..)?.strip_prefix('\\')?;
-        let escape = rest.chars().next()?;
-        rest = rest.get(escape.len_utf8()..)?;
-        text.push(match escape {
-            '"' | '\\' | '/' => escape,
-            'n' => '\n',
-            't' => '\t',
-            'r' => '\r',
-            'b' => '\u{8}',
-            'f' => '\u{c}',
-            'u' => {
-                let (first, behind) = unit(rest)?;
-                rest = behind;
-                let second = match first {
-                    0xd800..=0xdbff => rest.strip_prefix("\\u").and_then(unit),
-                    _ => None,
-                };
-                match second {
-                    Some((second @ 0xdc00..=0xdfff, behind)) => {
-                        rest = behind;
-                        char::decode_utf16([first, second]).next()?.ok()?
-                    }
-                    _ => char::from_u32(first.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
-                }
-            }
-            _ => return None,
-        });
+    let (used, end) = unescape(inner.as_bytes(), &mut text);
+    if end != Read::On {
+        return None;
     }
-    text.push_str(rest);
-    Some(text)
+    match inner.get(used..)? {
+        "" => Some(text),
+        // Nothing more comes: what looked like the first half of a character is that alone.
+        rest => {
+            let (_, behind) = unit(rest.strip_prefix("\\u")?)?;
+            text.push(char::REPLACEMENT_CHARACTER);
+            text.push_str(&unescaped(behind)?);
+            Some(text)
+        }
+    }
+}
+
+/// Writes a text as it stands between the quotes of a JSON string.
+pub fn escape_into(out: &mut Vec<u8>, text: &str) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, from) = rest.split_at(plain(rest));
+        out.extend_from_slice(plain);
+        let Some((byte, behind)) = from.split_first() else {
+            return;
+        };
+        rest = behind;
+        let short = match byte {
+            b'\n' => b'n',
+            b'\t' => b't',
+            b'\r' => b'r',
+            0x08 => b'b',
+            0x0c => b'f',
+            b'"' | b'\\' => *byte,
+            _ => {
+                let digits = [byte >> 4, byte & 0xf].map(|d| DIGITS[usize::from(d)]);
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&digits);
+                continue;
+            }
+        };
+        out.extend_from_slice(&[b'\\', short]);
+    }
 }
 
 /// Four hexadecimal digits, and what is behind them.
@@ -84,7 +203,68 @@ mod tests {
         }
     }
 
+    /// What is read when it arrives in pieces; what is left of one is there again with the next.
+    fn in_pieces(bytes: &[u8], size: usize) -> (String, Read) {
+        let (mut text, mut waiting) = (String::new(), Vec::new());
+        for piece in bytes.chunks(size) {
+            waiting.extend_from_slice(piece);
+            let (used, end) = unescape(&waiting, &mut text);
+            waiting.drain(..used);
+            assert!(waiting.len() < LONGEST_ESCAPE || end != Read::On);
+            if end != Read::On {
+                return (text, end);
+            }
+        }
+        (text, Read::On)
+    }
+
+    #[test]
+    fn control_characters_and_bytes_that_are_no_text_are_wrong() {
+        for bytes in [
+            &b"a\x01b\""[..],
+            b"a\xffb\"",
+            b"\\x and more text\"",
+            b"\\u12g4 and more text\"",
+        ] {
+            for size in 1..bytes.len() {
+                assert_eq!(in_pieces(bytes, size).1, Read::Wrong, "{bytes:?} by {size}");
+            }
+        }
+        // What is behind the end is not looked at.
+        assert_eq!(in_pieces(b"a\"\xff", 9), ("a".to_owned(), Read::End));
+    }
+
     proptest! {
+        #[test]
+        fn however_it_arrives_it_is_the_same(
+            parts: Vec<(String, proptest::sample::Index)>,
+            size in 1..40_usize,
+        ) {
+            const ESCAPES: [&str; 6] = [r"\ud83d\ude00", r"\ud83d", r"\ude00", r"\u00e9", r"\n", r#"\""#];
+            let mut inner = Vec::new();
+            for (text, escape) in &parts {
+                escape_into(&mut inner, text);
+                inner.extend_from_slice(escape.get(&ESCAPES).as_bytes());
+            }
+            let whole = unescaped(std::str::from_utf8(&inner).unwrap()).unwrap();
+            inner.extend_from_slice(b"\"}}");
+            prop_assert_eq!(in_pieces(&inner, size), (whole, Read::End));
+        }
+
+        #[test]
+        fn pieces_of_a_text_are_written_as_the_whole(text: String, at: proptest::sample::Index) {
+            let mut cut = at.index(text.len() + 1);
+            while !text.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            let (before, behind) = text.split_at(cut);
+            let mut out = b"\"".to_vec();
+            escape_into(&mut out, before);
+            escape_into(&mut out, behind);
+            out.push(b'"');
+            prop_assert_eq!(out, serde_json::to_vec(&text).unwrap());
+        }
+
         #[test]
         fn it_is_what_serde_json_reads(text: String) {
             let json = serde_json::to_string(&text).unwrap();

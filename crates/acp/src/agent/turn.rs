@@ -7,11 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use acp_wire::Meta;
 use acp_wire::v1::{
     ContentBlock, CreateTerminalRequest, PermissionOption, ReadTextFileRequest,
-    ReadTextFileResponse, RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate,
-    WriteTextFileRequest,
+    RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate, WriteTextFileRequest,
 };
-use acp_wire::{Request, v2};
-use serde_json::value::RawValue;
+use acp_wire::v2;
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
@@ -170,12 +168,7 @@ impl Turn {
         }
         let mut request = ReadTextFileRequest::new(self.session.id(), path);
         (request.line, request.limit) = (line, limit);
-        let method = ReadTextFileRequest::METHOD;
-        let read = |answer: Result<&RawValue>| {
-            ReadTextFileResponse::read(answer?).map_err(|error| Error::unreadable(method, &error))
-        };
-        let conn = self.session.connection();
-        let answer = conn.call(method, &request, Ask::default(), read);
+        let answer = self.session.connection().read_text_file(&request);
         Ok(self.unless_cancelled(answer).await?.content)
     }
 

@@ -158,6 +158,8 @@ impl Pump {
                     self.noise(line);
                 }
             }
+            // Lines are handed on as they came: no text is taken out of them.
+            Frame::LargeText(_) => {}
             Frame::TooLong { head, tail, length } => {
                 core.too_long(from, outline(head, tail), length, &mut out);
             }

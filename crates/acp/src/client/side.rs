@@ -226,7 +226,14 @@ impl<C: Client> ClientSide<C> {
         match request {
             Ok(AgentRequest::RequestPermission(r)) => self.permission(r, responder),
             Ok(AgentRequest::ReadTextFile(r)) => {
-                offer!(self, responder, method, r, read_text_file, read_text_file);
+                self.sessions.receive(&r.session_id, |_| ());
+                let (side, method) = (Arc::clone(self), method.to_owned());
+                responder.spawn_text(async move {
+                    match side.client.read_text_file() {
+                        Some(offer) => offer.read_text_file(r).await,
+                        None => Err(Error::Rpc(jsonrpc::Error::method_not_found(&method))),
+                    }
+                });
             }
             Ok(AgentRequest::WriteTextFile(r)) => {
                 offer!(self, responder, method, r, write_text_file, write_text_file);

@@ -1,7 +1,12 @@
 //! Bytes to lines: one message a line.
 //!
 //! Takes `\n` and `\r\n`, passes over empty lines, and a line over the limit does not fill memory:
-//! its two ends are kept to tell whose message it was, the rest is dropped as it comes.
+//! its two ends are kept to tell whose message it was, the rest is dropped as it comes. Of an answer with a large
+//! text the text is taken out as it comes.
+
+use std::ops::Range;
+
+pub(crate) use super::large_text::{Arrived, Arriving, LARGE_TEXT};
 
 /// How much of the beginning of an oversized line is kept: enough for its id and method.
 pub(crate) const HEAD: usize = 1024;
@@ -16,6 +21,8 @@ const ROOM: usize = 64 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     Line(&'a [u8]),
+    /// An answer whose text was taken out.
+    LargeText(Arrived),
     /// A line over the limit.
     TooLong {
         /// Its first bytes.
@@ -38,6 +45,12 @@ pub(crate) struct Framer {
     max: usize,
     /// How much has been dropped of the line being read, between its head and its tail.
     dropped: usize,
+    /// From how many bytes on a text is large.
+    large: usize,
+    /// The text that is being taken out of it.
+    arriving: Option<Arriving>,
+    /// What stood before a text that was over the limit.
+    before: Vec<u8>,
 }
 
 impl Framer {
@@ -48,6 +61,9 @@ impl Framer {
             scanned: 0,
             max,
             dropped: 0,
+            large: LARGE_TEXT,
+            arriving: None,
+            before: Vec::new(),
         }
     }
 
@@ -83,6 +99,9 @@ impl Framer {
             self.start = end + 1;
             self.scanned = self.start;
             let length = end - start + std::mem::take(&mut self.dropped);
+            if let Some(arriving) = self.arriving.take() {
+                return Some(self.arrived(arriving, start..end, length));
+            }
             if length > self.max {
                 let line = self.buf.get(start..end).unwrap_or_default();
                 let head = line.get(..HEAD).unwrap_or(line);
@@ -97,6 +116,51 @@ impl Framer {
         }
     }
 
+    /// Takes a large text out of the line that is still arriving, if it is in an answer that `wants` one: to be
+    /// called when there is no whole line.
+    pub(crate) fn take_text(&mut self, wants: impl FnOnce(i64) -> bool) {
+        let line = self.buf.get(self.start..).unwrap_or_default();
+        if self.arriving.is_none()
+            && self.dropped == 0
+            && line.len() >= self.large
+            && let Some((arriving, at)) = Arriving::begin(line, wants)
+        {
+            self.arriving = Some(arriving);
+            self.taken(at);
+        }
+        let Some(arriving) = &mut self.arriving else {
+            return;
+        };
+        let line = self.buf.get(self.start..).unwrap_or_default();
+        if self.dropped > self.max {
+            arriving.forget();
+        }
+        let taken = arriving.take(line);
+        self.taken(taken);
+    }
+
+    /// A line out of which a text was taken, and what is left of it.
+    fn arrived(&mut self, arriving: Arriving, rest: Range<usize>, length: usize) -> Frame<'_> {
+        if length <= self.max {
+            let rest = self.buf.get(rest).unwrap_or_default();
+            return Frame::LargeText(arriving.end(rest));
+        }
+        // Its beginning tells whose it was.
+        self.before = arriving.into_before();
+        Frame::TooLong {
+            head: &self.before,
+            tail: &[],
+            length,
+        }
+    }
+
+    /// So much of the line being read is not needed any more.
+    fn taken(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.dropped += bytes;
+        self.scanned = self.scanned.max(self.start);
+    }
+
     /// How many bytes wait to be handed out.
     pub(crate) fn waiting(&self) -> usize {
         self.buf.len() - self.start
@@ -107,8 +171,13 @@ impl Framer {
         let (start, end) = (self.start, self.buf.len());
         self.start = end;
         self.scanned = end;
-        if std::mem::take(&mut self.dropped) + end - start > self.max {
+        let length = std::mem::take(&mut self.dropped) + end - start;
+        if length > self.max {
+            self.arriving = None;
             return None;
+        }
+        if let Some(arriving) = self.arriving.take() {
+            return Some(self.arrived(arriving, start..end, length));
         }
         content(&self.buf, start, end).map(|r| Frame::Line(self.buf.get(r).unwrap_or_default()))
     }
@@ -125,7 +194,7 @@ impl Framer {
 }
 
 /// The line's content without `\r` and surrounding blanks; `None` if nothing is left.
-fn content(buf: &[u8], start: usize, end: usize) -> Option<std::ops::Range<usize>> {
+fn content(buf: &[u8], start: usize, end: usize) -> Option<Range<usize>> {
     let line = buf.get(start..end)?;
     let first = line.iter().position(|b| !b.is_ascii_whitespace())?;
     let last = line.iter().rposition(|b| !b.is_ascii_whitespace())?;
@@ -184,6 +253,94 @@ mod tests {
         );
     }
 
+    /// What arrives for request 7, the texts of whose answers are taken out once so much of a line is there.
+    fn with_texts(input: &[u8], piece: usize, large: usize, max: usize) -> Vec<String> {
+        let mut framer = Framer::new(max);
+        framer.large = large;
+        let mut out = Vec::new();
+        for bytes in input.chunks(piece) {
+            framer.room().extend_from_slice(bytes);
+            while let Some(frame) = framer.next() {
+                out.push(told(frame));
+            }
+            framer.take_text(|id| id == 7);
+        }
+        out.extend(framer.finish().map(told));
+        out
+    }
+
+    /// What a frame says, whether or not its text was taken out.
+    fn told(frame: Frame<'_>) -> String {
+        let answer: serde_json::Result<serde_json::Value> = match &frame {
+            Frame::Line(line) => serde_json::from_slice(line),
+            Frame::LargeText(Arrived { text: None, .. }) => return "unreadable".to_owned(),
+            Frame::LargeText(arrived) => serde_json::from_slice(&arrived.answer),
+            Frame::TooLong { head, tail, length } => {
+                let whose = super::super::outline::outline(head, tail);
+                return format!("{length} bytes of {whose:?}");
+            }
+        };
+        let Ok(mut answer) = answer else {
+            return "unreadable".to_owned();
+        };
+        if let Frame::LargeText(Arrived {
+            text: Some(text), ..
+        }) = frame
+        {
+            assert_eq!(answer["result"]["content"], "");
+            answer["result"]["content"] = text.into();
+        }
+        answer.to_string()
+    }
+
+    #[test]
+    fn a_large_text_is_taken_out_while_it_arrives() {
+        let mut framer = Framer::new(usize::MAX);
+        framer
+            .room()
+            .extend_from_slice(br#"{"jsonrpc":"2.0","id":7,"result":{"content":""#);
+        for _ in 0..1000 {
+            framer.room().extend_from_slice(&[b'x'; 10_000]);
+            assert!(framer.next().is_none());
+            framer.take_text(|id| id == 7);
+            assert!(
+                framer.buf.capacity() <= 4 * ROOM,
+                "{}",
+                framer.buf.capacity()
+            );
+        }
+        framer.room().extend_from_slice(b"\",\"_meta\":{}}}\n{}\n");
+        let Some(Frame::LargeText(arrived)) = framer.next() else {
+            panic!("no text")
+        };
+        assert_eq!(arrived.text.map(|text| text.len()), Some(10_000_000));
+        let answer = String::from_utf8(arrived.answer).unwrap();
+        assert_eq!(
+            answer,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"content":"","_meta":{}}}"#
+        );
+        assert_eq!(framer.next(), Some(Frame::Line(b"{}")));
+    }
+
+    #[test]
+    fn a_text_that_is_wrong_or_too_long_costs_its_own_answer() {
+        let long = "a".repeat(300);
+        for (text, told) in [
+            ("\\x".to_owned(), "unreadable"),
+            ("\u{1}".to_owned(), "unreadable"),
+            (long.repeat(20), "6051 bytes of Answer(Number(7))"),
+        ] {
+            let line =
+                format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"content":"{long}{text}"}}}}"#);
+            let told = told.replace("6051", &line.len().to_string());
+            let input = format!("{line}\n{{}}\n{line}");
+            for piece in [1, 7, 100, 10_000] {
+                let frames = with_texts(input.as_bytes(), piece, 100, 3000);
+                assert_eq!(frames[..2], [told.clone(), "{}".to_owned()], "by {piece}");
+            }
+        }
+    }
+
     use proptest::prelude::*;
 
     /// A line: short ones, blank ones, those that fill more than what is kept of an oversized one.
@@ -199,6 +356,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_text_is_the_same_whether_or_not_it_is_taken_out(
+            text: String,
+            behind in prop_oneof![Just(""), Just(r#","_meta":{"content":"x"}"#), Just(",oops")],
+            id in 6..8_i64,
+            piece in 1..60_usize,
+            large in 1..60_usize,
+            max in prop_oneof![Just(usize::MAX), 0..400_usize],
+        ) {
+            let text = serde_json::to_string(&text).unwrap();
+            let line = format!(r#" {{"jsonrpc": "2.0","id":{id}, "result":{{"content":{text}{behind}}} }}"#);
+            let input = format!("{line}\r\n{{\"method\":\"x\"}}\n{line}");
+            let whole = with_texts(input.as_bytes(), input.len(), usize::MAX, max);
+            prop_assert_eq!(with_texts(input.as_bytes(), piece, large, max), whole);
+        }
+
         #[test]
         fn what_comes_out_does_not_depend_on_how_it_arrives(
             lines in proptest::collection::vec(line(), 0..8),

@@ -6,10 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use acp_wire::jsonrpc::{self, RequestId};
+use acp_wire::v1::ReadTextFileResponse;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::frame::LARGE_TEXT;
+use super::outbox::InPieces;
 use super::{Connection, Limits};
 use crate::error::Error;
 
@@ -193,6 +196,47 @@ impl Responder {
         }
     }
 
+    /// As [`answer`](Self::answer), for an answer that is written piece by piece. It can be written.
+    async fn answer_in_pieces(mut self, message: InPieces) {
+        let Some(id) = self.id.take() else { return };
+        let conn = self.conn.clone();
+        let last = || conn.0.in_flight.remove(&id);
+        // At the end of the connection there is nobody to answer.
+        let _ = conn.0.outbox.push_in_pieces(&message, last).await;
+    }
+
+    /// As [`spawn`](Self::spawn), for the text of a file, which may be large.
+    pub(crate) fn spawn_text(
+        self,
+        work: impl Future<Output = Result<ReadTextFileResponse, Error>> + Send + 'static,
+    ) {
+        let tasks = self.conn.0.tasks.clone();
+        start(&tasks, async move {
+            let answer = match self.unless_cancelled(work).await {
+                Some(Ok(response)) => in_pieces(self.id.as_ref(), response),
+                Some(Err(error)) => return self.answer::<()>(Err(error)).await,
+                None => return,
+            };
+            match answer {
+                Ok(message) => self.answer_in_pieces(message).await,
+                Err(response) => self.answer(Ok(response)).await,
+            }
+        });
+    }
+
+    /// What `work` gives, or that the peer has cancelled it; `None` at the end of the connection.
+    async fn unless_cancelled<R>(
+        &self,
+        work: impl Future<Output = Result<R, Error>>,
+    ) -> Option<Result<R, Error>> {
+        tokio::select! {
+            biased;
+            () = self.conn.0.aborted.cancelled() => None,
+            () = self.cancel.cancelled() => Some(Err(Error::Cancelled)),
+            result = work => Some(result),
+        }
+    }
+
     /// Runs `work` beside the reader and answers with what it gives. Cancelled by the peer, the work
     /// is dropped and answered with -32800; at the end of the connection, it is dropped.
     // Not within its caller, or the stack would have room for each kind of work at once: pages that the first
@@ -202,17 +246,11 @@ impl Responder {
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
-        let closed = self.conn.0.aborted.clone();
         let tasks = self.conn.0.tasks.clone();
         start(&tasks, async move {
-            let cancel = self.cancel.clone();
-            let result = tokio::select! {
-                biased;
-                () = closed.cancelled() => return,
-                () = cancel.cancelled() => Err(Error::Cancelled),
-                result = work => result,
-            };
-            self.answer(result).await;
+            if let Some(result) = self.unless_cancelled(work).await {
+                self.answer(result).await;
+            }
         });
     }
 
@@ -235,6 +273,32 @@ impl Responder {
             }
         });
     }
+}
+
+/// An answer to be sent in pieces, if its text is so large that this is worth it.
+fn in_pieces(
+    id: Option<&RequestId>,
+    mut response: ReadTextFileResponse,
+) -> Result<InPieces, ReadTextFileResponse> {
+    const EMPTY: &[u8] = b"\"content\":\"\"";
+    let Some(id) = id.filter(|_| response.content.len() >= LARGE_TEXT) else {
+        return Err(response);
+    };
+    let text = std::mem::take(&mut response.content);
+    let mut before = Vec::new();
+    let written = jsonrpc::write_result(&mut before, id, &response);
+    // The first one is the answer's own: the text comes before all else in it, and an id has no such quotes.
+    let at = memchr::memmem::find(&before, EMPTY).filter(|_| written.is_ok());
+    let Some(at) = at else {
+        response.content = text;
+        return Err(response);
+    };
+    let behind = before.split_off(at + EMPTY.len() - 1);
+    Ok(InPieces {
+        before,
+        text,
+        behind,
+    })
 }
 
 /// Starts to work on a request: the first step at once, on the reader, the rest beside it. So requests

@@ -12,6 +12,7 @@
 
 pub(crate) mod frame;
 mod incoming;
+mod large_text;
 mod limits;
 pub(crate) mod memory;
 mod outbox;
@@ -24,6 +25,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use acp_wire::jsonrpc::{self, CancelRequestNotification, RequestId};
+use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
 use acp_wire::{Notification, Request, read_result};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -35,7 +37,7 @@ use self::incoming::InFlight;
 pub(crate) use self::incoming::Responder;
 pub use self::limits::Limits;
 use self::outbox::Outbox;
-use self::pending::{Pending, Waiting, Which};
+use self::pending::{LargeText, Pending, Waiting, Which};
 use crate::error::{CloseReason, Error, Result};
 use crate::transport::Transport;
 
@@ -309,6 +311,37 @@ impl Connection {
         ask: Ask,
         read: impl FnOnce(Result<&RawValue>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.ask(method, params, ask, None, read).await
+    }
+
+    /// Reads a text file. A large text is read while it arrives, so that it is in memory once.
+    pub(crate) async fn read_text_file(
+        &self,
+        request: &ReadTextFileRequest,
+    ) -> Result<ReadTextFileResponse> {
+        const METHOD: &str = ReadTextFileRequest::METHOD;
+        let text = LargeText::default();
+        let large = text.clone();
+        let read = move |answer: Result<&RawValue>| {
+            let mut response = ReadTextFileResponse::read(answer?)
+                .map_err(|error| Error::unreadable(METHOD, &error))?;
+            if let Some(text) = large.take() {
+                response.content = text;
+            }
+            Ok(response)
+        };
+        self.ask(METHOD, request, Ask::default(), Some(text), read)
+            .await
+    }
+
+    async fn ask<P: Serialize + ?Sized, T: Send + 'static>(
+        &self,
+        method: &str,
+        params: &P,
+        ask: Ask,
+        text: Option<LargeText>,
+        read: impl FnOnce(Result<&RawValue>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (sender, receiver) = oneshot::channel();
         let waiting = Waiting {
             on_answer: Box::new(move |answer| {
@@ -316,6 +349,7 @@ impl Connection {
                 let _ = sender.send(read(answer));
             }),
             ordered: ask.ordered,
+            text,
         };
         let id = RequestId::Number(self.0.pending.add(waiting)?);
         let mut call = Call {
@@ -393,6 +427,7 @@ impl Connection {
         let waiting = Waiting {
             on_answer: Box::new(|_| ()),
             ordered: false,
+            text: None,
         };
         if let Ok(id) = self.0.pending.add(waiting) {
             self.0.pending.abandon(id);

@@ -5,9 +5,13 @@
 //! sender that finds the buffer full waits, first come, first served. Whose turn it is may send a few
 //! kilobytes before the next one has its turn: where thousands stream at once, waking one of them for
 //! each message costs more than the message.
+//!
+//! A message with a text as large as a file is put in piece by piece, as there is room, so that the peer reads
+//! its beginning while its end is still being written. Nothing else is put in between.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use acp_wire::text::escape_into;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
@@ -15,6 +19,9 @@ use crate::error::CloseReason;
 
 /// Above this a spent buffer is not kept for the next round.
 const KEEP: usize = 1024 * 1024;
+
+/// How much of a large text is put in at once, in bytes: what a pipe holds, and a processor's cache.
+const PIECE: usize = 64 * 1024;
 
 /// How much whoever has waited may send before the next one's turn, in bytes.
 const TURN: usize = 8 * 1024;
@@ -40,6 +47,63 @@ struct State {
     /// What is left of the turn of whoever waited last.
     turn: usize,
     closing: Option<CloseReason>,
+    /// Whether a message is being put in piece by piece. What cannot wait for its end is behind it until then.
+    in_pieces: bool,
+    behind: Vec<u8>,
+}
+
+impl State {
+    fn len(&self) -> usize {
+        self.buf.len() + self.behind.len()
+    }
+}
+
+/// A message with a large text, as JSON.
+#[derive(Debug)]
+pub(crate) struct InPieces {
+    /// What is before the text, its quote included.
+    pub(crate) before: Vec<u8>,
+    /// The text itself, not as JSON yet.
+    pub(crate) text: String,
+    /// What is behind it, from its quote on.
+    pub(crate) behind: Vec<u8>,
+}
+
+/// A message that is being put in. Whoever stops doing so has put in its rest: the peer has its beginning.
+struct Putting<'a> {
+    outbox: &'a Outbox,
+    text: &'a str,
+    behind: &'a [u8],
+}
+
+impl Putting<'_> {
+    /// Puts in the next piece, at most so many bytes of text; tells whether it was the last one.
+    fn piece(&mut self, state: &mut State, most: usize) -> bool {
+        let mut most = most.min(self.text.len());
+        while !self.text.is_char_boundary(most) {
+            most -= 1;
+        }
+        let (piece, rest) = self.text.split_at(most);
+        self.text = rest;
+        escape_into(&mut state.buf, piece);
+        if rest.is_empty() {
+            state
+                .buf
+                .extend_from_slice(std::mem::take(&mut self.behind));
+            state.buf.append(&mut state.behind);
+            state.in_pieces = false;
+        }
+        self.outbox.filled.notify_one();
+        rest.is_empty()
+    }
+}
+
+impl Drop for Putting<'_> {
+    fn drop(&mut self) {
+        if !self.behind.is_empty() {
+            self.piece(&mut self.outbox.lock(), usize::MAX);
+        }
+    }
 }
 
 /// A sender that waits; stops being counted when its future is dropped.
@@ -87,7 +151,7 @@ impl Outbox {
         {
             let mut state = self.lock();
             let may = state.waiting == 0 || state.turn > 0;
-            if may && state.buf.len() < self.limit || state.closing.is_some() {
+            if may && state.len() < self.limit || state.closing.is_some() {
                 return self.append(&mut state, &mut write);
             }
         }
@@ -98,7 +162,7 @@ impl Outbox {
             let emptied = self.emptied.notified();
             {
                 let mut state = self.lock();
-                if state.buf.len() < self.limit || state.closing.is_some() {
+                if state.len() < self.limit || state.closing.is_some() {
                     state.turn = TURN;
                     return self.append(&mut state, &mut write);
                 }
@@ -113,7 +177,7 @@ impl Outbox {
         mut write: impl FnMut(&mut Vec<u8>) -> T,
     ) -> Option<Result<T, CloseReason>> {
         let mut state = self.lock();
-        if state.closing.is_none() && state.buf.len() >= self.limit + self.reserve {
+        if state.closing.is_none() && state.len() >= self.limit + self.reserve {
             return None;
         }
         Some(self.append(&mut state, &mut write))
@@ -127,6 +191,9 @@ impl Outbox {
         if let Some(reason) = &state.closing {
             return Err(reason.clone());
         }
+        if state.in_pieces {
+            return Ok(write(&mut state.behind));
+        }
         let before = state.buf.len();
         let written = write(&mut state.buf);
         state.turn = state.turn.saturating_sub(state.buf.len() - before);
@@ -134,6 +201,53 @@ impl Outbox {
             self.filled.notify_one();
         }
         Ok(written)
+    }
+
+    /// Appends a message piece by piece, as there is room for each. `last` is called ahead of the last one.
+    pub(crate) async fn push_in_pieces(
+        &self,
+        message: &InPieces,
+        last: impl FnOnce(),
+    ) -> Result<(), CloseReason> {
+        let _waiting = Waiting::new(self);
+        let _turn = self.turnstile.lock().await;
+        let mut putting: Option<Putting<'_>> = None;
+        let mut last = Some(last);
+        loop {
+            let emptied = self.emptied.notified();
+            {
+                let mut state = self.lock();
+                let closing = state.closing.clone();
+                // What was begun before is still written, like all else that was sent before.
+                let most = if closing.is_some() { usize::MAX } else { PIECE };
+                if let (Some(reason), None) = (&closing, &putting) {
+                    return Err(reason.clone());
+                }
+                if state.len() < self.limit || closing.is_some() {
+                    let putting = putting.get_or_insert_with(|| {
+                        // While someone waits, as we do, only who has a turn comes in between.
+                        state.turn = 0;
+                        state.in_pieces = true;
+                        state.buf.extend_from_slice(&message.before);
+                        Putting {
+                            outbox: self,
+                            text: &message.text,
+                            behind: &message.behind,
+                        }
+                    });
+                    if putting.text.len() <= most
+                        && let Some(last) = last.take()
+                    {
+                        last();
+                    }
+                    if putting.piece(&mut state, most) {
+                        return Ok(());
+                    }
+                    continue;
+                }
+            }
+            emptied.await;
+        }
     }
 
     /// Takes no more messages; the writer writes what is there and ends.
@@ -150,7 +264,7 @@ impl Outbox {
             let over = {
                 let mut state = self.lock();
                 std::mem::swap(&mut state.buf, &mut taken);
-                state.closing.is_some()
+                state.closing.is_some() && !state.in_pieces
             };
             if taken.is_empty() {
                 if over {
@@ -279,6 +393,77 @@ mod tests {
         }
         outbox.close(CloseReason::Local);
         assert!(matches!(waiting.await.unwrap(), Err(CloseReason::Local)));
+    }
+
+    /// A message of so many quotes, which are two bytes each as JSON.
+    fn quotes(count: usize) -> InPieces {
+        InPieces {
+            before: b"<".to_vec(),
+            text: "\"".repeat(count),
+            behind: b">".to_vec(),
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_in_between_the_pieces_of_a_message() {
+        const LIMIT: usize = 2 * PIECE;
+        let outbox = Arc::new(Outbox::new(LIMIT, LIMIT));
+        let message = quotes(5 * PIECE);
+        let mut ended = false;
+        let mut large = Box::pin(outbox.push_in_pieces(&message, || ended = true));
+        assert!(futures_poll(&mut large).is_pending());
+        // No more of it is there than what there is room for and the piece that crosses that.
+        assert!(outbox.lock().buf.len() <= LIMIT + 2 * PIECE);
+        // One that waits, and one that cannot wait.
+        let mut waits = Box::pin(outbox.push(text("waits")));
+        assert!(futures_poll(&mut waits).is_pending());
+        assert!(outbox.push_now(text("cannot wait")).is_some());
+
+        let (ours, mut theirs) = tokio::io::duplex(1024);
+        let writer = tokio::spawn({
+            let outbox = Arc::clone(&outbox);
+            async move { outbox.drain(ours).await }
+        });
+        let all = tokio::spawn(async move {
+            let mut read = String::new();
+            theirs.read_to_string(&mut read).await.unwrap();
+            read
+        });
+        let (sent, _) = tokio::join!(large, async { waits.await.unwrap() });
+        sent.unwrap();
+        outbox.close(CloseReason::Local);
+        writer.await.unwrap().unwrap();
+        let whole = format!("<{}>cannot waitwaits", "\\\"".repeat(5 * PIECE));
+        assert!(all.await.unwrap() == whole);
+        assert!(ended);
+    }
+
+    #[tokio::test]
+    async fn a_message_that_was_begun_is_ended_whatever_happens() {
+        let message = quotes(3 * PIECE);
+        let whole = format!("<{}>next", "\\\"".repeat(3 * PIECE));
+        for closes_first in [false, true] {
+            let outbox = Outbox::new(PIECE, 4 * PIECE);
+            let mut large = Box::pin(outbox.push_in_pieces(&message, || ()));
+            assert!(futures_poll(&mut large).is_pending());
+            assert!(outbox.push_now(text("next")).is_some());
+            let (ours, mut theirs) = tokio::io::duplex(1024);
+            let mut all = String::new();
+            let read = theirs.read_to_string(&mut all);
+            if closes_first {
+                outbox.close(CloseReason::Local);
+                let (sent, written, _) = tokio::join!(large, outbox.drain(ours), read);
+                sent.unwrap();
+                written.unwrap();
+            } else {
+                drop(large);
+                outbox.close(CloseReason::Local);
+                tokio::join!(outbox.drain(ours), read).0.unwrap();
+            }
+            assert!(all == whole, "{closes_first}");
+            // And one that was not begun is not.
+            assert!(outbox.push_in_pieces(&message, || ()).await.is_err());
+        }
     }
 
     fn futures_poll<F: Future + Unpin>(f: &mut F) -> std::task::Poll<F::Output> {

@@ -1,7 +1,7 @@
 //! Requests of ours that wait for their answer.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_wire::jsonrpc;
 use serde_json::value::RawValue;
@@ -22,6 +22,27 @@ pub(crate) struct Waiting {
     pub(crate) on_answer: OnAnswer,
     /// Its answer must not be seen before the updates that arrived ahead of it.
     pub(crate) ordered: bool,
+    /// Where the answer's text goes if it is large.
+    pub(crate) text: Option<LargeText>,
+}
+
+/// The text of a file, taken out of the answer that it arrived in while it arrived: the answer has an empty
+/// one in its place.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LargeText(Arc<Mutex<Option<String>>>);
+
+impl LargeText {
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn put(&self, text: String) {
+        *self.lock() = Some(text);
+    }
+
+    pub(crate) fn take(&self) -> Option<String> {
+        self.lock().take()
+    }
 }
 
 #[derive(Default)]
@@ -116,6 +137,13 @@ impl Pending {
             }
             _ => true,
         }
+    }
+
+    /// Whether a large text may be taken out of the answer to this request, which is then looked at at once.
+    pub(crate) fn takes_text(&self, id: i64) -> bool {
+        let table = self.lock();
+        let waiting = table.waiting.get(&id);
+        waiting.is_some_and(|waiting| waiting.text.is_some() && !waiting.ordered)
     }
 
     /// Whether anyone waits for an answer that may overtake.

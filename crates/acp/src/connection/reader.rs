@@ -8,11 +8,12 @@ use std::sync::atomic::Ordering;
 use std::task::Poll;
 
 use acp_wire::jsonrpc::{self, CancelRequestNotification, Incoming, ParseError, RequestId};
-use acp_wire::{Notification, read_params};
+use acp_wire::v1::ReadTextFileRequest;
+use acp_wire::{Notification, Request, read_params};
 use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
-use super::frame::{Frame, Framer};
+use super::frame::{Arrived, Frame, Framer};
 use super::memory::{is_over, memory};
 use super::outline::{Outline, outline};
 use super::pending::Which;
@@ -49,7 +50,7 @@ pub(super) async fn read<H: Handler>(
             }
             return reason;
         } else {
-            ended = fill(&mut input, &mut framer).await;
+            ended = fill(conn, &mut input, &mut framer).await;
             continue;
         };
         let Some(event) = event else { continue };
@@ -73,7 +74,7 @@ pub(super) async fn read<H: Handler>(
             tokio::select! {
                 biased;
                 () = &mut delivery => break,
-                end = fill(&mut input, &mut framer), if room => ended = end,
+                end = fill(conn, &mut input, &mut framer), if room => ended = end,
                 // Who asks now needs more to be read than there was room for.
                 () = conn.0.pending.added(), if !room => {}
             }
@@ -97,8 +98,9 @@ fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
     done
 }
 
-/// Reads what is there into the framer; at the end of the input, says so.
-async fn fill(input: &mut Reader, framer: &mut Framer) -> Option<CloseReason> {
+/// Reads what is there into the framer, which has no whole line; at the end of the input, says so.
+async fn fill(conn: &Connection, input: &mut Reader, framer: &mut Framer) -> Option<CloseReason> {
+    framer.take_text(|id| conn.0.pending.takes_text(id));
     match input.read_buf(framer.room()).await {
         Ok(0) => Some(CloseReason::Peer),
         Ok(_) => None,
@@ -189,6 +191,8 @@ fn read_ahead<H: Handler>(conn: &Connection, framer: &mut Framer, held: &mut Hel
                 }
                 _ => held.push(Ahead::Line(line.into())),
             },
+            // Whoever waits for a file may be the handler itself.
+            Frame::LargeText(arrived) => answer_with_text(conn, arrived),
             Frame::TooLong { head, tail, length } => {
                 let why = TooLarge::Text(length);
                 match outline(head, tail) {
@@ -216,6 +220,10 @@ async fn look_at<H: Handler>(
 ) -> Option<H::Event> {
     let line = match frame {
         Frame::Line(line) => line,
+        Frame::LargeText(arrived) => {
+            answer_with_text(conn, arrived);
+            return None;
+        }
         Frame::TooLong { head, tail, length } => {
             too_large::<H>(conn, outline(head, tail), TooLarge::Text(length)).await;
             return None;
@@ -306,6 +314,34 @@ fn answer(
             Ok(_) => tracing::debug!(%id, "an answer to nothing that was asked"),
         }
     }
+}
+
+/// An answer out of which a large text was taken.
+fn answer_with_text(conn: &Connection, arrived: Arrived) {
+    let id = RequestId::Number(arrived.id);
+    let Some(waiting) = conn.0.pending.take(&id) else {
+        // It was cancelled meanwhile.
+        conn.0.counters.unasked.fetch_add(1, Ordering::Relaxed);
+        return;
+    };
+    let result = match (arrived.text, jsonrpc::parse(&arrived.answer)) {
+        (Some(text), Ok(Incoming::Response { result, .. })) => {
+            if let Some(large) = waiting.text {
+                large.put(text);
+            }
+            result.map_err(Error::Rpc)
+        }
+        (text, parsed) => {
+            let reason = match (text, parsed) {
+                (Some(_), Err(error)) => error.to_string(),
+                _ => "the text in it is no JSON string".to_owned(),
+            };
+            tracing::warn!(%id, "an answer cannot be read: {reason}");
+            let method = ReadTextFileRequest::METHOD.to_owned();
+            Err(Error::Unreadable { method, reason })
+        }
+    };
+    (waiting.on_answer)(result);
 }
 
 fn cancel_request(conn: &Connection, params: Option<&serde_json::value::RawValue>) {

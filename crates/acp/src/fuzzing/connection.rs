@@ -390,6 +390,7 @@ fn check(peer: &Peer<'_>, heard: &[u8]) {
 fn asks(frame: &Frame<'_>, client: bool) -> Option<RequestId> {
     let line = match frame {
         Frame::Line(line) => line,
+        Frame::LargeText(_) => return None,
         Frame::TooLong { head, tail, .. } => {
             return match outline(head, tail) {
                 Outline::Answer(_) => None,

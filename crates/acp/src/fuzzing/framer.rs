@@ -105,6 +105,7 @@ pub(crate) fn frames<'a>(lines: &[&'a [u8]], max: usize) -> impl Iterator<Item =
 fn text(frame: &Frame<'_>) -> String {
     match frame {
         Frame::Line(line) => String::from_utf8_lossy(line).into_owned(),
+        Frame::LargeText(arrived) => format!("text: {arrived:?}"),
         Frame::TooLong { head, tail, length } => {
             // Whose it is can be anything, but must be told.
             let whose = outline(head, tail);

@@ -5,11 +5,14 @@
 //! process or a socket.
 
 mod inspect;
+#[cfg(unix)]
+mod pipe;
 mod stdio;
 
 use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::process::{ChildStdin, ChildStdout};
 
 pub use stdio::stdio;
 
@@ -36,7 +39,15 @@ impl Transport {
 
     /// Talks to a child process that was started with piped stdin and stdout; `None` if it was not.
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
-        Some(Self::new(child.stdout.take()?, child.stdin.take()?))
+        Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
+    }
+
+    /// Reads from a child process's stdout and writes to its stdin.
+    #[must_use]
+    pub fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Self {
+        #[cfg(unix)]
+        let stdin = pipe::Growing::new(stdin);
+        Self::new(stdout, stdin)
     }
 
     /// The pair again, for a program that passes bytes on and does not speak the protocol.

@@ -31,6 +31,7 @@ mod unix {
     use tokio::net::UnixStream;
     use tokio::net::unix::pipe;
 
+    use super::super::pipe::Growing;
     use super::Transport;
 
     pub(super) fn claim() -> io::Result<Transport> {
@@ -79,7 +80,7 @@ mod unix {
     fn writer(fd: OwnedFd) -> io::Result<super::super::Writer> {
         let file = File::from(fd);
         Ok(match kind(&file)? {
-            Kind::Pipe => Box::pin(pipe::Sender::from_owned_fd(file.into())?),
+            Kind::Pipe => Box::pin(Growing::new(pipe::Sender::from_owned_fd(file.into())?)),
             Kind::Socket => Box::pin(socket(file)?),
             Kind::Other => Box::pin(tokio::fs::File::from_std(file)),
         })
