@@ -232,8 +232,15 @@ pub(crate) fn rows() -> Vec<Row> {
             &slow,
         )),
         row(
+            "read-pinned",
+            "A file of 64 MiB through `fs/read_text_file`, one core",
+            true,
+            Work::Read,
+            &symmetric,
+        ),
+        row(
             "read",
-            "A file of 64 MiB through `fs/read_text_file`",
+            "A file of 64 MiB through `fs/read_text_file`, two cores",
             false,
             Work::Read,
             &symmetric,
