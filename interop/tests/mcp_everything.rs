@@ -93,10 +93,19 @@ async fn works(server: McpServer) {
     project.write("script.json", &script.to_string());
     let person = Person::new(&project, Policy::All);
     let script = project.file("script.json");
-    let agent = [acp(), "agent", "--script", script.to_str().unwrap(), "--sessions", "none"];
+    let agent = [
+        acp(),
+        "agent",
+        "--script",
+        script.to_str().unwrap(),
+        "--sessions",
+        "none",
+    ];
     let (agent, _process) = person.start(&project, &agent).await;
     let setup = SessionSetup::new(project.path()).mcp_servers(vec![server]);
-    let session = soon("a session opens", agent.new_session(setup)).await.unwrap();
+    let session = soon("a session opens", agent.new_session(setup))
+        .await
+        .unwrap();
 
     let ended = soon("the turn ends", session.prompt("go")).await.unwrap();
     assert_eq!(ended, StopReason::EndTurn);
@@ -114,19 +123,38 @@ async fn works(server: McpServer) {
         "Resource 1",
     ]) {
         let shown = shown(call);
-        assert_eq!(call.status, ToolCallStatus::Completed, "{}: {shown}", call.title);
-        assert!(shown.contains(shows), "{}: no {shows:?} in {shown}", call.title);
+        assert_eq!(
+            call.status,
+            ToolCallStatus::Completed,
+            "{}: {shown}",
+            call.title
+        );
+        assert!(
+            shown.contains(shows),
+            "{}: no {shows:?} in {shown}",
+            call.title
+        );
     }
     // The progress that it told of was shown.
     let seen = person.seen.lock().unwrap().clone();
-    assert!(seen.iter().any(|(update, _)| update.to_string().contains("1 of 2")), "{seen:#?}");
+    assert!(
+        seen.iter()
+            .any(|(update, _)| update.to_string().contains("1 of 2")),
+        "{seen:#?}"
+    );
 
     until(session.thread(), |thread| {
-        thread.commands().iter().any(|command| command.name == "everything:args-prompt")
+        thread
+            .commands()
+            .iter()
+            .any(|command| command.name == "everything:args-prompt")
     })
     .await;
     let ended = session.prompt("/everything:args-prompt Bern");
-    assert_eq!(soon("the turn ends", ended).await.unwrap(), StopReason::EndTurn);
+    assert_eq!(
+        soon("the turn ends", ended).await.unwrap(),
+        StopReason::EndTurn
+    );
 
     soon("the turn ends", session.prompt("go")).await.unwrap();
     let roots = self::calls(&session).pop().unwrap();
@@ -159,7 +187,13 @@ async fn its_tools_are_called_over_stdio() {
         return;
     };
     let args = vec![programs.program(PROGRAM), "stdio".to_owned()];
-    works(McpServer::Stdio(McpServerStdio::new("everything", "node", args, vec![]))).await;
+    works(McpServer::Stdio(McpServerStdio::new(
+        "everything",
+        "node",
+        args,
+        vec![],
+    )))
+    .await;
 }
 
 #[tokio::test]
@@ -169,7 +203,12 @@ async fn its_tools_are_called_over_streamable_http() {
     };
     let listening = Listening::start(&programs.program(PROGRAM), "streamableHttp").await;
     let url = format!("{}/mcp", listening.address);
-    works(McpServer::Http(McpServerHttp::new("everything", url, vec![]))).await;
+    works(McpServer::Http(McpServerHttp::new(
+        "everything",
+        url,
+        vec![],
+    )))
+    .await;
 }
 
 #[tokio::test]

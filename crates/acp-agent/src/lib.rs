@@ -9,6 +9,9 @@
 //! agent itself, confined to the session's directories, where it does not. What changes anything is
 //! permitted by the person first, as the session's [`Mode`] says.
 //!
+//! It connects to the MCP servers that the client names and to those of the user's own
+//! ([`CodingAgent::mcp_servers`]): their tools are offered to the model, their prompts are commands.
+//!
 //! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
 //! [`store`].
 //!

@@ -66,21 +66,27 @@ impl UsersServer {
                     return wrong("is a program, which has no `transport` and no `headers`");
                 }
                 let given = self.env.into_iter();
-                let mut env: Vec<EnvVariable> =
-                    given.map(|(name, value)| EnvVariable::new(name, value)).collect();
+                let mut env: Vec<EnvVariable> = given
+                    .map(|(name, value)| EnvVariable::new(name, value))
+                    .collect();
                 // One that is not set here is not set there.
-                env.extend(self.pass.iter().filter_map(|name| {
-                    variable(name).map(|value| EnvVariable::new(name, value))
-                }));
-                Ok(McpServer::Stdio(McpServerStdio::new(name, command, self.args, env)))
+                env.extend(
+                    self.pass.iter().filter_map(|name| {
+                        variable(name).map(|value| EnvVariable::new(name, value))
+                    }),
+                );
+                Ok(McpServer::Stdio(McpServerStdio::new(
+                    name, command, self.args, env,
+                )))
             }
             (None, Some(url)) => {
                 if !(self.args.is_empty() && self.env.is_empty() && self.pass.is_empty()) {
                     return wrong("is reached by `url` and has no `args`, `env` or `pass`");
                 }
                 let given = self.headers.into_iter();
-                let headers: Vec<HttpHeader> =
-                    given.map(|(name, value)| HttpHeader::new(name, value)).collect();
+                let headers: Vec<HttpHeader> = given
+                    .map(|(name, value)| HttpHeader::new(name, value))
+                    .collect();
                 Ok(match self.transport.unwrap_or(Transport::Http) {
                     Transport::Http => McpServer::Http(McpServerHttp::new(name, url, headers)),
                     Transport::Sse => McpServer::Sse(McpServerSse::new(name, url, headers)),
@@ -120,7 +126,10 @@ mod tests {
     #[test]
     fn a_program_gets_what_is_given_and_what_is_passed() {
         let text = "name = 'a'\ncommand = 'npx'\nargs = ['-y', 'b']\nenv = { A = '1' }\npass = ['TOKEN', 'NONE']";
-        let env = vec![EnvVariable::new("A", "1"), EnvVariable::new("TOKEN", "secret")];
+        let env = vec![
+            EnvVariable::new("A", "1"),
+            EnvVariable::new("TOKEN", "secret"),
+        ];
         let args = vec!["-y".to_owned(), "b".to_owned()];
         let expected = McpServer::Stdio(McpServerStdio::new("a", "npx", args, env));
         assert_eq!(read(text), Ok(expected));
@@ -129,7 +138,8 @@ mod tests {
     #[test]
     fn an_address_is_streamable_http_if_nothing_else_is_said() {
         let key = || vec![HttpHeader::new("Authorization", "Bearer x")];
-        let text = "name = 'a'\nurl = 'https://a.test/mcp'\nheaders = { Authorization = 'Bearer x' }";
+        let text =
+            "name = 'a'\nurl = 'https://a.test/mcp'\nheaders = { Authorization = 'Bearer x' }";
         let expected = McpServer::Http(McpServerHttp::new("a", "https://a.test/mcp", key()));
         assert_eq!(read(text), Ok(expected));
         let text = "name = 'a'\nurl = 'https://a.test/sse'\ntransport = 'sse'";
@@ -141,11 +151,20 @@ mod tests {
     fn what_makes_no_server_is_said() {
         for (text, said) in [
             ("name = 'a'", "needs either"),
-            ("name = 'a'\ncommand = 'b'\nurl = 'http://c'", "needs either"),
+            (
+                "name = 'a'\ncommand = 'b'\nurl = 'http://c'",
+                "needs either",
+            ),
             ("name = ''\ncommand = 'b'", "has no name"),
-            ("name = 'a'\ncommand = 'b'\nheaders = { A = 'b' }", "no `headers`"),
+            (
+                "name = 'a'\ncommand = 'b'\nheaders = { A = 'b' }",
+                "no `headers`",
+            ),
             ("name = 'a'\nurl = 'http://c'\nargs = ['b']", "no `args`"),
-            ("name = 'a'\nurl = 'http://c'\ntransport = 'smoke'", "unknown variant"),
+            (
+                "name = 'a'\nurl = 'http://c'\ntransport = 'smoke'",
+                "unknown variant",
+            ),
             ("name = 'a'\ncommnad = 'b'", "unknown field"),
         ] {
             let error = read(text).unwrap_err();

@@ -15,6 +15,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ServiceExt, service::ClientInitializeError};
 
+use super::bounded::Bounded;
 use super::handler::Handler;
 use super::sse::SseTransport;
 use crate::tools::{fenced, tail};
@@ -85,13 +86,13 @@ pub(super) async fn connect(
             let (client, url) = client(&http.url, &http.headers)?;
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
             let transport = StreamableHttpClientTransport::with_client(client, config);
-            remote(handler.serve(transport).await)
+            remote(handler.serve(Bounded::new(transport)).await)
         }
         McpServer::Sse(sse) => {
             let (client, url) = client(&sse.url, &sse.headers)?;
             let transport = SseTransport::connect(client, url).await;
             let transport = transport.map_err(|e| format!("{}.", chain(&e)))?;
-            remote(handler.serve(transport).await)
+            remote(handler.serve(Bounded::new(transport)).await)
         }
         _ => Err("It is reached in a way that this agent does not know.".to_owned()),
     }
@@ -115,7 +116,7 @@ async fn start(
     let (stdin, stdout) = stdio.ok_or("Its input and output cannot be had.")?;
     let process = Process(Some(process));
     match handler
-        .serve(AsyncRwTransport::new_client(stdout, stdin))
+        .serve(Bounded::new(AsyncRwTransport::new_client(stdout, stdin)))
         .await
     {
         Ok(running) => Ok(Connected { running, process }),

@@ -606,3 +606,14 @@ async fn exists(f: &Fixture, name: &str) {
         .await
         .expect("it was not written");
 }
+
+#[tokio::test]
+async fn a_client_of_version_2_has_its_servers_too() {
+    let turns = json!([[call("ours__echo", json!({"text": "hello"})), {"say": "done"}]]);
+    let agent = CodingAgent::with_model(model(&turns));
+    let options = acp::Options::new().draft_version_2();
+    let mut f = Fixture::speaking(options, agent, NONE).await;
+    let setup = SessionSetup::new(f.cwd()).mcp_servers(vec![process("ours", "usual")]);
+    f.session = f.agent.new_session(setup).await.unwrap();
+    assert!(texts(&allowed(&f).await).contains("You said: hello."));
+}
