@@ -38,6 +38,14 @@ impl Running<'_> {
     /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.workspace.state.conversation.lock().await;
+        if let Err(error) = mcp::started(&self.workspace).await {
+            let prompt = Message::User(prompt.content);
+            self.workspace.state.tell(&mut conversation, prompt).await?;
+            return match error {
+                acp::Error::Cancelled => Ok(StopReason::Cancelled),
+                error => Err(error),
+            };
+        }
         let prompt = match self.typed(prompt).await {
             Ok(mcp::Typed::Prompt(prompt)) => Message::User(prompt),
             Ok(mcp::Typed::Refused(prompt, why)) => {
@@ -60,7 +68,6 @@ impl Running<'_> {
 
     /// What the person typed, with prompts of MCP servers in the place of their commands.
     async fn typed(&self, prompt: Prompt) -> acp::Result<mcp::Typed> {
-        mcp::started(&self.workspace).await?;
         let servers = &self.workspace.state.servers;
         match servers.typed(&self.workspace, prompt.content).await {
             Ok(typed) => Ok(typed),

@@ -14,6 +14,7 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::{ServiceExt, service::ClientInitializeError};
+use tokio::process::{ChildStdin, ChildStdout};
 
 use super::bounded::Bounded;
 use super::handler::Handler;
@@ -35,13 +36,8 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How much of what a process printed to its standard error is shown, in bytes: the end of it.
 const PRINTED: usize = 2 * 1024;
 
-/// A server that answers.
-pub(super) struct Connected {
-    pub(super) running: RunningService<RoleClient, Handler>,
-    pub(super) process: Process,
-}
-
 /// The process of a server, if it has one here. Dropping it ends it at once, with all that it started.
+#[derive(Default)]
 pub(super) struct Process(Option<AgentProcess>);
 
 impl Process {
@@ -71,7 +67,7 @@ impl Process {
     }
 }
 
-/// Reaches a server and shakes hands with it. Dropping this ends what it has started.
+/// Reaches a server and shakes hands with it. If it has a process here, that is in `process` from its start.
 ///
 /// # Errors
 /// Why it cannot be used, for people.
@@ -79,30 +75,36 @@ pub(super) async fn connect(
     definition: &McpServer,
     cwd: &str,
     handler: Handler,
-) -> Result<Connected, String> {
-    match definition {
-        McpServer::Stdio(stdio) => start(stdio, cwd, handler).await,
+    process: &mut Process,
+) -> Result<RunningService<RoleClient, Handler>, String> {
+    let served = match definition {
+        McpServer::Stdio(stdio) => {
+            let transport = start(stdio, cwd, process)?;
+            handler.serve(Bounded::new(transport)).await
+        }
         McpServer::Http(http) => {
             let (client, url) = client(&http.url, &http.headers)?;
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
             let transport = StreamableHttpClientTransport::with_client(client, config);
-            remote(handler.serve(Bounded::new(transport)).await)
+            handler.serve(Bounded::new(transport)).await
         }
         McpServer::Sse(sse) => {
             let (client, url) = client(&sse.url, &sse.headers)?;
             let transport = SseTransport::connect(client, url).await;
             let transport = transport.map_err(|e| format!("{}.", chain(&e)))?;
-            remote(handler.serve(Bounded::new(transport)).await)
+            handler.serve(Bounded::new(transport)).await
         }
-        _ => Err("It is reached in a way that this agent does not know.".to_owned()),
-    }
+        _ => return Err("It is reached in a way that this agent does not know.".to_owned()),
+    };
+    served.map_err(|error| shaken(&error))
 }
 
-async fn start(
+/// Starts a server's process, and gives its standard output and input.
+fn start(
     definition: &McpServerStdio,
     cwd: &str,
-    handler: Handler,
-) -> Result<Connected, String> {
+    process: &mut Process,
+) -> Result<AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>, String> {
     let mut command = AgentCommand::new(&definition.command).args(&definition.args);
     for variable in &definition.env {
         command = command.env(&variable.name, &variable.value);
@@ -111,26 +113,11 @@ async fn start(
     if Path::new(cwd).is_dir() {
         command = command.cwd(cwd);
     }
-    let process = AgentProcess::spawn(&command).map_err(|e| format!("{e}."))?;
-    let stdio = process.take_stdio();
+    let started = AgentProcess::spawn(&command).map_err(|e| format!("{e}."))?;
+    let stdio = started.take_stdio();
+    process.0 = Some(started);
     let (stdin, stdout) = stdio.ok_or("Its input and output cannot be had.")?;
-    let process = Process(Some(process));
-    match handler
-        .serve(Bounded::new(AsyncRwTransport::new_client(stdout, stdin)))
-        .await
-    {
-        Ok(running) => Ok(Connected { running, process }),
-        Err(error) => Err(format!("{}{}", shaken(&error), process.last_words().await)),
-    }
-}
-
-fn remote(
-    running: Result<RunningService<RoleClient, Handler>, ClientInitializeError>,
-) -> Result<Connected, String> {
-    let process = Process(None);
-    running
-        .map(|running| Connected { running, process })
-        .map_err(|error| shaken(&error))
+    Ok(AsyncRwTransport::new_client(stdout, stdin))
 }
 
 /// Why a handshake failed, for people.

@@ -8,13 +8,13 @@ use acp::agent::Session;
 use acp::v1::McpServer;
 use rmcp::RoleClient;
 use rmcp::model::{PaginatedRequestParams, Prompt, Tool};
-use rmcp::service::{Peer, ServiceError};
+use rmcp::service::{Peer, RunningService, ServiceError};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::McpLimits;
-use super::connect::{Connected, connect};
+use super::connect::{Process, connect};
 use super::handler::{Handler, Shared};
 
 /// How many tools, and how many prompts, of one server are known.
@@ -182,22 +182,24 @@ struct Life {
 impl Life {
     async fn run(self, stopped: watch::Receiver<bool>) {
         let shared = Arc::new(Shared::new());
+        let mut process = Process::default();
         let started = tokio::select! {
+            // At once: it has begun nothing that it could end in order.
             () = told(stopped.clone()) => return,
-            started = self.begin(&shared) => started,
+            started = self.begin(&shared, &mut process) => started,
         };
-        let (connected, ready) = match started {
+        let (running, ready) = match started {
             Ok(started) => started,
             Err(why) => {
+                let words = process.last_words().await;
+                let name = &self.name;
                 return self.fail(format!(
-                    "The MCP server `{}` did not start. {why}",
-                    self.name
+                    "The MCP server `{name}` did not start. {why}{words}"
                 ));
             }
         };
         let peer = ready.peer.clone();
         self.tell(State::Ready(Arc::new(ready)));
-        let Connected { running, process } = connected;
         let close = running.cancellation_token();
         let ended = running.waiting();
         tokio::pin!(ended);
@@ -232,22 +234,21 @@ impl Life {
     }
 
     /// Connects and asks for what it has, within the time for that.
-    async fn begin(&self, shared: &Arc<Shared>) -> Result<(Connected, Ready), String> {
+    async fn begin(
+        &self,
+        shared: &Arc<Shared>,
+        process: &mut Process,
+    ) -> Result<(RunningService<RoleClient, Handler>, Ready), String> {
         let deadline = Instant::now() + self.start;
         let late = |what| format!("It did not {what} within {} s.", self.start.as_secs_f32());
         let handler = Handler::new(self.session.clone(), self.name.clone(), Arc::clone(shared));
-        let connecting = connect(&self.definition, self.session.cwd(), handler);
-        let connected = timeout_at(deadline, connecting).await;
-        let connected = connected.map_err(|_| late("answer"))??;
-        let peer = connected.running.peer();
-        let ready = match timeout_at(deadline, list(&self.name, peer, shared)).await {
-            Ok(Ok(ready)) => ready,
-            Ok(Err(why)) => {
-                return Err(format!("{why}{}", connected.process.last_words().await));
-            }
-            Err(_) => return Err(late("say what it has")),
-        };
-        Ok((connected, ready))
+        let connecting = connect(&self.definition, self.session.cwd(), handler, process);
+        let running = timeout_at(deadline, connecting).await;
+        let running = running.map_err(|_| late("answer"))??;
+        let listing = list(&self.name, running.peer(), shared);
+        let ready = timeout_at(deadline, listing).await;
+        let ready = ready.map_err(|_| late("say what it has"))??;
+        Ok((running, ready))
     }
 
     fn tell(&self, state: State) {

@@ -314,6 +314,8 @@ async fn a_server_that_never_starts_is_given_up() {
         "{}",
         texts(&f.call())
     );
+    // With what it has said itself.
+    assert!(texts(&f.call()).contains("pid:"));
 }
 
 #[tokio::test]
