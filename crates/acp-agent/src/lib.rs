@@ -9,6 +9,9 @@
 //! agent itself, confined to the session's directories, where it does not. What changes anything is
 //! permitted by the person first, as the session's [`Mode`] says.
 //!
+//! It connects to the MCP servers that the client names and to those of the user's own
+//! ([`CodingAgent::mcp_servers`]): their tools are offered to the model, their prompts are commands.
+//!
 //! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
 //! [`store`].
 //!
@@ -17,6 +20,7 @@
 
 mod commands;
 mod log;
+mod mcp;
 mod mode;
 mod model;
 mod past;
@@ -38,11 +42,12 @@ use acp::agent::{
     Session, SessionOpened, SessionSetup, Turn,
 };
 use acp::v1::{
-    Implementation, PromptCapabilities, SessionConfigId, SessionConfigOption,
-    SessionConfigOptionValue, StopReason,
+    Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
+    SessionConfigOption, SessionConfigOptionValue, StopReason,
 };
 
 use acp_host::{Sandbox, SandboxError};
+pub use mcp::McpLimits;
 pub use mode::{Mode, ParseModeError};
 pub use model::{
     Message, Model, ModelConfig, ModelError, ModelErrorKind, OfflineModel, Request, ScriptError,
@@ -117,6 +122,21 @@ impl CodingAgent {
         Ok(self)
     }
 
+    /// MCP servers of the user's own, for every session, beside those that the client names for it. Of two with
+    /// the same name the client's counts.
+    #[must_use]
+    pub fn mcp_servers(mut self, servers: Vec<McpServer>) -> Self {
+        self.sessions.serve_with(servers);
+        self
+    }
+
+    /// How long MCP servers are waited for.
+    #[must_use]
+    pub fn mcp_limits(mut self, limits: McpLimits) -> Self {
+        self.sessions.wait_for_servers(limits);
+        self
+    }
+
     /// Keeps its sessions there: what a client is shown was kept before, and an old session can be listed,
     /// opened and deleted. Without this an agent forgets a session when it is closed, and does not offer
     /// old ones.
@@ -134,6 +154,10 @@ impl acp::Agent for CodingAgent {
 
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new().embedded_context(true)
+    }
+
+    fn mcp_capabilities(&self) -> McpCapabilities {
+        McpCapabilities::new().http(true).sse(true)
     }
 
     fn additional_directories(&self) -> bool {
@@ -169,13 +193,17 @@ impl acp::Agent for CodingAgent {
         session: &Session,
         setup: SessionSetup,
     ) -> acp::Result<SessionOpened> {
-        sessions::without_servers(&setup);
-        self.sessions.begin(session).await
+        self.sessions.begin(session, setup).await
     }
 
     async fn session_opened(&self, session: Session) {
-        if let Err(error) = session.commands(commands::available()).await {
+        let commands = commands::available();
+        if let Err(error) = session.commands(commands.clone()).await {
             tracing::debug!(%error, "the commands were not announced");
+        }
+        // The servers' prompts follow when they are there.
+        if let Ok(state) = self.sessions.get(session.id()) {
+            state.servers.announce(session, commands, &state);
         }
     }
 

@@ -12,6 +12,7 @@ use acp::v1::SessionId;
 use acp_host::{Files, Roots, Sandbox};
 
 use crate::log::Log;
+use crate::mcp::Servers;
 use crate::mode::Mode;
 use crate::model::Message;
 use crate::permission::Subject;
@@ -26,6 +27,7 @@ pub(crate) struct SessionState {
     /// Whether commands must run in a sandbox.
     pub(crate) sandboxed: bool,
     changing: Mutex<Changing>,
+    pub(crate) servers: Servers,
     /// Held by the turn that runs.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
 }
@@ -95,6 +97,7 @@ impl SessionState {
             sandboxed,
             log,
             changing: Mutex::new(changing),
+            servers: Servers::default(),
             conversation: tokio::sync::Mutex::new(Conversation(conversation)),
         }
     }

@@ -9,10 +9,11 @@ use acp::agent::{
     CloseSession, DeleteSession, ListSessions, LoadSession, Recorder, ResumeSession, Session,
     SessionOpened, SessionSetup,
 };
-use acp::v1::{ListSessionsRequest, ListSessionsResponse, SessionId, SessionInfo};
+use acp::v1::{ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo};
 use jiff::Timestamp;
 
 use crate::log::Log;
+use crate::mcp::{self, McpLimits, Servers};
 use crate::mode;
 use crate::past::{Past, Told};
 use crate::replay::replay;
@@ -29,6 +30,9 @@ pub(crate) struct Sessions {
     store: Option<Arc<dyn SessionStore>>,
     /// Where commands may write beside the session's directories, if they are confined.
     writable: Option<Vec<PathBuf>>,
+    /// The user's own MCP servers.
+    servers: Vec<McpServer>,
+    limits: McpLimits,
 }
 
 impl Sessions {
@@ -38,6 +42,14 @@ impl Sessions {
 
     pub(crate) fn confine(&mut self, writable: Vec<PathBuf>) {
         self.writable = Some(writable);
+    }
+
+    pub(crate) fn serve_with(&mut self, servers: Vec<McpServer>) {
+        self.servers = servers;
+    }
+
+    pub(crate) fn wait_for_servers(&mut self, limits: McpLimits) {
+        self.limits = limits;
     }
 
     /// What there is for those that outlive the process.
@@ -60,7 +72,11 @@ impl Sessions {
     }
 
     /// Begins a session.
-    pub(crate) async fn begin(&self, session: &Session) -> acp::Result<SessionOpened> {
+    pub(crate) async fn begin(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
         let own = self.own(session).await?;
         let properties = Properties {
             cwd: session.cwd().to_owned(),
@@ -76,11 +92,16 @@ impl Sessions {
             }
         };
         let state = SessionState::new(own, self.confined(), log, &properties, Vec::new());
-        Ok(self.opened(session, state))
+        Ok(self.opened(session, setup, state))
     }
 
     /// Goes on with a session.
-    async fn go_on(&self, session: &Session, replayed: bool) -> acp::Result<SessionOpened> {
+    async fn go_on(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+        replayed: bool,
+    ) -> acp::Result<SessionOpened> {
         let store = self.store()?;
         let own = self.own(session).await?;
         let kept = store.find(session.id().clone()).await?;
@@ -102,10 +123,17 @@ impl Sessions {
             .await?;
         }
         let state = SessionState::new(own, self.confined(), log, &properties, messages);
-        Ok(self.opened(session, state))
+        Ok(self.opened(session, setup, state))
     }
 
-    fn opened(&self, session: &Session, state: SessionState) -> SessionOpened {
+    fn opened(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+        mut state: SessionState,
+    ) -> SessionOpened {
+        let servers = mcp::joined(setup.mcp_servers, &self.servers);
+        state.servers = Servers::start(servers, session, self.limits);
         let options = mode::options(state.mode());
         self.open().insert(session.id().clone(), Arc::new(state));
         SessionOpened::new().config_options(options)
@@ -113,6 +141,14 @@ impl Sessions {
 
     fn confined(&self) -> bool {
         self.writable.is_some()
+    }
+
+    /// A session is closed: nothing of it goes on.
+    async fn forget(&self, session: &SessionId) {
+        let state = self.open().remove(session);
+        if let Some(state) = state {
+            state.servers.close().await;
+        }
     }
 
     /// The agent's own access to a session's directories.
@@ -131,13 +167,6 @@ impl Sessions {
     }
 }
 
-/// Says that what nobody starts yet was not started.
-pub(crate) fn without_servers(setup: &SessionSetup) {
-    if !setup.mcp_servers.is_empty() {
-        tracing::warn!("MCP servers are not supported yet and were not started");
-    }
-}
-
 impl Recorder for Sessions {
     async fn record(&self, session: &Session, update: &Update) -> acp::Result<()> {
         Ok(self.get(session.id())?.record(update).await?)
@@ -150,8 +179,7 @@ impl LoadSession for Sessions {
         session: &Session,
         setup: SessionSetup,
     ) -> acp::Result<SessionOpened> {
-        without_servers(&setup);
-        self.go_on(session, true).await
+        self.go_on(session, setup, true).await
     }
 }
 
@@ -161,8 +189,7 @@ impl ResumeSession for Sessions {
         session: &Session,
         setup: SessionSetup,
     ) -> acp::Result<SessionOpened> {
-        without_servers(&setup);
-        self.go_on(session, false).await
+        self.go_on(session, setup, false).await
     }
 }
 
@@ -198,14 +225,14 @@ fn in_milliseconds(time: Timestamp) -> String {
 
 impl CloseSession for Sessions {
     async fn close_session(&self, session: &SessionId) -> acp::Result<()> {
-        self.open().remove(session);
+        self.forget(session).await;
         Ok(())
     }
 }
 
 impl DeleteSession for Sessions {
     async fn delete_session(&self, session: &SessionId) -> acp::Result<()> {
-        self.open().remove(session);
+        self.forget(session).await;
         Ok(self.store()?.delete(session.clone()).await?)
     }
 }

@@ -2,9 +2,10 @@
 //! the results, until it stops.
 
 use acp::agent::{Prompt, ToolCallHandle};
-use acp::v1::{StopReason, ToolCall, ToolCallStatus, UsageUpdate};
+use acp::v1::{ContentBlock, StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
 
+use crate::mcp;
 use crate::mode::Mode;
 use crate::model::{
     self, Message, Model, Request, Step, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
@@ -37,7 +38,22 @@ impl Running<'_> {
     /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.workspace.state.conversation.lock().await;
-        let prompt = Message::User(prompt.content);
+        if let Err(error) = mcp::started(&self.workspace).await {
+            let prompt = Message::User(prompt.content);
+            self.workspace.state.tell(&mut conversation, prompt).await?;
+            return match error {
+                acp::Error::Cancelled => Ok(StopReason::Cancelled),
+                error => Err(error),
+            };
+        }
+        let prompt = match self.typed(prompt).await {
+            Ok(mcp::Typed::Prompt(prompt)) => Message::User(prompt),
+            Ok(mcp::Typed::Refused(prompt, why)) => {
+                return self.decline(&mut conversation, prompt, why).await;
+            }
+            Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
+            Err(error) => return Err(error),
+        };
         self.workspace.state.tell(&mut conversation, prompt).await?;
         for _ in 0..self.max_requests {
             match self.round(&mut conversation).await {
@@ -48,6 +64,35 @@ impl Running<'_> {
             }
         }
         Ok(StopReason::MaxTurnRequests)
+    }
+
+    /// What the person typed, with prompts of MCP servers in the place of their commands.
+    async fn typed(&self, prompt: Prompt) -> acp::Result<mcp::Typed> {
+        let servers = &self.workspace.state.servers;
+        match servers.typed(&self.workspace, prompt.content).await {
+            Ok(typed) => Ok(typed),
+            Err(Fault::Stop(error)) => Err(error),
+            Err(Fault::Failed(why) | Fault::Missing(why)) => Err(acp::Error::internal(why)),
+        }
+    }
+
+    /// Answers a prompt that is not for the model.
+    async fn decline(
+        &self,
+        conversation: &mut Conversation,
+        prompt: Vec<ContentBlock>,
+        why: String,
+    ) -> acp::Result<StopReason> {
+        let state = &self.workspace.state;
+        state.tell(conversation, Message::User(prompt)).await?;
+        self.workspace.turn.message(&why).await?;
+        let message = Message::Assistant {
+            text: why,
+            thought: String::new(),
+            calls: Vec::new(),
+        };
+        state.tell(conversation, message).await?;
+        Ok(StopReason::EndTurn)
     }
 
     /// Asks the model once and carries out what it calls. Gives the stop reason if it stops.
@@ -113,7 +158,8 @@ impl Running<'_> {
     /// error.
     async fn listen(&self, conversation: &[Message], reply: &mut Reply) -> acp::Result<()> {
         let turn = &self.workspace.turn;
-        let request = Request::new(conversation, self.tools, turn.cwd());
+        let tools = mcp::offered(&self.workspace, self.tools).await?;
+        let request = Request::new(conversation, &tools, turn.cwd());
         let mut steps = self.model.respond(request);
         loop {
             let next = turn
@@ -151,7 +197,12 @@ impl Running<'_> {
             text: output.text,
             data: output.data,
         };
-        let call = match Call::read(&request.tool, &request.arguments) {
+        let servers = &self.workspace.state.servers;
+        let call = match servers.call(self.tools, &request.tool, &request.arguments) {
+            Some(call) => call.map(Call::Server),
+            None => Call::read(&request.tool, &request.arguments),
+        };
+        let call = match call {
             Ok(call) => call,
             Err(why) => return self.refuse(request, why).await.map(result),
         };
@@ -163,7 +214,9 @@ impl Running<'_> {
             };
         }
         let mut refused = None;
-        if call.subject().is_some() && self.workspace.state.mode() == Mode::Architect {
+        let only_reads = matches!(&call, Call::Server(call) if call.only_reads());
+        let changes = call.subject().is_some() && !only_reads;
+        if changes && self.workspace.state.mode() == Mode::Architect {
             let left = self.leave_architect_mode(&call).await?;
             refused = (left.status != ToolStatus::Done).then_some(left.text);
         }

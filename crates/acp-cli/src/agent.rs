@@ -8,6 +8,7 @@ use etcetera::BaseStrategy;
 
 use crate::args::AgentArgs;
 use crate::exit::Exit;
+use crate::{config, mcp_servers};
 
 /// The agent, before it serves anyone.
 pub(crate) struct Prepared {
@@ -33,6 +34,8 @@ impl Prepared {
             .map_or(ModelConfig::Offline, ModelConfig::Scripted);
         let mut agent =
             CodingAgent::new(&model).map_err(|e| Exit::usage(format!("--script: {e}")))?;
+        let servers = mcp_servers::definitions(config::read()?.mcp_servers);
+        agent = agent.mcp_servers(servers.map_err(|e| Exit::usage(format!("config.toml: {e}")))?);
         if let Some(writable) = args.sandbox.writable()? {
             agent = agent
                 .sandboxed(writable)

@@ -5,6 +5,7 @@ use std::io::Read;
 use serde::Deserialize;
 
 use crate::exit::Exit;
+use crate::mcp_servers::UsersServer;
 use crate::places;
 
 /// The largest file that is read, in bytes.
@@ -16,6 +17,9 @@ const MAX_FILE: u64 = 64 * 1024;
 pub(crate) struct Config {
     #[serde(default)]
     pub(crate) environment: Environment,
+    /// MCP servers for `acp agent`.
+    #[serde(default)]
+    pub(crate) mcp_servers: Vec<UsersServer>,
 }
 
 /// What agents get of the environment.

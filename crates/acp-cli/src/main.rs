@@ -11,6 +11,7 @@ mod environment;
 mod exit;
 mod login;
 mod mcp_proxy;
+mod mcp_servers;
 mod permissions;
 mod places;
 mod run;

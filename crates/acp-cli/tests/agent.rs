@@ -152,3 +152,87 @@ fn bad_input_is_answered_and_loses_nothing() {
     assert_eq!(codes, [-32700, -32700, -32600, -32601]);
     assert!(output.status.success());
 }
+
+/// A server that says nothing and does not end by itself.
+#[cfg(unix)]
+const SILENT: &str = r#"
+[[mcp_servers]]
+name = "silent"
+command = "sh"
+args = ["-c", "echo $$ > server.pid; echo \"$GIVEN\" > server.env; while true; do sleep 1000; done"]
+env = { GIVEN = "given" }
+"#;
+
+/// Starts the agent with that server, and waits until it runs. Its process id.
+#[cfg(unix)]
+fn with_a_server(project: &Project) -> (common::editor::Editor, rustix::process::Pid) {
+    project.configure("config.toml", SILENT);
+    let mut editor = common::editor::Editor::start(project.acp(&["agent"]), 1);
+    editor.new_session(project.path());
+    until("the server runs", || {
+        std::fs::read_to_string(project.file("server.env")).is_ok_and(|env| env == "given\n")
+    });
+    let id = project.read("server.pid").trim().parse().unwrap();
+    (editor, rustix::process::Pid::from_raw(id).unwrap())
+}
+
+/// Waits for what nothing tells of.
+#[cfg(unix)]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = std::time::Instant::now();
+    while !is_so() {
+        let waited = began.elapsed();
+        assert!(
+            waited < std::time::Duration::from_secs(30),
+            "not so: {what}"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(unix)]
+fn has_ended(id: rustix::process::Pid) -> bool {
+    rustix::process::test_kill_process(id).is_err()
+        || std::fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).is_ok_and(
+            |stat| {
+                stat.rsplit(") ")
+                    .next()
+                    .is_some_and(|state| state.starts_with('Z'))
+            },
+        )
+}
+
+#[cfg(unix)]
+#[test]
+fn the_user_s_mcp_servers_start_with_a_session_and_end_with_the_agent() {
+    let project = Project::new();
+    let (editor, server) = with_a_server(&project);
+    editor.leave();
+    until("the server has ended", || has_ended(server));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_is_killed_leaves_none_of_its_mcp_servers() {
+    let project = Project::new();
+    let (editor, server) = with_a_server(&project);
+    editor.kill();
+    until("the server has ended", || has_ended(server));
+}
+
+#[test]
+fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
+    let project = Project::new();
+    project.configure("config.toml", "[[mcp_servers]]\nname = \"files\"\n");
+    let output = project
+        .acp(&["agent"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("\"files\" needs either `command` or `url`"),
+        "{said}"
+    );
+}

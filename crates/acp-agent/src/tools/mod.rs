@@ -36,6 +36,8 @@ pub(crate) enum Call {
     Run(run::Run),
     Plan(plan::Plan),
     SwitchMode(SwitchMode),
+    /// A tool of an MCP server.
+    Server(crate::mcp::ServerCall),
 }
 
 /// What a tool call is, for people.
@@ -162,7 +164,10 @@ tools! {
     SwitchMode(SwitchMode) = "switch_mode": "Asks the person to switch the session to another mode. In architect mode nothing can be changed and no command run: leave it with this, and say in the plan what you are going to do.",
 }
 
-fn read_arguments<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, String> {
+pub(crate) fn read_arguments<T: DeserializeOwned>(
+    tool: &str,
+    arguments: &Value,
+) -> Result<T, String> {
     // A tool without required arguments is called with none at all by some.
     let arguments = if arguments.is_null() {
         json!({})
@@ -188,6 +193,7 @@ impl Call {
             Self::Edit(edit) => edit.about(workspace),
             Self::Run(run) => run.about(),
             Self::SwitchMode(switch) => switch.about(),
+            Self::Server(call) => call.about(),
             Self::Plan(_) => return None,
         })
     }
@@ -198,6 +204,7 @@ impl Call {
             Self::Write(_) => Some(Subject::Tool("write".to_owned())),
             Self::Edit(_) => Some(Subject::Tool("edit".to_owned())),
             Self::Run(run) => Some(Subject::Command(run.command.clone())),
+            Self::Server(call) => call.subject(),
             Self::Read(_)
             | Self::List(_)
             | Self::Search(_)
@@ -230,6 +237,7 @@ impl Call {
             Self::Run(run) => run.run(doing).await,
             Self::Plan(plan) => plan.run(doing.workspace).await,
             Self::SwitchMode(switch) => switch.run(doing).await,
+            Self::Server(call) => call.run(doing).await,
         }
     }
 }

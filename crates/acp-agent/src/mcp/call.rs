@@ -1,0 +1,291 @@
+//! Calls of servers' tools, and of the two with which a model gets at their resources.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::v1::ToolKind;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ReadResourceRequest,
+    ReadResourceRequestParams, ServerResult, ToolAnnotations,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::content::{self, Given};
+use super::server::{Ready, Server, pages};
+use crate::model::{ToolSpec, ToolStatus};
+use crate::permission::{Subject, one_line};
+use crate::tools::{About, Doing, Output};
+use crate::workspace::Fault;
+
+/// The names of the agent's own tools for resources. They are there if a server has resources.
+pub(super) const LIST: &str = "list_resources";
+pub(super) const READ: &str = "read_resource";
+
+/// How many resources are listed to a model.
+const LISTED: usize = 500;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListArguments {
+    /// The server; without it, all of them.
+    pub(super) server: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadArguments {
+    /// The resource's URI.
+    pub(super) uri: String,
+    /// The server that has it. It can be left out if only one has resources.
+    pub(super) server: Option<String>,
+}
+
+/// How a model is told of the tools for resources.
+pub(super) fn resource_tools() -> [ToolSpec; 2] {
+    [
+        ToolSpec {
+            name: LIST.into(),
+            description: "Lists the resources that MCP servers have: documents and data that can be read with `read_resource`.".into(),
+            parameters: schemars::schema_for!(ListArguments).to_value(),
+        },
+        ToolSpec {
+            name: READ.into(),
+            description: "Reads a resource of an MCP server: one that `list_resources` has listed, or that a link leads to.".into(),
+            parameters: schemars::schema_for!(ReadArguments).to_value(),
+        },
+    ]
+}
+
+/// A server that answers.
+#[derive(Debug, Clone)]
+pub(super) struct At {
+    pub(super) server: Arc<Server>,
+    pub(super) ready: Arc<Ready>,
+}
+
+/// A call.
+#[derive(Debug)]
+pub(crate) struct ServerCall {
+    pub(super) what: What,
+    /// How long a server may take.
+    pub(super) limit: Duration,
+}
+
+#[derive(Debug)]
+pub(super) enum What {
+    Tool {
+        at: At,
+        /// As the model calls it.
+        called: String,
+        /// As the server does.
+        tool: String,
+        title: Option<String>,
+        annotations: Option<ToolAnnotations>,
+        arguments: Option<JsonObject>,
+    },
+    List(Vec<At>),
+    Read(At, String),
+}
+
+impl ServerCall {
+    /// What it is, for people.
+    pub(crate) fn about(&self) -> About {
+        let (title, kind) = match &self.what {
+            What::Tool {
+                at,
+                tool,
+                title,
+                annotations,
+                ..
+            } => {
+                let said = annotations.as_ref().and_then(|a| a.title.as_ref());
+                let title = title.as_ref().or(said).unwrap_or(tool);
+                (
+                    format!("{}: {}", at.server.name, one_line(title)),
+                    kind(annotations.as_ref()),
+                )
+            }
+            What::List(_) => ("List resources of MCP servers".to_owned(), ToolKind::Read),
+            What::Read(at, uri) => (
+                format!("{}: read `{}`", at.server.name, one_line(uri)),
+                ToolKind::Read,
+            ),
+        };
+        About {
+            title,
+            kind,
+            locations: Vec::new(),
+            content: Vec::new(),
+        }
+    }
+
+    /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
+    /// what it is asked it is told.
+    pub(crate) fn subject(&self) -> Option<Subject> {
+        match &self.what {
+            What::Tool { called, .. } => Some(Subject::Tool(called.clone())),
+            // No tool has such a name.
+            What::Read(at, _) => Some(Subject::Tool(format!("{READ} of {}", at.server.key))),
+            // Which it has told all the time.
+            What::List(_) => None,
+        }
+    }
+
+    /// Whether it changes nothing, by the server's own word: in architect mode it can be asked for.
+    pub(crate) fn only_reads(&self) -> bool {
+        match &self.what {
+            What::Tool { annotations, .. } => only_reads(annotations.as_ref()),
+            What::List(_) | What::Read(..) => true,
+        }
+    }
+
+    pub(crate) async fn run(&self, doing: &Doing<'_>) -> Result<Output, Fault> {
+        let given = match &self.what {
+            What::Tool {
+                at,
+                tool,
+                arguments,
+                ..
+            } => self.call(doing, at, tool, arguments.clone()).await?,
+            What::List(servers) => self.list(doing, servers).await?,
+            What::Read(at, uri) => self.read(doing, at, uri).await?,
+        };
+        Ok(Output {
+            status: if given.failed {
+                ToolStatus::Failed
+            } else {
+                ToolStatus::Done
+            },
+            text: given.text,
+            content: Some(given.content),
+            locations: None,
+            data: given.data,
+        })
+    }
+
+    async fn call(
+        &self,
+        doing: &Doing<'_>,
+        at: &At,
+        tool: &str,
+        arguments: Option<JsonObject>,
+    ) -> Result<Given, Fault> {
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = arguments;
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        match self.ask(doing, at, request).await? {
+            ServerResult::CallToolResult(result) => Ok(content::of_tool(&result)),
+            _ => Err(unexpected(at)),
+        }
+    }
+
+    async fn read(&self, doing: &Doing<'_>, at: &At, uri: &str) -> Result<Given, Fault> {
+        let params = ReadResourceRequestParams::new(uri);
+        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+        match self.ask(doing, at, request).await? {
+            ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result)),
+            _ => Err(unexpected(at)),
+        }
+    }
+
+    async fn ask(
+        &self,
+        doing: &Doing<'_>,
+        at: &At,
+        request: ClientRequest,
+    ) -> Result<ServerResult, Fault> {
+        at.server
+            .ask(
+                &at.ready,
+                doing.workspace,
+                request,
+                self.limit,
+                Some(doing.handle),
+            )
+            .await
+    }
+
+    /// What the servers have, a line each.
+    async fn list(&self, doing: &Doing<'_>, servers: &[At]) -> Result<Given, Fault> {
+        let mut lines = Vec::new();
+        for At { server, ready } in servers {
+            let peer = &ready.peer;
+            let all = async {
+                let resources = pages(&server.name, "resources", |page| async {
+                    let listed = peer.list_resources(page).await?;
+                    Ok((listed.resources, listed.next_cursor))
+                });
+                let mut lines = vec![format!("Resources of `{}`:", server.key)];
+                for resource in resources.await? {
+                    let what = resource
+                        .description
+                        .or(resource.title)
+                        .unwrap_or(resource.name);
+                    lines.push(line(&resource.uri, &what));
+                }
+                let templates = pages(&server.name, "templates", |page| async {
+                    let listed = peer.list_resource_templates(page).await?;
+                    Ok((listed.resource_templates, listed.next_cursor))
+                });
+                // Not all have them.
+                for template in templates.await.unwrap_or_default() {
+                    let what = template
+                        .description
+                        .or(template.title)
+                        .unwrap_or(template.name);
+                    lines.push(line(&template.uri_template, &what));
+                }
+                Ok::<_, rmcp::service::ServiceError>(lines)
+            };
+            let all = tokio::time::timeout(self.limit, all);
+            match doing.workspace.unless_cancelled(all).await? {
+                Ok(Ok(all)) => lines.extend(all),
+                Ok(Err(error)) => {
+                    lines.push(format!("`{}` does not list them: {error}", server.key))
+                }
+                Err(_) => lines.push(format!("`{}` does not answer.", server.key)),
+            }
+        }
+        if lines.len() > LISTED {
+            lines.truncate(LISTED);
+            lines.push("There are more.".to_owned());
+        }
+        Ok(content::of_text(&lines.join("\n")))
+    }
+}
+
+fn line(uri: &str, what: &str) -> String {
+    format!("- `{}`: {}", one_line(uri), one_line(what))
+}
+
+fn unexpected(at: &At) -> Fault {
+    Fault::failed(format!(
+        "The MCP server `{}` wants something first that this agent cannot do.",
+        at.server.name
+    ))
+}
+
+/// The kind that clients show by an icon. What a server says of its tool is a hint and no more.
+fn kind(annotations: Option<&ToolAnnotations>) -> ToolKind {
+    let open_world = annotations.and_then(|a| a.open_world_hint);
+    match (only_reads(annotations), open_world) {
+        (true, Some(true)) => ToolKind::Fetch,
+        (true, _) => ToolKind::Read,
+        (false, _) => ToolKind::Other,
+    }
+}
+
+fn only_reads(annotations: Option<&ToolAnnotations>) -> bool {
+    annotations.and_then(|a| a.read_only_hint) == Some(true)
+}
+
+/// The arguments as a server takes them.
+pub(super) fn object(tool: &str, arguments: &Value) -> Result<Option<JsonObject>, String> {
+    match arguments {
+        Value::Null => Ok(None),
+        Value::Object(object) => Ok(Some(object.clone())),
+        _ => Err(format!("`{tool}` takes an object as its arguments.")),
+    }
+}

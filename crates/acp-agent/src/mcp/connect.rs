@@ -1,0 +1,262 @@
+//! How a server is reached: by starting it, or over HTTP.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Once;
+use std::time::Duration;
+
+use acp::v1::{HttpHeader, McpServer, McpServerStdio};
+use acp_host::{AgentCommand, AgentProcess};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Url, redirect};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::{ServiceExt, service::ClientInitializeError};
+use tokio::process::{ChildStdin, ChildStdout};
+
+use super::bounded::Bounded;
+use super::handler::Handler;
+use super::sse::SseTransport;
+use crate::tools::{fenced, tail};
+
+/// How long a server on HTTP may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How often a server on HTTP may send the agent elsewhere.
+const REDIRECTS: usize = 5;
+
+/// How long a process that has closed its output may take to end, before its end is told without how.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// How long each step of ending a server's process kindly may take.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How much of what a process printed to its standard error is shown, in bytes: the end of it.
+const PRINTED: usize = 2 * 1024;
+
+/// The process of a server, if it has one here. Dropping it ends it at once, with all that it started.
+#[derive(Default)]
+pub(super) struct Process(Option<AgentProcess>);
+
+impl Process {
+    /// Ends it: it has been told by the end of its input.
+    pub(super) async fn shutdown(self) {
+        if let Some(process) = self.0 {
+            process.shutdown(GRACE).await;
+        }
+    }
+
+    /// How it ended, or that it did not, and what it printed last.
+    pub(super) async fn last_words(&self) -> String {
+        let Some(process) = &self.0 else {
+            return String::new();
+        };
+        // What it printed is all there when its end is known.
+        let exit = tokio::time::timeout(ENDING, process.wait()).await.ok();
+        let printed = process.stderr_tail();
+        let printed = tail(printed.trim(), PRINTED);
+        let mut words = exit
+            .map(|exit| format!(" Its process ended with {exit}."))
+            .unwrap_or_default();
+        if !printed.is_empty() {
+            words.push_str(&format!(" It printed:\n\n{}", fenced(printed)));
+        }
+        words
+    }
+}
+
+/// Reaches a server and shakes hands with it. If it has a process here, that is in `process` from its start.
+///
+/// # Errors
+/// Why it cannot be used, for people.
+pub(super) async fn connect(
+    definition: &McpServer,
+    cwd: &str,
+    handler: Handler,
+    process: &mut Process,
+) -> Result<RunningService<RoleClient, Handler>, String> {
+    let served = match definition {
+        McpServer::Stdio(stdio) => {
+            let transport = start(stdio, cwd, process)?;
+            handler.serve(Bounded::new(transport)).await
+        }
+        McpServer::Http(http) => {
+            let (client, url) = client(&http.url, &http.headers)?;
+            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+            let transport = StreamableHttpClientTransport::with_client(client, config);
+            handler.serve(Bounded::new(transport)).await
+        }
+        McpServer::Sse(sse) => {
+            let (client, url) = client(&sse.url, &sse.headers)?;
+            let transport = SseTransport::connect(client, url).await;
+            let transport = transport.map_err(|e| format!("{}.", chain(&e)))?;
+            handler.serve(Bounded::new(transport)).await
+        }
+        _ => return Err("It is reached in a way that this agent does not know.".to_owned()),
+    };
+    served.map_err(|error| shaken(&error))
+}
+
+/// Starts a server's process, and gives its standard output and input.
+fn start(
+    definition: &McpServerStdio,
+    cwd: &str,
+    process: &mut Process,
+) -> Result<AsyncRwTransport<RoleClient, ChildStdout, ChildStdin>, String> {
+    let mut command = AgentCommand::new(&definition.command).args(&definition.args);
+    for variable in &definition.env {
+        command = command.env(&variable.name, &variable.value);
+    }
+    // A client in a container may name a directory that this process has not.
+    if Path::new(cwd).is_dir() {
+        command = command.cwd(cwd);
+    }
+    let started = AgentProcess::spawn(&command).map_err(|e| format!("{e}."))?;
+    let stdio = started.take_stdio();
+    process.0 = Some(started);
+    let (stdin, stdout) = stdio.ok_or("Its input and output cannot be had.")?;
+    Ok(AsyncRwTransport::new_client(stdout, stdin))
+}
+
+/// Why a handshake failed, for people.
+fn shaken(error: &ClientInitializeError) -> String {
+    if error.is_authorization_required() {
+        return "It wants to know who you are: give it a header `Authorization` with your key."
+            .to_owned();
+    }
+    match error {
+        ClientInitializeError::ConnectionClosed(_) => {
+            "It closed the connection before it had answered.".to_owned()
+        }
+        ClientInitializeError::JsonRpcError(error) => {
+            format!("It refused the connection: {}.", error.message)
+        }
+        ClientInitializeError::TransportError { error, .. } => {
+            format!("{}.", chain(error.error.as_ref()))
+        }
+        other => format!("It did not answer as an MCP server does: {}.", chain(other)),
+    }
+}
+
+/// An error with what it came from: those of HTTP say what happened at the end of that only.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(&format!(": {more}"));
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// A client for a server's address that sends its headers there and nowhere else.
+fn client(url: &str, headers: &[HttpHeader]) -> Result<(Client, Url), String> {
+    let url = Url::parse(url).map_err(|e| format!("`{url}` is no address: {e}."))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("`{url}` is not an address of HTTP."));
+    }
+    let mut sent = HeaderMap::new();
+    for header in headers {
+        // Without its value, which may be a key.
+        let wrong = || {
+            format!(
+                "The header {:?} cannot be sent as it is given.",
+                header.name
+            )
+        };
+        let name: HeaderName = header.name.parse().map_err(|_| wrong())?;
+        let mut value = HeaderValue::from_str(&header.value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        sent.append(name, value);
+    }
+    // Made when a server needs it, and not when the agent starts.
+    static TLS: Once = Once::new();
+    TLS.call_once(|| {
+        // That there is one already is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    let origin = url.origin();
+    let redirects = redirect::Policy::custom(move |attempt| {
+        if attempt.url().origin() == origin && attempt.previous().len() < REDIRECTS {
+            attempt.follow()
+        } else {
+            attempt.stop()
+        }
+    });
+    let mut builder = Client::builder()
+        .default_headers(sent)
+        .redirect(redirects)
+        .connect_timeout(CONNECT);
+    if is_loopback(&url) {
+        // No proxy knows what runs here.
+        builder = builder.no_proxy();
+    }
+    let client = builder.build().map_err(|e| format!("{}.", chain(&e)))?;
+    Ok((client, url))
+}
+
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// The servers of a session: those of the client, and those of the user's that the client has none of the same
+/// name for.
+pub(crate) fn joined(client: Vec<McpServer>, users: &[McpServer]) -> Vec<McpServer> {
+    let named: HashSet<&str> = client.iter().filter_map(McpServer::name).collect();
+    let more = users.iter().filter(|server| {
+        let name = server.name();
+        !name.is_some_and(|name| named.contains(name))
+    });
+    let more: Vec<McpServer> = more.cloned().collect();
+    client.into_iter().chain(more).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_an_address_or_a_header_is_said_without_the_value() {
+        let header = HttpHeader::new("X-Key", "secret\n");
+        let error = client("http://localhost/", &[header]).unwrap_err();
+        assert!(
+            error.contains("X-Key") && !error.contains("secret"),
+            "{error}"
+        );
+        for wrong in ["", "localhost:80", "file:///etc/passwd"] {
+            assert!(client(wrong, &[]).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_known() {
+        for (url, expected) in [
+            ("http://localhost:1/a", true),
+            ("http://127.0.0.3/", true),
+            ("https://[::1]:3/", true),
+            ("https://example.org/", false),
+            ("http://localhost.example.org/", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn what_the_client_names_comes_first() {
+        let server = |name: &str, command: &str| {
+            McpServer::Stdio(McpServerStdio::new(name, command, Vec::new(), Vec::new()))
+        };
+        let (mine, yours, more) = (server("a", "1"), server("a", "2"), server("b", "3"));
+        let all = joined(vec![mine.clone()], &[yours, more.clone()]);
+        assert_eq!(all, [mine, more]);
+    }
+}

@@ -1,0 +1,281 @@
+//! What servers give back, for the person and for the model.
+//!
+//! Both protocols have the same blocks of content. A model is given the text; what else there is, it is told of.
+
+use acp::v1::{ContentBlock, EmbeddedResourceResource, ToolCallContent};
+use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
+use serde_json::{Value, json};
+
+use crate::tools::{fenced, head, text};
+
+/// How much of a result the model is given, in bytes.
+const FOR_MODEL: usize = 64 * 1024;
+
+/// How much text of a result the person is shown, in bytes.
+const SHOWN: usize = 256 * 1024;
+
+/// How much of images, sound and files of a result the person is shown, in bytes of base64.
+const SHOWN_MEDIA: usize = 8 * 1024 * 1024;
+
+/// The largest structured result that a client is given beside what is shown, in bytes.
+const STRUCTURED: usize = 64 * 1024;
+
+/// A result.
+#[derive(Debug)]
+pub(super) struct Given {
+    pub(super) failed: bool,
+    /// For the model.
+    pub(super) text: String,
+    /// For the person.
+    pub(super) content: Vec<ToolCallContent>,
+    /// For programs.
+    pub(super) data: Value,
+}
+
+/// One of ours, if it is one that we know.
+pub(super) fn ours(block: &Theirs) -> Option<ContentBlock> {
+    let text = serde_json::to_string(block).ok()?;
+    match serde_json::from_str(&text) {
+        Ok(ContentBlock::Unknown(_)) | Err(_) => None,
+        Ok(block) => Some(block),
+    }
+}
+
+/// What a tool gave back.
+pub(super) fn of_tool(result: &CallToolResult) -> Given {
+    let mut collected = Collected::default();
+    for block in &result.content {
+        match ours(block) {
+            Some(block) => collected.add(block),
+            None => collected.tell("[something that this agent does not know]"),
+        }
+    }
+    let structured = result.structured_content.as_ref();
+    let as_text = structured.map(|value| format!("{value:#}"));
+    // Servers should say it as text, too.
+    if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
+        collected.tell(&as_text);
+        let shown = fenced(head(&as_text, SHOWN));
+        collected.content.push(text(shown));
+    }
+    let data = structured.filter(|value| value.to_string().len() <= STRUCTURED);
+    collected.finish(result.is_error == Some(true), data.cloned())
+}
+
+/// What a resource has in it.
+pub(super) fn of_resource(result: ReadResourceResult) -> Given {
+    let mut collected = Collected::default();
+    for contents in result.contents {
+        let block = Theirs::resource(contents);
+        match ours(&block) {
+            Some(block) => collected.add(block),
+            None => collected.tell("[something that this agent does not know]"),
+        }
+    }
+    collected.finish(false, None)
+}
+
+/// A text for both.
+pub(super) fn of_text(said: &str) -> Given {
+    let mut collected = Collected::default();
+    collected.add(ContentBlock::text(said));
+    collected.finish(false, None)
+}
+
+#[derive(Default)]
+struct Collected {
+    text: String,
+    content: Vec<ToolCallContent>,
+    shown: usize,
+    media: usize,
+}
+
+impl Collected {
+    /// Tells the model.
+    fn tell(&mut self, said: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        // Cut at the end, with a word on it.
+        let room = (FOR_MODEL + 1).saturating_sub(self.text.len());
+        self.text.push_str(head(said, room));
+    }
+
+    fn add(&mut self, block: ContentBlock) {
+        match &block {
+            ContentBlock::Text(said) => {
+                self.tell(&said.text);
+                let room = SHOWN.saturating_sub(self.shown);
+                let cut = head(&said.text, room);
+                self.shown += cut.len();
+                if cut.len() == said.text.len() {
+                    self.content.push(block.into());
+                } else {
+                    self.content.push(text(format!(
+                        "{cut}\n\n[cut here: it is longer than what is shown]"
+                    )));
+                }
+            }
+            ContentBlock::Image(image) => {
+                let what = format!("an image, {}", image.mime_type);
+                self.add_media(&what, image.data.len(), block.clone());
+            }
+            ContentBlock::Audio(audio) => {
+                let what = format!("sound, {}", audio.mime_type);
+                self.add_media(&what, audio.data.len(), block.clone());
+            }
+            ContentBlock::Resource(embedded) => match &embedded.resource {
+                EmbeddedResourceResource::Text(resource) => {
+                    self.tell(&format!("{}:\n{}", resource.uri, resource.text));
+                    if self.shown + resource.text.len() <= SHOWN {
+                        self.shown += resource.text.len();
+                        self.content.push(block.into());
+                    } else {
+                        self.content.push(text(format!(
+                            "[`{}` is larger than what is shown]",
+                            resource.uri
+                        )));
+                    }
+                }
+                EmbeddedResourceResource::Blob(resource) => {
+                    let kind = resource
+                        .mime_type
+                        .as_deref()
+                        .unwrap_or("of an unknown type");
+                    let what = format!("`{}`, {kind}", resource.uri);
+                    self.add_media(&what, resource.blob.len(), block.clone());
+                }
+                _ => self.tell("[a resource of an unknown kind]"),
+            },
+            ContentBlock::ResourceLink(link) => {
+                let what = link.description.as_deref().or(link.title.as_deref());
+                let what = what.unwrap_or(&link.name);
+                self.tell(&format!("[a link to the resource {}: {what}]", link.uri));
+                self.content.push(block.into());
+            }
+            _ => self.tell("[something that this agent does not know]"),
+        }
+    }
+
+    fn add_media(&mut self, what: &str, size: usize, block: ContentBlock) {
+        // Of four characters of base64, three bytes.
+        let bytes = size / 4 * 3;
+        if self.media + size <= SHOWN_MEDIA {
+            self.media += size;
+            self.content.push(block.into());
+            self.tell(&format!(
+                "[{what}, about {bytes} bytes; the person is shown it]"
+            ));
+        } else {
+            self.tell(&format!(
+                "[{what}, about {bytes} bytes; too large to be shown]"
+            ));
+            self.content.push(text(format!(
+                "[{what}: about {bytes} bytes, too large to be shown]"
+            )));
+        }
+    }
+
+    fn finish(mut self, failed: bool, data: Option<Value>) -> Given {
+        if self.text.len() > FOR_MODEL {
+            self.text.truncate(head(&self.text, FOR_MODEL).len());
+            self.text.push_str("\n[cut here: the result is longer]");
+        }
+        if self.text.is_empty() {
+            self.text.push_str(if failed {
+                "It failed, and said nothing more."
+            } else {
+                "Done."
+            });
+        }
+        if self.content.is_empty() {
+            self.content.push(text(self.text.as_str()));
+        }
+        Given {
+            failed,
+            text: self.text,
+            content: self.content,
+            data: data.unwrap_or_else(|| json!({ "isError": failed })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::Resource;
+
+    fn shown(given: &Given) -> String {
+        serde_json::to_string(&given.content).unwrap()
+    }
+
+    #[test]
+    fn every_kind_of_content_is_shown_and_told() {
+        let mut result = CallToolResult::success(vec![
+            Theirs::text("words"),
+            Theirs::image("aGVsbG8=", "image/png"),
+            Theirs::audio("aGVsbG8=", "audio/wav"),
+            Theirs::embedded_text("file:///a", "inside"),
+            Theirs::resource_link(Resource::new("db://b", "b").with_description("a table")),
+        ]);
+        result.structured_content = Some(json!({"n": 1}));
+        let given = of_tool(&result);
+        for part in [
+            "words",
+            "an image, image/png",
+            "sound, audio/wav",
+            "file:///a:\ninside",
+            "db://b: a table",
+        ] {
+            assert!(given.text.contains(part), "{part}: {}", given.text);
+        }
+        for part in [
+            "\"image\"",
+            "\"audio\"",
+            "\"resource\"",
+            "\"resource_link\"",
+            "aGVsbG8=",
+        ] {
+            assert!(shown(&given).contains(part), "{part}: {}", shown(&given));
+        }
+        assert_eq!(given.content.len(), 5);
+        assert_eq!((given.data, given.failed), (json!({"n": 1}), false));
+    }
+
+    #[test]
+    fn what_is_structured_only_is_shown_as_text() {
+        let mut result = CallToolResult::success(Vec::new());
+        result.structured_content = Some(json!({"degrees": 7}));
+        let given = of_tool(&result);
+        assert!(given.text.contains("\"degrees\": 7"), "{}", given.text);
+        assert!(shown(&given).contains("degrees"));
+    }
+
+    #[test]
+    fn too_much_is_cut_and_said_to_be() {
+        let long = "é".repeat(SHOWN);
+        let given = of_tool(&CallToolResult::success(vec![
+            Theirs::text(long.clone()),
+            Theirs::text(long),
+        ]));
+        assert!(given.text.len() < FOR_MODEL + 100, "{}", given.text.len());
+        assert!(given.text.ends_with("[cut here: the result is longer]"));
+        assert!(shown(&given).len() < SHOWN + 1000);
+        assert!(shown(&given).contains("cut here"));
+        let picture = "A".repeat(SHOWN_MEDIA + 4);
+        let given = of_tool(&CallToolResult::success(vec![Theirs::image(
+            picture,
+            "image/png",
+        )]));
+        assert!(shown(&given).contains("too large to be shown"));
+        assert!(given.text.contains("too large to be shown"));
+    }
+
+    #[test]
+    fn a_failure_is_one() {
+        let given = of_tool(&CallToolResult::error(vec![Theirs::text("no such city")]));
+        assert!(given.failed);
+        assert_eq!(given.text, "no such city");
+        assert!(!of_tool(&CallToolResult::error(Vec::new())).text.is_empty());
+    }
+}

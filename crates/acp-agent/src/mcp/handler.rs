@@ -1,0 +1,231 @@
+//! What servers may ask of the agent, and tell it.
+//!
+//! Roots are the session's directories. What a server wants to know of the person while one of its tools runs
+//! is asked through the client, where that shows such questions. Sampling, which is asking the agent's model, is
+//! not offered: it would spend the person's money at a server's will.
+
+// MCP's next version drops roots and logs; the servers of today use them.
+#![expect(deprecated)]
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use acp::agent::{Session, Turn};
+use acp::v1::{ElicitationAction as Answer, ElicitationMode, ElicitationSchema, ToolCallId};
+use rmcp::ClientHandler;
+use rmcp::ErrorData;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CustomNotification, ElicitRequestParams, ElicitResult,
+    ElicitationAction, ElicitationCapability, Implementation, ListRootsResult,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    Root, RootsCapabilities,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use tokio::sync::{Mutex, Notify, Semaphore, watch};
+
+/// What a server tells of a call that runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Progress {
+    pub(super) done: f64,
+    pub(super) total: Option<f64>,
+    pub(super) message: Option<String>,
+}
+
+/// A request that runs at a server.
+pub(super) struct Running {
+    pub(super) turn: Turn,
+    pub(super) call: Option<ToolCallId>,
+    /// The last that was told.
+    pub(super) progress: watch::Sender<Option<Progress>>,
+}
+
+/// What a server's handler and its session have in common.
+pub(super) struct Shared {
+    /// The requests that run. Locked until a request is in here, so that nothing told of it comes too early.
+    pub(super) running: Mutex<HashMap<ProgressToken, Running>>,
+    /// The server has other tools, prompts or resources now.
+    pub(super) changed: Notify,
+    /// The person is asked one question of a server at a time, and what comes meanwhile is declined: a server
+    /// must not heap up questions.
+    asking: Semaphore,
+}
+
+impl Shared {
+    pub(super) fn new() -> Self {
+        Self {
+            running: Mutex::default(),
+            changed: Notify::new(),
+            asking: Semaphore::new(1),
+        }
+    }
+}
+
+/// The agent's side of a connection.
+pub(super) struct Handler {
+    session: Session,
+    name: String,
+    shared: Arc<Shared>,
+}
+
+impl Handler {
+    pub(super) fn new(session: Session, name: String, shared: Arc<Shared>) -> Self {
+        Self {
+            session,
+            name,
+            shared,
+        }
+    }
+
+    /// Asks the person, in the turn that has the server work.
+    async fn ask(&self, request: ElicitRequestParams) -> Result<ElicitResult, ErrorData> {
+        let nobody = || ElicitResult::new(ElicitationAction::Decline);
+        let Ok(_asking) = self.shared.asking.try_acquire() else {
+            return Ok(nobody());
+        };
+        let turn = {
+            let running = self.shared.running.lock().await;
+            let of_call = running.values().next();
+            of_call.map(|running| (running.turn.clone(), running.call.clone()))
+        };
+        // Outside of a turn there is nobody to ask: whatever is shown then looks as if it came from nowhere.
+        let Some((turn, call)) = turn else {
+            return Ok(nobody());
+        };
+        let (message, mode) = match request {
+            ElicitRequestParams::FormElicitationParams {
+                message,
+                requested_schema,
+                ..
+            } => {
+                let unreadable = |e: serde_json::Error| {
+                    ErrorData::invalid_params(format!("the form cannot be read: {e}"), None)
+                };
+                // Both protocols have the same forms.
+                let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
+                let requested_schema: ElicitationSchema =
+                    serde_json::from_str(&schema).map_err(unreadable)?;
+                (message, ElicitationMode::Form { requested_schema })
+            }
+            ElicitRequestParams::UrlElicitationParams {
+                message,
+                url,
+                elicitation_id,
+                ..
+            } => {
+                let elicitation_id = elicitation_id.into();
+                (
+                    message,
+                    ElicitationMode::Url {
+                        elicitation_id,
+                        url,
+                    },
+                )
+            }
+            _ => return Ok(nobody()),
+        };
+        let message = format!("The MCP server `{}` asks: {message}", self.name);
+        match turn.elicit(message, mode, call).await {
+            Ok(Answer::Accept(accepted)) => {
+                let result = ElicitResult::new(ElicitationAction::Accept);
+                Ok(match serde_json::to_value(&accepted.content) {
+                    Ok(content) if !content.is_null() => result.with_content(content),
+                    _ => result,
+                })
+            }
+            Ok(Answer::Cancel(_)) => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+            Ok(_) => Ok(nobody()),
+            Err(error) => {
+                tracing::debug!(server = self.name, %error, "a server's question was not asked");
+                Ok(nobody())
+            }
+        }
+    }
+}
+
+impl ClientHandler for Handler {
+    fn get_info(&self) -> ClientConfig {
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(RootsCapabilities::default());
+        if let Some(offered) = &self.session.client().capabilities().elicitation {
+            let mut elicitation = ElicitationCapability::new();
+            elicitation.form = offered.form.as_ref().map(|_| Default::default());
+            elicitation.url = offered.url.as_ref().map(|_| Default::default());
+            capabilities.elicitation = Some(elicitation);
+        }
+        let agent = Implementation::new("acp-agent", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(capabilities, agent)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let roots = self.session.roots().iter();
+        // A path of another system, as a client in a container may have it, is no file of this one.
+        let urls = roots.filter_map(|root| reqwest::Url::from_directory_path(root).ok());
+        Ok(ListRootsResult::new(
+            urls.map(|url| Root::new(url.as_str().trim_end_matches('/')))
+                .collect(),
+        ))
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        tokio::select! {
+            // A server that no longer wants to know.
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+            answer = self.ask(request) => answer,
+        }
+    }
+
+    async fn on_progress(
+        &self,
+        told: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let running = self.shared.running.lock().await;
+        if let Some(running) = running.get(&told.progress_token) {
+            running.progress.send_replace(Some(Progress {
+                done: told.progress,
+                total: told.total,
+                message: told.message,
+            }));
+        }
+    }
+
+    async fn on_logging_message(
+        &self,
+        message: LoggingMessageNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        tracing::debug!(server = self.name, data = %message.data, "a server logs");
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.shared.changed.notify_one();
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.shared.changed.notify_one();
+    }
+
+    async fn on_custom_notification(
+        &self,
+        notification: CustomNotification,
+        _: NotificationContext<RoleClient>,
+    ) {
+        if notification.method != "notifications/elicitation/complete" {
+            return;
+        }
+        let params = notification.params.unwrap_or_default();
+        if let Some(id) = params.get("elicitationId").and_then(|id| id.as_str())
+            && let Err(error) = self.session.elicitation_completed(id).await
+        {
+            tracing::debug!(server = self.name, %error, "the client was not told");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The names by which a model and a person know what servers have.
+//!
+//! Providers take letters, digits, `_` and `-` in the name of a tool, at most 64 of them, and not all of them a
+//! digit or `-` in front. Servers have other names, and two of them may have the same.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The longest name of a tool that all providers take, in bytes.
+const LONGEST: usize = 64;
+
+/// The longest name of a server in that, so that something of the tool's is left.
+const LONGEST_KEY: usize = 32;
+
+/// What stands between a server and its tool. No tool of the agent's own has it in its name.
+pub(super) const BETWEEN: &str = "__";
+
+/// Names that are given once each.
+#[derive(Default)]
+pub(super) struct Names(HashSet<String>);
+
+impl Names {
+    /// With those that are taken already.
+    pub(super) fn without(taken: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self(taken.into_iter().map(Into::into).collect())
+    }
+
+    /// What a server is called in the names of its tools and prompts. It is the same in each session with the
+    /// same servers.
+    pub(super) fn key(&mut self, server: &str, nth: usize) -> String {
+        let key = match plain(server) {
+            key if key.bytes().all(|byte| byte == b'_') => format!("server_{nth}"),
+            key if key.starts_with(|c: char| c.is_ascii_digit() || c == '-') => format!("_{key}"),
+            key => key,
+        };
+        // Two servers of a session may have the same name.
+        self.give(key, LONGEST_KEY, &(server, nth))
+    }
+
+    /// What a tool of a server is called.
+    pub(super) fn tool(&mut self, key: &str, tool: &str) -> String {
+        let name = format!("{key}{BETWEEN}{}", plain(tool));
+        self.give(name, LONGEST, &(key, tool))
+    }
+
+    /// What a prompt of a server is called: a person types it behind a slash, up to the first space.
+    pub(super) fn prompt(&mut self, key: &str, prompt: &str) -> String {
+        let typed: String = prompt
+            .chars()
+            .map(|c| if c.is_whitespace() { '_' } else { c })
+            .collect();
+        self.give(format!("{key}:{typed}"), usize::MAX, &(key, prompt))
+    }
+
+    /// Gives this name; if it is too long or taken, as much of it as fits with a hash of what it stands for.
+    fn give(&mut self, name: String, longest: usize, stands_for: &impl Hash) -> String {
+        if name.len() <= longest && self.0.insert(name.clone()) {
+            return name;
+        }
+        let mut hasher = DefaultHasher::new();
+        stands_for.hash(&mut hasher);
+        let hash = format!("_{:08x}", hasher.finish() & 0xffff_ffff);
+        let room = longest.min(name.len() + hash.len()) - hash.len();
+        let name = format!("{}{hash}", crate::tools::head(&name, room));
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+/// A name with what may be in the name of a tool only.
+fn plain(name: &str) -> String {
+    let plain = |c: char| match c {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
+        _ => '_',
+    };
+    name.chars().map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_servers_where_providers_take_them() {
+        let mut names = Names::default();
+        assert_eq!(names.tool("files", "read-file"), "files__read-file");
+        assert_eq!(names.tool("files", "read file"), "files__read_file");
+    }
+
+    #[test]
+    fn no_name_is_given_twice() {
+        let mut names = Names::without(["run", "a__run"]);
+        let given = [
+            names.tool("a", "run"),
+            names.tool("a", "r.n"),
+            names.tool("a", "r n"),
+            names.tool("a", "b__c"),
+            names.tool("a__b", "c"),
+        ];
+        let mut seen: HashSet<&str> = ["run", "a__run"].into();
+        for name in &given {
+            assert!(seen.insert(name), "{given:?}");
+        }
+        assert!(given[0].starts_with("a__run_"), "{given:?}");
+    }
+
+    #[test]
+    fn names_fit() {
+        let mut names = Names::default();
+        let long = "very_long_".repeat(20);
+        let key = names.key(&long, 0);
+        let (one, other) = (
+            names.tool(&key, &long),
+            names.tool(&key, &format!("{long}b")),
+        );
+        assert_ne!(one, other);
+        for name in [&one, &other] {
+            assert_eq!(name.len(), LONGEST, "{name}");
+            assert!(name.starts_with("very_long_"), "{name}");
+        }
+    }
+
+    #[test]
+    fn servers_with_the_same_name_have_keys_of_their_own() {
+        let mut names = Names::default();
+        let (one, other) = (names.key("my files", 0), names.key("my files", 1));
+        assert_eq!(one, "my_files");
+        assert!(other.starts_with("my_files_") && other != one, "{other}");
+        assert_eq!(names.key("日本", 2), "server_2");
+        assert_eq!(names.key("7zip", 3), "_7zip");
+    }
+}

@@ -1,0 +1,246 @@
+//! Prompts of servers, which people use as slash commands: `/server:prompt`.
+//!
+//! What a server gives for one takes the place of what was typed: the model sees it as if the person had.
+
+use acp::v1::{AvailableCommand, ContentBlock, UnstructuredCommandInput};
+use rmcp::model::{
+    ClientRequest, GetPromptRequest, GetPromptRequestParams, GetPromptResult, JsonObject, Prompt,
+    Role, ServerResult,
+};
+
+use super::Servers;
+use super::call::At;
+use super::content;
+use super::names::Names;
+use crate::permission::one_line;
+use crate::workspace::{Fault, Workspace};
+
+/// The longest text that a prompt may be, in bytes of JSON.
+const LARGEST: usize = 1024 * 1024;
+
+/// What a person typed, as a model is to see it.
+pub(crate) enum Typed {
+    /// This.
+    Prompt(Vec<ContentBlock>),
+    /// Nothing: the prompt cannot be had, and why, for people.
+    Refused(Vec<ContentBlock>, String),
+}
+
+impl Servers {
+    /// The prompts under the names of their commands.
+    fn prompts(&self) -> Vec<(String, At, Prompt)> {
+        let mut names = Names::default();
+        let mut all = Vec::new();
+        for at in self.answering() {
+            for prompt in &at.ready.prompts {
+                let name = names.prompt(&at.server.key, &prompt.name);
+                all.push((name, at.clone(), prompt.clone()));
+            }
+        }
+        all
+    }
+
+    /// The commands that they are.
+    pub(super) fn commands(&self) -> Vec<AvailableCommand> {
+        let prompts = self.prompts().into_iter();
+        prompts
+            .map(|(name, at, prompt)| {
+                let what = prompt.description.as_ref().or(prompt.title.as_ref());
+                let what = what.unwrap_or(&prompt.name);
+                let description = format!("{} ({})", one_line(what), at.server.name);
+                let command = AvailableCommand::new(name, description);
+                match hint(&prompt) {
+                    Some(hint) => command.input(UnstructuredCommandInput::new(hint)),
+                    None => command,
+                }
+            })
+            .collect()
+    }
+
+    /// Puts in the place of a command what the server gives for it.
+    pub(crate) async fn typed(
+        &self,
+        workspace: &Workspace,
+        content: Vec<ContentBlock>,
+    ) -> Result<Typed, Fault> {
+        let line = content.first().and_then(ContentBlock::as_text);
+        let Some((command, rest)) = line.and_then(command) else {
+            return Ok(Typed::Prompt(content));
+        };
+        let Some((key, _)) = command.split_once(':') else {
+            return Ok(Typed::Prompt(content));
+        };
+        let Some(server) = self.all.iter().find(|server| server.key == key) else {
+            return Ok(Typed::Prompt(content));
+        };
+        let refused = match self
+            .prompts()
+            .into_iter()
+            .find(|(name, ..)| name == command)
+        {
+            Some((_, at, prompt)) => match arguments(command, &prompt, rest) {
+                Ok(arguments) => match self.prompt(workspace, &at, &prompt, arguments).await {
+                    Ok(blocks) => {
+                        // What stands behind the command, such as links to files, stays.
+                        let more = content.into_iter().skip(1);
+                        return Ok(Typed::Prompt(blocks.into_iter().chain(more).collect()));
+                    }
+                    Err(Fault::Failed(why) | Fault::Missing(why)) => why,
+                    Err(stop) => return Err(stop),
+                },
+                Err(why) => why,
+            },
+            None => match server.failure() {
+                Some(why) => why.to_string(),
+                None => format!("The MCP server `{}` has no such prompt.", server.name),
+            },
+        };
+        Ok(Typed::Refused(content, refused))
+    }
+
+    async fn prompt(
+        &self,
+        workspace: &Workspace,
+        at: &At,
+        prompt: &Prompt,
+        arguments: JsonObject,
+    ) -> Result<Vec<ContentBlock>, Fault> {
+        let mut params = GetPromptRequestParams::new(&prompt.name);
+        params.arguments = (!arguments.is_empty()).then_some(arguments);
+        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+        let limit = self.limits.call;
+        let given = at.server.ask(&at.ready, workspace, request, limit, None);
+        match given.await? {
+            ServerResult::GetPromptResult(result) => Ok(blocks(result)?),
+            _ => Err(Fault::failed(format!(
+                "The MCP server `{}` wants something first that this agent cannot do.",
+                at.server.name
+            ))),
+        }
+    }
+}
+
+/// A command and what follows it.
+fn command(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start().strip_prefix('/')?;
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (command, rest) = text.split_at(end);
+    Some((command, rest.trim()))
+}
+
+/// What to show while nothing is typed.
+fn hint(prompt: &Prompt) -> Option<String> {
+    let arguments = prompt.arguments.as_deref().unwrap_or_default();
+    let shown: Vec<String> = arguments
+        .iter()
+        .map(|argument| match argument.required {
+            Some(true) => argument.name.clone(),
+            _ => format!("[{}]", argument.name),
+        })
+        .collect();
+    (!shown.is_empty()).then(|| shown.join(" "))
+}
+
+/// The arguments by their positions: words, quoted as in a shell where they have spaces. The last has all that
+/// is left, so that a single one needs no quotes.
+fn arguments(command: &str, prompt: &Prompt, rest: &str) -> Result<JsonObject, String> {
+    let takes = prompt.arguments.as_deref().unwrap_or_default();
+    let mut given = JsonObject::new();
+    if let ([only], false) = (takes, rest.is_empty()) {
+        given.insert(only.name.clone(), rest.into());
+    } else {
+        let words = shell_words::split(rest)
+            .map_err(|_| format!("`/{command}`: a quote is not closed."))?;
+        for (nth, argument) in takes.iter().enumerate() {
+            let value = if nth + 1 == takes.len() {
+                words.get(nth..).unwrap_or_default().join(" ")
+            } else {
+                words.get(nth).cloned().unwrap_or_default()
+            };
+            if !value.is_empty() {
+                given.insert(argument.name.clone(), value.into());
+            }
+        }
+    }
+    let missing = takes
+        .iter()
+        .find(|argument| argument.required == Some(true) && !given.contains_key(&argument.name));
+    match missing {
+        Some(missing) => Err(format!(
+            "`/{command}` needs `{}`: /{command} {}",
+            missing.name,
+            hint(prompt).unwrap_or_default()
+        )),
+        None => Ok(given),
+    }
+}
+
+/// What a server gave, as one message of the person's.
+fn blocks(result: GetPromptResult) -> Result<Vec<ContentBlock>, Fault> {
+    let size = serde_json::to_vec(&result.messages).map_or(usize::MAX, |text| text.len());
+    if size > LARGEST {
+        return Err(Fault::failed(format!(
+            "The prompt has {size} bytes; more than {LARGEST} are not taken."
+        )));
+    }
+    let mut blocks = Vec::new();
+    for message in result.messages {
+        let block = content::ours(&message.content);
+        blocks.push(match (message.role, block) {
+            // An example of an answer: it must not look as if the model had said it.
+            (Role::Assistant, Some(ContentBlock::Text(said))) => {
+                ContentBlock::text(format!("An answer would be:\n\n{}", said.text))
+            }
+            (_, Some(block)) => block,
+            (_, None) => ContentBlock::text("[something that this agent does not know]"),
+        });
+    }
+    if blocks.is_empty() {
+        return Err(Fault::failed("The prompt is empty."));
+    }
+    Ok(blocks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::PromptArgument;
+    use serde_json::json;
+
+    fn prompt(arguments: &[(&str, bool)]) -> Prompt {
+        let arguments = arguments
+            .iter()
+            .map(|(name, required)| PromptArgument::new(*name).with_required(*required))
+            .collect();
+        Prompt::new("p", None::<String>, Some(arguments))
+    }
+
+    fn given(takes: &[(&str, bool)], rest: &str) -> Result<serde_json::Value, String> {
+        arguments("s:p", &prompt(takes), rest).map(Into::into)
+    }
+
+    #[test]
+    fn arguments_go_by_their_positions() {
+        let two = [("a", true), ("b", false)];
+        assert_eq!(given(&two, "x"), Ok(json!({"a": "x"})));
+        assert_eq!(
+            given(&two, "'x y' z and more"),
+            Ok(json!({"a": "x y", "b": "z and more"}))
+        );
+        assert_eq!(
+            given(&[("a", true)], "it's all one"),
+            Ok(json!({"a": "it's all one"}))
+        );
+        assert_eq!(given(&[], "too much"), Ok(json!({})));
+        let error = given(&two, "").unwrap_err();
+        assert!(error.contains("needs `a`: /s:p a [b]"), "{error}");
+        assert!(given(&two, "'x").unwrap_err().contains("quote"));
+    }
+
+    #[test]
+    fn commands_are_taken_apart() {
+        assert_eq!(command("/a:b  c d "), Some(("a:b", "c d")));
+        assert_eq!(command("/a:b\nc"), Some(("a:b", "c")));
+        assert_eq!(command("a:b"), None);
+    }
+}

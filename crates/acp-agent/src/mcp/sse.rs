@@ -1,0 +1,289 @@
+//! MCP over HTTP with server-sent events, as its version of 2024-11-05 had it, and servers still have: a stream
+//! of events from the server, whose first says where messages to it are posted.
+//!
+//! `rmcp` had this and has dropped it; clients of this protocol name such servers all the same (Session setup,
+//! "MCP Servers", `sse`). The crates that read such streams set no limit to an event, so reading lines is done
+//! here.
+
+use std::sync::Arc;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Client, Response, StatusCode, Url};
+use rmcp::RoleClient;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+
+/// The largest event, in bytes: what `rmcp` allows for a message over its other transports.
+const LARGEST: usize = 16 * 1024 * 1024;
+
+/// Why such a connection cannot be had or is lost.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SseError {
+    #[error("{0}")]
+    Http(#[from] reqwest::Error),
+    #[error("the server answered with the HTTP status {0}")]
+    Status(StatusCode),
+    #[error("the server did not answer with a stream of events")]
+    NoStream,
+    #[error("the server did not say where messages are posted")]
+    NoEndpoint,
+    #[error("the server wants its messages posted at {0}, which is not where it is itself")]
+    Elsewhere(Url),
+    #[error("an event has more than {LARGEST} bytes")]
+    TooLarge,
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+}
+
+/// The connection.
+pub(super) struct SseTransport {
+    client: Client,
+    post: Arc<Url>,
+    events: Events<Response>,
+}
+
+impl SseTransport {
+    pub(super) async fn connect(client: Client, url: Url) -> Result<Self, SseError> {
+        let get = client.get(url.clone()).header(ACCEPT, "text/event-stream");
+        let response = get.send().await?;
+        if !response.status().is_success() {
+            return Err(SseError::Status(response.status()));
+        }
+        let kind = response.headers().get(CONTENT_TYPE);
+        if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
+            return Err(SseError::NoStream);
+        }
+        let mut events = Events::new(response);
+        let post = loop {
+            let event = events.next().await?.ok_or(SseError::NoEndpoint)?;
+            if event.name == "endpoint" {
+                break url
+                    .join(event.data.trim())
+                    .map_err(|_| SseError::NoEndpoint)?;
+            }
+        };
+        // The headers may be the person's keys: they go nowhere else.
+        if post.origin() != url.origin() {
+            return Err(SseError::Elsewhere(post));
+        }
+        Ok(Self {
+            client,
+            post: Arc::new(post),
+            events,
+        })
+    }
+}
+
+impl Transport<RoleClient> for SseTransport {
+    type Error = SseError;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
+        let (client, post) = (self.client.clone(), Arc::clone(&self.post));
+        async move {
+            let body = serde_json::to_vec(&message)?;
+            let request = client.post(post.as_ref().clone());
+            let request = request.header(CONTENT_TYPE, "application/json").body(body);
+            // The answer comes as an event.
+            match request.send().await?.status() {
+                status if status.is_success() => Ok(()),
+                status => Err(SseError::Status(status)),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        loop {
+            let event = match self.events.next().await {
+                Ok(event) => event?,
+                Err(error) => {
+                    tracing::warn!(%error, "the stream of an MCP server broke");
+                    return None;
+                }
+            };
+            if !matches!(event.name.as_str(), "" | "message") {
+                continue;
+            }
+            match serde_json::from_str(&event.data) {
+                Ok(message) => return Some(message),
+                Err(error) => tracing::warn!(%error, "an MCP server sent what is no message"),
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), SseError> {
+        self.events.ended = true;
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Event {
+    /// Empty for a `message`.
+    name: String,
+    data: String,
+}
+
+/// Where bytes come from.
+trait Source: Send {
+    /// The next of them; `None` at the end. What is not awaited to its end is not lost.
+    fn bytes(&mut self) -> impl Future<Output = Result<Option<Vec<u8>>, SseError>> + Send;
+}
+
+impl Source for Response {
+    async fn bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
+        Ok(self.chunk().await?.map(Vec::from))
+    }
+}
+
+/// Reads events from a stream of bytes, as the HTML standard has them.
+struct Events<S> {
+    source: S,
+    /// What has come and belongs to no whole line.
+    rest: Vec<u8>,
+    /// How much of that was looked at and has no line end.
+    seen: usize,
+    /// The event that is being read.
+    event: Event,
+    has_data: bool,
+    ended: bool,
+}
+
+impl<S: Source> Events<S> {
+    fn new(source: S) -> Self {
+        Self {
+            source,
+            rest: Vec::new(),
+            seen: 0,
+            event: Event::default(),
+            has_data: false,
+            ended: false,
+        }
+    }
+
+    /// The next event; `None` at the end. Can be dropped and called again.
+    async fn next(&mut self) -> Result<Option<Event>, SseError> {
+        loop {
+            while let Some(line) = self.line() {
+                if let Some(event) = self.take(&line)? {
+                    return Ok(Some(event));
+                }
+            }
+            if self.rest.len() > LARGEST {
+                return Err(self.give_up());
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match self.source.bytes().await? {
+                Some(bytes) => self.rest.extend_from_slice(&bytes),
+                None => self.ended = true,
+            }
+        }
+    }
+
+    /// Takes a whole line off what has come.
+    fn line(&mut self) -> Option<Vec<u8>> {
+        let unseen = self.rest.get(self.seen..)?;
+        let Some(end) = unseen.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            self.seen = self.rest.len();
+            return None;
+        };
+        let end = self.seen + end;
+        let after = match (self.rest.get(end), self.rest.get(end + 1)) {
+            (Some(b'\r'), Some(b'\n')) => end + 2,
+            // Its other half may be still to come.
+            (Some(b'\r'), None) if !self.ended => {
+                self.seen = end;
+                return None;
+            }
+            _ => end + 1,
+        };
+        let mut line: Vec<u8> = self.rest.drain(..after).collect();
+        line.truncate(end);
+        self.seen = 0;
+        Some(line)
+    }
+
+    fn give_up(&mut self) -> SseError {
+        (self.ended, self.has_data, self.seen) = (true, false, 0);
+        self.rest = Vec::new();
+        self.event = Event::default();
+        SseError::TooLarge
+    }
+
+    /// Takes a line into the event; gives the event if that ends it.
+    fn take(&mut self, line: &[u8]) -> Result<Option<Event>, SseError> {
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            return Ok(std::mem::take(&mut self.has_data).then_some(event));
+        }
+        let line = String::from_utf8_lossy(line);
+        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.event.name),
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.event.data.push('\n');
+                }
+                if self.event.data.len() + value.len() > LARGEST {
+                    return Err(self.give_up());
+                }
+                self.event.data.push_str(value);
+            }
+            // Comments, which keep the connection open, and what is for reconnecting.
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pieces(Vec<Vec<u8>>);
+
+    impl Source for Pieces {
+        async fn bytes(&mut self) -> Result<Option<Vec<u8>>, SseError> {
+            Ok((!self.0.is_empty()).then(|| self.0.remove(0)))
+        }
+    }
+
+    async fn events(pieces: &[&str]) -> Vec<(String, String)> {
+        let pieces = pieces.iter().map(|piece| piece.as_bytes().to_vec());
+        let mut events = Events::new(Pieces(pieces.collect()));
+        let mut all = Vec::new();
+        while let Some(event) = events.next().await.unwrap() {
+            all.push((event.name, event.data));
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn events_are_read_wherever_the_stream_is_cut() {
+        let stream = ": hello\r\nevent: endpoint\r\ndata: /post?x=é\r\n\r\nid: 7\ndata:{\"a\":\ndata: 1}\n\nretry: 5\n\ndata: lost";
+        let expected = [("endpoint", "/post?x=é"), ("", "{\"a\":\n1}")];
+        let expected = expected.map(|(name, data)| (name.to_owned(), data.to_owned()));
+        assert_eq!(events(&[stream]).await, expected);
+        for at in (0..stream.len()).filter(|at| stream.is_char_boundary(*at)) {
+            let (one, other) = stream.split_at(at);
+            assert_eq!(events(&[one, other]).await, expected, "cut at {at}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_event_without_end_is_given_up() {
+        let piece = "a".repeat(1024 * 1024);
+        for line_end in ["", "\ndata: "] {
+            let pieces = std::iter::repeat_with(|| format!("{line_end}{piece}").into_bytes());
+            let mut events = Events::new(Pieces(pieces.take(20).collect()));
+            let error = events.next().await.unwrap_err();
+            assert!(matches!(error, SseError::TooLarge), "{error}");
+            assert!(events.next().await.is_ok_and(|event| event.is_none()));
+        }
+    }
+}
