@@ -16,6 +16,7 @@
 //! [`ScriptedModel`] plays a file, for tests.
 
 mod commands;
+mod context;
 mod log;
 mod mode;
 mod model;
@@ -34,8 +35,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, Recorder, ResumeSession,
-    Session, SessionOpened, SessionSetup, Turn,
+    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Recorder,
+    ResumeSession, Session, SessionOpened, SessionSetup, Turn,
 };
 use acp::v1::{
     Implementation, PromptCapabilities, SessionConfigId, SessionConfigOption,
@@ -62,6 +63,8 @@ pub struct CodingAgent {
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     sessions: Sessions,
+    /// The user's own instructions, if there may be any.
+    user_instructions: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for CodingAgent {
@@ -93,6 +96,7 @@ impl CodingAgent {
             tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
             sessions: Sessions::default(),
+            user_instructions: None,
         }
     }
 
@@ -115,6 +119,14 @@ impl CodingAgent {
         Sandbox::new(writable.clone())?;
         self.sessions.confine(writable);
         Ok(self)
+    }
+
+    /// Where the user's own instructions are: a file like a project's `AGENTS.md`, which models are told in each
+    /// session, ahead of the project's. It need not be there. Without this there are none.
+    #[must_use]
+    pub fn user_instructions(mut self, file: impl Into<PathBuf>) -> Self {
+        self.user_instructions = Some(file.into());
+        self
     }
 
     /// Keeps its sessions there: what a client is shown was kept before, and an old session can be listed,
@@ -156,6 +168,10 @@ impl acp::Agent for CodingAgent {
         self.sessions.kept()
     }
 
+    fn fork_session(&self) -> Option<&impl ForkSession> {
+        self.sessions.kept()
+    }
+
     fn list_sessions(&self) -> Option<&impl ListSessions> {
         self.sessions.kept()
     }
@@ -174,7 +190,13 @@ impl acp::Agent for CodingAgent {
     }
 
     async fn session_opened(&self, session: Session) {
-        if let Err(error) = session.commands(commands::available()).await {
+        let announced = match self.sessions.get(session.id()) {
+            Ok(state) if self.model.understands() => {
+                context::commands::announce(&session, &state).await
+            }
+            _ => session.commands(commands::available()).await,
+        };
+        if let Err(error) = announced {
             tracing::debug!(%error, "the commands were not announced");
         }
     }
@@ -207,6 +229,7 @@ impl acp::Agent for CodingAgent {
             model: &*self.model,
             tools: &self.tools,
             max_requests: self.max_requests,
+            user_instructions: self.user_instructions.as_deref(),
             workspace: Workspace { turn, state },
         };
         let ended = running.run(prompt).await;

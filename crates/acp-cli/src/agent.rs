@@ -8,6 +8,7 @@ use etcetera::BaseStrategy;
 
 use crate::args::AgentArgs;
 use crate::exit::Exit;
+use crate::places;
 
 /// The agent, before it serves anyone.
 pub(crate) struct Prepared {
@@ -33,6 +34,9 @@ impl Prepared {
             .map_or(ModelConfig::Offline, ModelConfig::Scripted);
         let mut agent =
             CodingAgent::new(&model).map_err(|e| Exit::usage(format!("--script: {e}")))?;
+        if let Some(config) = places::config() {
+            agent = agent.user_instructions(config.join("AGENTS.md"));
+        }
         if let Some(writable) = args.sandbox.writable()? {
             agent = agent
                 .sandboxed(writable)
