@@ -9,6 +9,9 @@
 //! agent itself, confined to the session's directories, where it does not. What changes anything is
 //! permitted by the person first, as the session's [`Mode`] says.
 //!
+//! A model is told who and where it is, and what the project's `AGENTS.md` says; when its window fills, the
+//! conversation is summarised.
+//!
 //! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
 //! [`store`].
 //!

@@ -96,6 +96,11 @@ pub(super) fn size_of(messages: &[Message]) -> u64 {
     messages.iter().map(size).sum()
 }
 
+/// Whether it is a round of the model's. One that was silent may be in the log, and is not in the conversation.
+fn is_round(message: &Message) -> bool {
+    matches!(message, Message::Assistant { .. }) && !message.is_silent()
+}
+
 /// Where the last prompt is.
 pub(super) fn last_prompt(messages: &[Message]) -> Option<usize> {
     let is_prompt =
@@ -143,10 +148,7 @@ impl Compaction {
             }
         }
         if self.keeps == Keeps::Prompt {
-            let rounds = kept
-                .iter()
-                .filter(|m| matches!(m, Message::Assistant { .. }));
-            stands_for.rounds += rounds.count();
+            stands_for.rounds += kept.iter().filter(|message| is_round(message)).count();
             kept.truncate(1);
         }
         let mut text = TextContent::new(format!("{SUMMARY}{summary}"));
@@ -163,9 +165,7 @@ impl Compaction {
 /// Cuts the results that are longer than `long`, but for those of the last round, with which the model has not
 /// worked yet.
 fn cut_results(messages: &mut [Message], long: usize, left: usize) {
-    let last_round = messages
-        .iter()
-        .rposition(|message| matches!(message, Message::Assistant { .. }));
+    let last_round = messages.iter().rposition(is_round);
     let before = last_round.and_then(|at| messages.get_mut(..at));
     for message in before.unwrap_or_default() {
         if let Message::ToolResult(result) = message
@@ -263,6 +263,8 @@ mod tests {
         Compaction::of_results().apply(&mut messages);
         let lengths: Vec<u64> = messages.iter().map(size).collect();
         assert!(lengths[4] < 2200 && lengths[6] == 10_000, "{lengths:?}");
+        // The log has silent rounds, too.
+        messages.push(Message::said(""));
         let again = messages.clone();
         Compaction::of_results().apply(&mut messages);
         assert_eq!(messages, again);

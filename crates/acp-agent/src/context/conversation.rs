@@ -66,10 +66,7 @@ impl Conversation {
     /// Adds to it. A round in which nothing was said and nothing called is left out: providers refuse a message
     /// with nothing in it.
     pub(crate) fn push(&mut self, message: Message) {
-        if let Message::Assistant { text, calls, .. } = &message
-            && text.trim().is_empty()
-            && calls.is_empty()
-        {
+        if message.is_silent() {
             return;
         }
         self.filled.since += super::compaction::size(&message);

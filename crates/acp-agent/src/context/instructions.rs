@@ -55,24 +55,20 @@ impl Instructions {
         let mut text = WHO.to_owned();
         session(&mut text, workspace.turn.roots());
         let cwd = PathBuf::from(workspace.turn.cwd());
-        let mut found = Vec::new();
-        if workspace.own().is_err() {
-            found.extend(through_the_client(workspace).await?);
-        }
-        let (sees, user) = (
-            found.is_empty() && workspace.own().is_ok(),
-            user.map(Path::to_owned),
-        );
+        let (sees, user) = (workspace.own().is_ok(), user.map(Path::to_owned));
         // It may block, on a network's disk for as long as that likes.
         let read = tokio::task::spawn_blocking(move || {
-            let mut found = user.and_then(|path| of_user(&path)).into_iter().collect();
+            let mut found: Vec<Found> = user.and_then(|path| of_user(&path)).into_iter().collect();
             if sees {
                 of_project(&cwd, &mut found);
             }
             found
         });
         let read = workspace.unless_cancelled(read).await?;
-        found.extend(read.unwrap_or_default());
+        let mut found = read.unwrap_or_default();
+        if !sees {
+            found.extend(through_the_client(workspace).await?);
+        }
         quote(&mut text, &found);
         Ok(Self(text))
     }

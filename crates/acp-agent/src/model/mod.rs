@@ -115,6 +115,14 @@ pub enum Message {
 }
 
 impl Message {
+    /// Whether it is a round in which nothing was said and nothing called: there is nothing in it to be told.
+    pub(crate) fn is_silent(&self) -> bool {
+        let Self::Assistant { text, calls, .. } = self else {
+            return false;
+        };
+        text.trim().is_empty() && calls.is_empty()
+    }
+
     /// What a model said without calling anything.
     pub(crate) fn said(text: impl Into<String>) -> Self {
         Self::Assistant {

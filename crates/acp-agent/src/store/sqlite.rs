@@ -1,5 +1,6 @@
 //! Sessions in an SQLite database.
 
+mod fork;
 mod open;
 mod worker;
 
@@ -180,30 +181,6 @@ fn create(db: &Connection, id: &SessionId, properties: &Properties) -> Result<Ke
     find(db, id)
 }
 
-fn fork(
-    db: &Connection,
-    from: &SessionId,
-    id: &SessionId,
-    properties: &Properties,
-) -> Result<Kept, StoreError> {
-    let Kept { next, folded, .. } = find(db, from)?;
-    create(db, id, properties)?;
-    db.execute(
-        "UPDATE session SET next = ?, folded = ? WHERE id = ?",
-        params![next, folded, id.as_str()],
-    )
-    .and_then(|_| {
-        db.execute(
-            "INSERT INTO entry (session, number, kind, body)
-             SELECT (SELECT key FROM session WHERE id = ?), number, kind, body FROM entry
-             WHERE session = (SELECT key FROM session WHERE id = ?)",
-            params![id.as_str(), from.as_str()],
-        )
-    })
-    .map_err(failed)?;
-    find(db, id)
-}
-
 fn find(db: &Connection, id: &SessionId) -> Result<Kept, StoreError> {
     let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?");
     let mut select = db.prepare_cached(&sql).map_err(failed)?;
@@ -373,7 +350,7 @@ impl SessionStore for SqliteStore {
     fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
         Box::pin(
             self.worker
-                .write(move |db| fork(db, &from, &id, &properties)),
+                .write(move |db| fork::fork(db, &from, &id, &properties)),
         )
     }
 
