@@ -12,6 +12,9 @@
 //! It connects to the MCP servers that the client names and to those of the user's own
 //! ([`CodingAgent::mcp_servers`]): their tools are offered to the model, their prompts are commands.
 //!
+//! A model is told who and where it is, and what the project's `AGENTS.md` says; when its window fills, the
+//! conversation is summarised.
+//!
 //! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
 //! [`store`].
 //!
@@ -19,6 +22,7 @@
 //! [`ScriptedModel`] plays a file, for tests.
 
 mod commands;
+mod context;
 mod log;
 mod mcp;
 mod mode;
@@ -38,8 +42,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, Recorder, ResumeSession,
-    Session, SessionOpened, SessionSetup, Turn,
+    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Recorder,
+    ResumeSession, Session, SessionOpened, SessionSetup, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
@@ -67,6 +71,8 @@ pub struct CodingAgent {
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
     sessions: Sessions,
+    /// The user's own instructions, if there may be any.
+    user_instructions: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for CodingAgent {
@@ -98,6 +104,7 @@ impl CodingAgent {
             tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
             sessions: Sessions::default(),
+            user_instructions: None,
         }
     }
 
@@ -134,6 +141,14 @@ impl CodingAgent {
     #[must_use]
     pub fn mcp_limits(mut self, limits: McpLimits) -> Self {
         self.sessions.wait_for_servers(limits);
+        self
+    }
+
+    /// Where the user's own instructions are: a file like a project's `AGENTS.md`, which models are told in each
+    /// session, ahead of the project's. It need not be there. Without this there are none.
+    #[must_use]
+    pub fn user_instructions(mut self, file: impl Into<PathBuf>) -> Self {
+        self.user_instructions = Some(file.into());
         self
     }
 
@@ -180,6 +195,10 @@ impl acp::Agent for CodingAgent {
         self.sessions.kept()
     }
 
+    fn fork_session(&self) -> Option<&impl ForkSession> {
+        self.sessions.kept()
+    }
+
     fn list_sessions(&self) -> Option<&impl ListSessions> {
         self.sessions.kept()
     }
@@ -197,14 +216,15 @@ impl acp::Agent for CodingAgent {
     }
 
     async fn session_opened(&self, session: Session) {
-        let commands = commands::available();
-        if let Err(error) = session.commands(commands.clone()).await {
+        let Ok(state) = self.sessions.get(session.id()) else {
+            return;
+        };
+        let understands = self.model.understands();
+        if let Err(error) = context::commands::announce(&session, &state, understands).await {
             tracing::debug!(%error, "the commands were not announced");
         }
         // The servers' prompts follow when they are there.
-        if let Ok(state) = self.sessions.get(session.id()) {
-            state.servers.announce(session, commands, &state);
-        }
+        state.servers.announce(session, understands, &state);
     }
 
     async fn set_config_option(
@@ -235,6 +255,7 @@ impl acp::Agent for CodingAgent {
             model: &*self.model,
             tools: &self.tools,
             max_requests: self.max_requests,
+            user_instructions: self.user_instructions.as_deref(),
             workspace: Workspace { turn, state },
         };
         let ended = running.run(prompt).await;

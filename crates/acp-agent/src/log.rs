@@ -6,6 +6,7 @@ use acp::Update;
 use acp::v1::{SessionId, SessionUpdate};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
+use crate::context::Compaction;
 use crate::model::Message;
 use crate::store::{Entry, Folder, Kept, Properties, SessionStore, StoreError, Version, Which};
 
@@ -68,19 +69,17 @@ impl Log {
         let Some(logged) = &self.0 else {
             return Ok(());
         };
-        let title = match message {
-            Message::User(content) => {
-                let mut texts = content.iter().filter_map(|block| block.as_text());
-                texts.find_map(title)
-            }
-            _ => None,
+        logged.keep(vec![Entry::message(message)?], None).await
+    }
+
+    /// Keeps how what the model was told is made shorter.
+    pub(crate) async fn compacted(&self, compaction: &Compaction) -> Result<(), StoreError> {
+        let Some(logged) = &self.0 else {
+            return Ok(());
         };
-        let change = title.map(|title| {
-            Box::new(move |p: &mut Properties| {
-                p.title.get_or_insert(title);
-            }) as Change
-        });
-        logged.keep(vec![Entry::message(message)?], change).await
+        logged
+            .keep(vec![Entry::compaction(compaction)?], None)
+            .await
     }
 
     /// Keeps other properties.
@@ -165,15 +164,6 @@ impl Logged {
         }
         Ok(())
     }
-}
-
-/// What a session is called whose first prompt this is: the first line with anything in it.
-fn title(prompt: &str) -> Option<String> {
-    let line = prompt
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
-    Some(crate::permission::one_line(line))
 }
 
 impl From<StoreError> for acp::Error {

@@ -54,8 +54,10 @@ impl Past {
         let mut pages = self.pages(Which::Messages, 0);
         while let Some(entries) = pages.next().await? {
             for entry in entries {
-                if let Content::Message(message) = entry.read()? {
-                    messages.push(message);
+                match entry.read()? {
+                    Content::Message(message) => messages.push(message),
+                    Content::Compaction(compaction) => compaction.apply(&mut messages),
+                    Content::Shown(_) => {}
                 }
             }
         }
@@ -64,7 +66,7 @@ impl Past {
         while let Some(entries) = pages.next().await? {
             for entry in entries {
                 match entry.read()? {
-                    Content::Message(_) => untold = Untold::default(),
+                    Content::Message(_) | Content::Compaction(_) => untold = Untold::default(),
                     Content::Shown(update) => untold.add(update),
                 }
             }

@@ -5,14 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use acp::Update;
 use acp::agent::Session;
 use acp::v1::{
-    ContentChunk, MessageId, PlanUpdateContent, ProtocolVersion, SessionUpdate as V1, TerminalId,
-    ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    CompactionId, CompactionStatus, CompactionUpdate, ContentChunk, MessageId, PlanUpdateContent,
+    ProtocolVersion, SessionUpdate as V1, TerminalId, ToolCallContent, ToolCallId, ToolCallStatus,
+    ToolCallUpdate,
 };
 use acp::v2::{Message, SessionUpdate as V2, TerminalOutput, TerminalOutputChunk, TerminalUpdate};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use crate::context::show_compaction;
 use crate::past::Past;
 use crate::store::{Content, Which};
 use crate::tools::{fenced, tail, text};
@@ -38,13 +40,14 @@ pub(crate) async fn replay(session: &Session, past: &Past) -> acp::Result<()> {
         begun: HashSet::new(),
         terminals: HashMap::new(),
         calls: BTreeMap::new(),
+        compaction: None,
     };
     let mut pages = past.pages(Which::Shown, 0);
     while let Some(entries) = pages.next().await? {
         for entry in entries {
             match entry.read() {
                 Ok(Content::Shown(update)) => replay.update(update).await?,
-                Ok(Content::Message(_)) => {}
+                Ok(Content::Message(_) | Content::Compaction(_)) => {}
                 Err(error) => {
                     // All else is of more use than nothing.
                     tracing::warn!(session = %session.id(), %error, "a part of the past is left out");
@@ -68,6 +71,8 @@ struct Replay<'a> {
     /// The tool calls of the turn that have no end yet, or show terminals. Whether a terminal was the
     /// agent's own, and what it printed, may be known at the end of the turn only.
     calls: BTreeMap<ToolCallId, Call>,
+    /// The compaction of the turn that has no end yet.
+    compaction: Option<CompactionId>,
 }
 
 #[derive(Default)]
@@ -132,6 +137,11 @@ impl Replay<'_> {
                 _ => self.session.update(V1::PlanUpdate(update)).await,
             },
             Update::V1(V1::PlanRemoved(plan)) => self.session.remove_plan(plan.plan_id).await,
+            Update::V1(V1::CompactionUpdate(update)) => {
+                let runs = update.status == CompactionStatus::InProgress;
+                self.compaction = runs.then(|| update.compaction_id.clone());
+                show_compaction(self.session, *update).await
+            }
             Update::V1(V1::Notice(notice)) => self.session.notice(*notice).await,
             Update::V1(update) => self.session.update(update).await,
             Update::V2(V2::TerminalUpdate(update)) => self.terminal(*update).await,
@@ -275,6 +285,10 @@ impl Replay<'_> {
             self.session
                 .update(V1::ToolCallUpdate(Box::new(update)))
                 .await?;
+        }
+        if let Some(id) = self.compaction.take() {
+            let update = CompactionUpdate::new(id, CompactionStatus::Failed);
+            show_compaction(self.session, update.error(ENDED.to_owned())).await?;
         }
         self.terminals.clear();
         self.begun.clear();

@@ -8,9 +8,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::Update;
-use acp::v1::SessionId;
+use acp::v1::{ContentBlock, SessionId};
 use acp_host::{Files, Roots, Sandbox};
 
+use crate::context::commands::Commands;
+use crate::context::{Compaction, Conversation};
 use crate::log::Log;
 use crate::mcp::Servers;
 use crate::mode::Mode;
@@ -30,6 +32,8 @@ pub(crate) struct SessionState {
     pub(crate) servers: Servers,
     /// Held by the turn that runs.
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
+    /// What can be typed with a slash.
+    pub(crate) commands: tokio::sync::Mutex<Commands>,
 }
 
 /// The agent's own access to the files of a session.
@@ -75,6 +79,8 @@ struct Changing {
     always: HashMap<Subject, bool>,
     /// How many tool calls there have been.
     calls: u64,
+    /// What it is about, for people.
+    title: Option<String>,
 }
 
 impl SessionState {
@@ -91,6 +97,7 @@ impl SessionState {
             mode: properties.mode.parse().unwrap_or_default(),
             always: properties.always.iter().cloned().collect(),
             calls: properties.calls,
+            title: properties.title.clone(),
         };
         Self {
             own,
@@ -98,7 +105,8 @@ impl SessionState {
             log,
             changing: Mutex::new(changing),
             servers: Servers::default(),
-            conversation: tokio::sync::Mutex::new(Conversation(conversation)),
+            conversation: tokio::sync::Mutex::new(Conversation::of(conversation)),
+            commands: tokio::sync::Mutex::default(),
         }
     }
 
@@ -161,8 +169,37 @@ impl SessionState {
     ) -> Result<(), StoreError> {
         let kept = self.log.told(&message).await;
         // Also if it cannot be kept: a call must have its result.
-        conversation.0.push(message);
+        conversation.push(message);
         kept
+    }
+
+    /// Makes the conversation shorter, and keeps that. If it cannot be kept, all stays as it was.
+    pub(crate) async fn compact(
+        &self,
+        conversation: &mut Conversation,
+        compaction: &Compaction,
+    ) -> Result<(), StoreError> {
+        self.log.compacted(compaction).await?;
+        conversation.compact(compaction);
+        Ok(())
+    }
+
+    /// Gives the session a title that has none yet: the first line of what the person typed. Gives it, for the
+    /// client to be told.
+    pub(crate) async fn name(&self, prompt: &[ContentBlock]) -> Result<Option<String>, StoreError> {
+        if self.changing().title.is_some() {
+            return Ok(None);
+        }
+        let mut texts = prompt.iter().filter_map(ContentBlock::as_text);
+        let Some(title) = texts.find_map(title) else {
+            return Ok(None);
+        };
+        let kept = title.clone();
+        self.log
+            .change(move |properties| properties.title = Some(kept))
+            .await?;
+        self.changing().title = Some(title.clone());
+        Ok(Some(title))
     }
 
     /// A turn has ended: what is kept of it becomes shorter.
@@ -174,12 +211,11 @@ impl SessionState {
     }
 }
 
-/// What was said and done in a session.
-#[derive(Default)]
-pub(crate) struct Conversation(Vec<Message>);
-
-impl Conversation {
-    pub(crate) fn messages(&self) -> &[Message] {
-        &self.0
-    }
+/// What a session is called whose first prompt this is: the first line with anything in it.
+fn title(prompt: &str) -> Option<String> {
+    let line = prompt
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())?;
+    Some(crate::permission::one_line(line))
 }

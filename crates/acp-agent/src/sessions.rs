@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::Update;
 use acp::agent::{
-    CloseSession, DeleteSession, ListSessions, LoadSession, Recorder, ResumeSession, Session,
-    SessionOpened, SessionSetup,
+    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Recorder, ResumeSession,
+    Session, SessionOpened, SessionSetup,
 };
 use acp::v1::{ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo};
 use jiff::Timestamp;
@@ -190,6 +190,31 @@ impl ResumeSession for Sessions {
         setup: SessionSetup,
     ) -> acp::Result<SessionOpened> {
         self.go_on(session, setup, false).await
+    }
+}
+
+impl ForkSession for Sessions {
+    async fn fork_session(
+        &self,
+        from: &SessionId,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        let store = self.store()?;
+        let mut properties = store.find(from.clone()).await?.properties;
+        let mut roots = session.roots().iter().cloned();
+        properties.cwd = roots.next().unwrap_or_default();
+        properties.additional_directories = roots.collect();
+        let id = session.id().clone();
+        store.fork(from.clone(), id.clone(), properties).await?;
+        let opened = self.go_on(session, setup, false).await;
+        if opened.is_err() {
+            // Nobody has been told of it. If it stays, it can be deleted like any other.
+            if let Err(error) = store.delete(id).await {
+                tracing::warn!(session = %from, %error, "a copy that could not be opened stays");
+            }
+        }
+        opened
     }
 }
 

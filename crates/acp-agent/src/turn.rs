@@ -1,17 +1,20 @@
 //! A turn: the model is asked, what it calls is carried out and reported, and it is asked again with
 //! the results, until it stops.
 
+use std::path::Path;
+
 use acp::agent::{Prompt, ToolCallHandle};
-use acp::v1::{ContentBlock, StopReason, ToolCall, ToolCallStatus, UsageUpdate};
+use acp::v1::{StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
 
+use crate::context::{Begun, Conversation};
 use crate::mcp;
 use crate::mode::Mode;
 use crate::model::{
-    self, Message, Model, Request, Step, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
+    self, Message, Model, ModelErrorKind, Request, Step, ToolRequest, ToolResult, ToolSpec,
+    ToolStatus, Usage,
 };
 use crate::permission::{self, Decision};
-use crate::session::Conversation;
 use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
 use crate::workspace::{Fault, Workspace};
 
@@ -21,6 +24,8 @@ pub(crate) struct Running<'a> {
     pub(crate) tools: &'a [ToolSpec],
     /// How often the model is asked at most.
     pub(crate) max_requests: usize,
+    /// The user's own instructions, if there may be any.
+    pub(crate) user_instructions: Option<&'a Path>,
     pub(crate) workspace: Workspace,
 }
 
@@ -32,31 +37,22 @@ struct Reply {
     calls: Vec<ToolRequest>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
+    /// The conversation does not fit into the model's window.
+    overflows: bool,
 }
 
 impl Running<'_> {
     /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.workspace.state.conversation.lock().await;
-        if let Err(error) = mcp::started(&self.workspace).await {
-            let prompt = Message::User(prompt.content);
-            self.workspace.state.tell(&mut conversation, prompt).await?;
-            return match error {
-                acp::Error::Cancelled => Ok(StopReason::Cancelled),
-                error => Err(error),
-            };
-        }
-        let prompt = match self.typed(prompt).await {
-            Ok(mcp::Typed::Prompt(prompt)) => Message::User(prompt),
-            Ok(mcp::Typed::Refused(prompt, why)) => {
-                return self.decline(&mut conversation, prompt, why).await;
-            }
+        match self.begin(&mut conversation, prompt.content).await {
+            Ok(Begun::Asks) => {}
+            Ok(Begun::Answered) => return Ok(StopReason::EndTurn),
             Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
             Err(error) => return Err(error),
-        };
-        self.workspace.state.tell(&mut conversation, prompt).await?;
+        }
         for _ in 0..self.max_requests {
-            match self.round(&mut conversation).await {
+            match self.round_with_room(&mut conversation).await {
                 Ok(None) => {}
                 Ok(Some(reason)) => return Ok(reason),
                 Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
@@ -66,45 +62,23 @@ impl Running<'_> {
         Ok(StopReason::MaxTurnRequests)
     }
 
-    /// What the person typed, with prompts of MCP servers in the place of their commands.
-    async fn typed(&self, prompt: Prompt) -> acp::Result<mcp::Typed> {
-        let servers = &self.workspace.state.servers;
-        match servers.typed(&self.workspace, prompt.content).await {
-            Ok(typed) => Ok(typed),
-            Err(Fault::Stop(error)) => Err(error),
-            Err(Fault::Failed(why) | Fault::Missing(why)) => Err(acp::Error::internal(why)),
-        }
-    }
-
-    /// Answers a prompt that is not for the model.
-    async fn decline(
+    /// Asks the model once and carries out what it calls. Gives the stop reason if it stops.
+    pub(crate) async fn round(
         &self,
         conversation: &mut Conversation,
-        prompt: Vec<ContentBlock>,
-        why: String,
-    ) -> acp::Result<StopReason> {
-        let state = &self.workspace.state;
-        state.tell(conversation, Message::User(prompt)).await?;
-        self.workspace.turn.message(&why).await?;
-        let message = Message::Assistant {
-            text: why,
-            thought: String::new(),
-            calls: Vec::new(),
-        };
-        state.tell(conversation, message).await?;
-        Ok(StopReason::EndTurn)
-    }
-
-    /// Asks the model once and carries out what it calls. Gives the stop reason if it stops.
-    async fn round(&self, conversation: &mut Conversation) -> acp::Result<Option<StopReason>> {
+    ) -> acp::Result<Option<StopReason>> {
         let mut reply = Reply::default();
-        let heard = self.listen(conversation.messages(), &mut reply).await;
+        let heard = self.listen(conversation, &mut reply).await;
+        if std::mem::take(&mut reply.overflows) {
+            conversation.overflowed();
+        }
         let Reply {
             text,
             thought,
             calls,
             usage,
             stop,
+            ..
         } = reply;
         let heard = match usage {
             Some(usage) => heard.and(self.used(usage).await),
@@ -117,6 +91,9 @@ impl Running<'_> {
             calls: calls.clone(),
         };
         let kept = state.tell(conversation, message).await;
+        if let Some(usage) = usage {
+            conversation.used(usage);
+        }
         let mut ended = match (heard.and(kept.map_err(Into::into)), stop) {
             (Err(error), _) => Some(Err(error)),
             // After any other reason the calls may be cut off.
@@ -156,10 +133,12 @@ impl Running<'_> {
 
     /// Reports what the model says as it comes. What it has said so far is in `reply` also after an
     /// error.
-    async fn listen(&self, conversation: &[Message], reply: &mut Reply) -> acp::Result<()> {
+    async fn listen(&self, conversation: &Conversation, reply: &mut Reply) -> acp::Result<()> {
         let turn = &self.workspace.turn;
         let tools = mcp::offered(&self.workspace, self.tools).await?;
-        let request = Request::new(conversation, &tools, turn.cwd());
+        let instructions = conversation.instructions(self.workspace.state.mode());
+        let request = Request::new(conversation.messages(), &tools, turn.cwd())
+            .instructions(&instructions);
         let mut steps = self.model.respond(request);
         loop {
             let next = turn
@@ -182,6 +161,7 @@ impl Running<'_> {
                     return Ok(());
                 }
                 Some(Err(error)) => {
+                    reply.overflows = error.kind == ModelErrorKind::ContextFull;
                     tracing::warn!(model = self.model.name(), %error, "the model failed");
                     return Err(acp::Error::internal(error.message));
                 }

@@ -122,6 +122,35 @@ async fn who_does_not_know_the_latest_version_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_copy_has_all_of_the_log_and_properties_of_its_own() {
+    each(async |store| {
+        let entries = vec![shown("1"), shown("2"), message("3")];
+        let (id, version) = session(store, "s", entries).await;
+        let version = store.fold(id.clone(), version, 0, 2, vec![shown("12")]);
+        let version = version.await.unwrap();
+        let copy = SessionId::from("copy");
+        let forked = store.fork(id.clone(), copy.clone(), properties("/other"));
+        let forked = forked.await.unwrap();
+        assert_eq!(forked.properties, properties("/other"));
+        assert_eq!((forked.next, forked.folded), (3, 2));
+        let whole = [(0, shown("12")), (2, message("3"))];
+        assert_eq!(all(store, &copy, forked.version, Which::All).await.0, whole);
+
+        let again = store.fork(id.clone(), copy.clone(), properties("/other"));
+        assert_eq!(again.await, Err(StoreError::Exists(copy.clone())));
+        let missing = store.fork("no".into(), "new".into(), properties("/other"));
+        assert_eq!(missing.await, Err(StoreError::NotFound("no".into())));
+        // Each is changed without the other.
+        let more = store.append(copy.clone(), forked.version, vec![shown("4")], None);
+        more.await.unwrap();
+        assert_eq!(all(store, &id, version, Which::All).await.0, whole);
+        store.delete(id).await.unwrap();
+        assert_eq!(store.find(copy).await.unwrap().next, 4);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_log_is_read_in_pages() {
     each(async |store| {
         let many: Vec<Entry> = (0..1000).map(|n| shown(n.to_string())).collect();
@@ -198,6 +227,8 @@ async fn memory_is_bounded() {
     let version = folded.await.unwrap();
     let more = store.append(id.clone(), version, vec![shown("x".repeat(60))], None);
     more.await.unwrap();
+    let copied = store.fork(id.clone(), "copy".into(), Properties::default());
+    assert!(matches!(copied.await, Err(StoreError::Full(_))));
     store.delete(id).await.unwrap();
     session(&store, "t", vec![shown("x".repeat(99))]).await;
 }

@@ -8,7 +8,7 @@ use etcetera::BaseStrategy;
 
 use crate::args::AgentArgs;
 use crate::exit::Exit;
-use crate::{config, mcp_servers};
+use crate::{config, mcp_servers, places};
 
 /// The agent, before it serves anyone.
 pub(crate) struct Prepared {
@@ -36,6 +36,9 @@ impl Prepared {
             CodingAgent::new(&model).map_err(|e| Exit::usage(format!("--script: {e}")))?;
         let servers = mcp_servers::definitions(config::read()?.mcp_servers);
         agent = agent.mcp_servers(servers.map_err(|e| Exit::usage(format!("config.toml: {e}")))?);
+        if let Some(config) = places::config() {
+            agent = agent.user_instructions(config.join("AGENTS.md"));
+        }
         if let Some(writable) = args.sandbox.writable()? {
             agent = agent
                 .sandboxed(writable)

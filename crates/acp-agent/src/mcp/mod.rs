@@ -20,12 +20,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use acp::agent::Session;
-use acp::v1::{AvailableCommand, McpServer, ToolCall, ToolCallStatus, ToolKind};
+use acp::v1::{McpServer, ToolCall, ToolCallStatus, ToolKind};
 use rmcp::model::Tool;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
+use crate::context::commands;
 use crate::model::ToolSpec;
 use crate::tools;
 use crate::workspace::{Fault, Workspace};
@@ -138,11 +139,11 @@ impl Servers {
         }
     }
 
-    /// Announces the servers' prompts, beside the agent's own commands, each time when there are others.
+    /// Announces the commands anew each time when the servers have other prompts.
     pub(crate) fn announce(
         &self,
         session: Session,
-        own: Vec<AvailableCommand>,
+        understands: bool,
         state: &Arc<crate::session::SessionState>,
     ) {
         if self.all.is_empty() {
@@ -152,17 +153,11 @@ impl Servers {
         // It must not keep alive what it watches.
         let state = Arc::downgrade(state);
         let task = tokio::spawn(async move {
-            let mut known = Vec::new();
             while changes.changed().await.is_ok() {
-                let Some(commands) = state.upgrade().map(|state| state.servers.commands()) else {
+                let Some(state) = state.upgrade() else {
                     return;
                 };
-                if commands == known {
-                    continue;
-                }
-                known.clone_from(&commands);
-                let all = own.iter().cloned().chain(commands).collect();
-                if let Err(error) = session.commands(all).await {
+                if let Err(error) = commands::announce(&session, &state, understands).await {
                     tracing::debug!(%error, "the servers' prompts were not announced");
                     return;
                 }

@@ -20,7 +20,9 @@ const LARGEST: usize = 1024 * 1024;
 
 /// What a person typed, as a model is to see it.
 pub(crate) enum Typed {
-    /// This.
+    /// As it was typed: it is no prompt of a server's.
+    Text(Vec<ContentBlock>),
+    /// This, which a server gave.
     Prompt(Vec<ContentBlock>),
     /// Nothing: the prompt cannot be had, and why, for people.
     Refused(Vec<ContentBlock>, String),
@@ -41,7 +43,7 @@ impl Servers {
     }
 
     /// The commands that they are.
-    pub(super) fn commands(&self) -> Vec<AvailableCommand> {
+    pub(crate) fn commands(&self) -> Vec<AvailableCommand> {
         let prompts = self.prompts().into_iter();
         prompts
             .map(|(name, at, prompt)| {
@@ -65,13 +67,13 @@ impl Servers {
     ) -> Result<Typed, Fault> {
         let line = content.first().and_then(ContentBlock::as_text);
         let Some((command, rest)) = line.and_then(command) else {
-            return Ok(Typed::Prompt(content));
+            return Ok(Typed::Text(content));
         };
         let Some((key, _)) = command.split_once(':') else {
-            return Ok(Typed::Prompt(content));
+            return Ok(Typed::Text(content));
         };
         let Some(server) = self.all.iter().find(|server| server.key == key) else {
-            return Ok(Typed::Prompt(content));
+            return Ok(Typed::Text(content));
         };
         let refused = match self
             .prompts()

@@ -45,6 +45,12 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Whether it understands what it is told in words. One that does not is given no instructions, is offered
+    /// no commands that are prompts, and hears what a person typed exactly as it was.
+    fn understands(&self) -> bool {
+        true
+    }
+
     /// Carries the conversation on. The steps are reported as they come. Dropping the stream is how
     /// a round is cancelled: a model must then stop whatever it does for it.
     fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a>;
@@ -64,6 +70,8 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// The session's working directory, an absolute path.
     pub cwd: &'a str,
+    /// What the model is told before the conversation: who it is, and what holds in this session.
+    pub instructions: &'a str,
 }
 
 impl<'a> Request<'a> {
@@ -74,7 +82,15 @@ impl<'a> Request<'a> {
             conversation,
             tools,
             cwd,
+            instructions: "",
         }
+    }
+
+    /// Sets what the model is told before the conversation.
+    #[must_use]
+    pub fn instructions(mut self, instructions: &'a str) -> Self {
+        self.instructions = instructions;
+        self
     }
 }
 
@@ -85,7 +101,7 @@ impl<'a> Request<'a> {
 pub enum Message {
     /// The person's prompt.
     User(Vec<ContentBlock>),
-    /// What the model said and called in one round. There is one for each round, even if it is empty.
+    /// What the model said and called in one round. A round in which it did neither is not told again.
     Assistant {
         /// What it said.
         text: String,
@@ -96,6 +112,35 @@ pub enum Message {
     },
     /// What came of a tool call.
     ToolResult(ToolResult),
+}
+
+impl Message {
+    /// Whether it is a round in which nothing was said and nothing called: there is nothing in it to be told.
+    pub(crate) fn is_silent(&self) -> bool {
+        let Self::Assistant { text, calls, .. } = self else {
+            return false;
+        };
+        text.trim().is_empty() && calls.is_empty()
+    }
+
+    /// What a model said without calling anything.
+    pub(crate) fn said(text: impl Into<String>) -> Self {
+        Self::Assistant {
+            text: text.into(),
+            thought: String::new(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// What a model called without saying anything.
+    #[cfg(test)]
+    pub(crate) fn calling(calls: Vec<ToolRequest>) -> Self {
+        Self::Assistant {
+            text: String::new(),
+            thought: String::new(),
+            calls,
+        }
+    }
 }
 
 /// A tool call, as a model makes it.

@@ -41,6 +41,10 @@ impl Model for OfflineModel {
         "offline"
     }
 
+    fn understands(&self) -> bool {
+        false
+    }
+
     fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
         let turn = SoFar::of(request.conversation);
         Known::steps(turn.go_on().into_iter().map(Ok), false)

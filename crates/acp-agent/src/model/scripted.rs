@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use acp::v1::StopReason;
+use acp::v1::{ContentBlock, StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Known, Message, Model, ModelError, Request, Step, Steps, ToolRequest};
+use super::{
+    Known, Message, Model, ModelError, ModelErrorKind, Request, Step, Steps, ToolRequest, Usage,
+};
+use crate::context;
 
 /// A model that does what a JSON file says, for tests of whatever talks to an agent.
 ///
@@ -29,11 +32,16 @@ use super::{Known, Message, Model, ModelError, Request, Step, Steps, ToolRequest
 /// | `{"call": {"tool": "…", "arguments": {}}}` | calls any tool, also one that does not exist      |
 /// | `{"hang": true}`                         | nothing more comes until the turn is cancelled      |
 /// | `{"stop": "max_tokens"}`                 | ends the turn with this stop reason                 |
+/// | `{"usage": {"input": 900, "output": 40}}` | says how many tokens the round has used            |
 /// | `{"error": "text"}`                      | the model fails                                     |
 ///
 /// Tool calls that stand together are made in one round, as a model makes several at once. What
 /// follows them comes after their results. A step that is not in this table, or a second member in a
 /// step, is an error when the file is read.
+///
+/// Beside `turns` there may be `window`: then the model has a window of so many tokens, says after each round
+/// how much of it is filled (four bytes make a token), and fails when it is given more than fits in. And there may be
+/// `summary`: steps that are played when the agent asks for a summary of the conversation.
 ///
 /// ```
 /// use acp_agent::{CodingAgent, ScriptedModel};
@@ -57,6 +65,8 @@ use super::{Known, Message, Model, ModelError, Request, Step, Steps, ToolRequest
 #[derive(Debug, Clone)]
 pub struct ScriptedModel {
     turns: Vec<Vec<ScriptStep>>,
+    window: Option<u64>,
+    summary: Vec<ScriptStep>,
 }
 
 /// Why a script cannot be used.
@@ -80,6 +90,10 @@ pub enum ScriptError {
 #[serde(deny_unknown_fields)]
 struct Script {
     turns: Vec<Vec<ScriptStep>>,
+    #[serde(default)]
+    window: Option<u64>,
+    #[serde(default)]
+    summary: Vec<ScriptStep>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -98,7 +112,15 @@ enum ScriptStep {
     Call(AnyCall),
     Hang(bool),
     Stop(String),
+    Usage(ScriptUsage),
     Error(String),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScriptUsage {
+    input: u64,
+    output: u64,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -138,9 +160,12 @@ impl ScriptStep {
             Self::Run(arguments) => ("run", arguments.clone()),
             Self::SwitchMode(arguments) => ("switch_mode", arguments.clone()),
             Self::Call(call) => (call.tool.as_str(), call.arguments.clone()),
-            Self::Say(_) | Self::Think(_) | Self::Hang(_) | Self::Stop(_) | Self::Error(_) => {
-                return None;
-            }
+            Self::Say(_)
+            | Self::Think(_)
+            | Self::Hang(_)
+            | Self::Stop(_)
+            | Self::Usage(_)
+            | Self::Error(_) => return None,
         })
     }
 }
@@ -164,8 +189,12 @@ impl ScriptedModel {
     /// # Errors
     /// It is no script.
     pub fn parse(text: &str) -> Result<Self, ScriptError> {
-        let Script { turns } = serde_json::from_str(text)?;
-        Ok(Self { turns })
+        let script: Script = serde_json::from_str(text)?;
+        Ok(Self {
+            turns: script.turns,
+            window: script.window,
+            summary: script.summary,
+        })
     }
 }
 
@@ -174,11 +203,31 @@ impl Model for ScriptedModel {
         "scripted"
     }
 
+    fn context_window(&self) -> Option<u64> {
+        self.window
+    }
+
     fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
-        let (mut prompts, mut round) = (0_usize, 0_usize);
+        let given = tokens(&request);
+        if self.window.is_some_and(|window| given > window) {
+            let message = format!("{given} tokens do not fit into the script's window");
+            let error = ModelError::of(ModelErrorKind::ContextFull, message);
+            return Known::steps([Err(error)], false);
+        }
+        if context::is_summary_request(&request) {
+            return self.play(&self.summary, "summary", given);
+        }
+        let (mut prompts, mut round, mut rounds) = (0_usize, 0_usize, 0_usize);
         for message in request.conversation {
+            if let Some(before) = context::summarised(message) {
+                (prompts, rounds) = (before.prompts, before.rounds);
+                continue;
+            }
             match message {
-                Message::User(_) => (prompts, round) = (prompts + 1, 0),
+                Message::User(_) => {
+                    prompts += 1;
+                    round = std::mem::take(&mut rounds);
+                }
                 Message::Assistant { .. } => round += 1,
                 Message::ToolResult(_) => {}
             }
@@ -190,16 +239,26 @@ impl Model for ScriptedModel {
             );
             return Known::steps([Err(ModelError::new(message))], false);
         };
+        let name = format!("{prompts}_{round}");
+        self.play(round_of(turn, round), &name, given)
+    }
+}
+
+impl ScriptedModel {
+    /// Plays steps. Tool calls in them have ids with this name in them.
+    fn play<'a>(&self, script: &[ScriptStep], name: &str, given: u64) -> Steps<'a> {
         let mut steps = Vec::new();
         let mut hang = false;
-        for (n, step) in round_of(turn, round).iter().enumerate() {
+        let mut said = 0;
+        for (n, step) in script.iter().enumerate() {
             if let Some((tool, arguments)) = step.call() {
-                let id = format!("script_{prompts}_{round}_{n}");
+                let id = format!("script_{name}_{n}");
                 steps.push(Ok(Step::Call(ToolRequest::new(id, tool, arguments))));
                 continue;
             }
             match step {
                 ScriptStep::Say(pieces) => {
+                    said += pieces.texts().iter().map(String::len).sum::<usize>();
                     steps.extend(pieces.texts().iter().cloned().map(Step::Text).map(Ok));
                 }
                 ScriptStep::Think(pieces) => {
@@ -212,12 +271,53 @@ impl Model for ScriptedModel {
                 ScriptStep::Stop(reason) => {
                     steps.push(Ok(Step::Stop(StopReason::from(reason.as_str()))));
                 }
+                ScriptStep::Usage(usage) => steps.push(Ok(Step::Usage(Usage {
+                    input: usage.input,
+                    output: usage.output,
+                    ..Usage::default()
+                }))),
                 ScriptStep::Error(message) => steps.push(Err(ModelError::new(message.clone()))),
                 _ => {}
             }
         }
+        let states = script
+            .iter()
+            .any(|step| matches!(step, ScriptStep::Usage(_)));
+        if self.window.is_some() && !states {
+            // First: after it has stopped nobody listens.
+            let usage = Usage {
+                input: given,
+                output: in_tokens(said),
+                ..Usage::default()
+            };
+            steps.insert(0, Ok(Step::Usage(usage)));
+        }
         Known::steps(steps, hang)
     }
+}
+
+/// How many tokens a request has.
+fn tokens(request: &Request<'_>) -> u64 {
+    let lengths = request.conversation.iter().map(|message| match message {
+        Message::User(content) => content
+            .iter()
+            .filter_map(ContentBlock::as_text)
+            .map(str::len)
+            .sum(),
+        Message::Assistant { text, calls, .. } => {
+            text.len()
+                + calls
+                    .iter()
+                    .map(|call| call.arguments.to_string().len())
+                    .sum::<usize>()
+        }
+        Message::ToolResult(result) => result.text.len(),
+    });
+    in_tokens(request.instructions.len() + lengths.sum::<usize>())
+}
+
+fn in_tokens(bytes: usize) -> u64 {
+    u64::try_from(bytes / 4).unwrap_or(u64::MAX)
 }
 
 /// The steps of one round: it ends behind tool calls that stand together.

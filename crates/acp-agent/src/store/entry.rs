@@ -4,6 +4,7 @@ use acp::Update;
 use acp::{v1, v2};
 
 use super::StoreError;
+use crate::context::Compaction;
 use crate::model::Message;
 
 /// What an entry is. The numbers are how it is kept.
@@ -16,13 +17,20 @@ pub enum EntryKind {
     ShownV2 = 2,
     /// What the model was told.
     Message = 3,
+    /// What the model was told until here was made shorter, and how.
+    Compaction = 4,
 }
 
 impl EntryKind {
     /// The kind with this number.
     #[must_use]
     pub fn of(number: i64) -> Option<Self> {
-        let all = [Self::ShownV1, Self::ShownV2, Self::Message];
+        let all = [
+            Self::ShownV1,
+            Self::ShownV2,
+            Self::Message,
+            Self::Compaction,
+        ];
         all.into_iter().find(|kind| *kind as i64 == number)
     }
 }
@@ -44,6 +52,7 @@ pub struct Entry {
 pub(crate) enum Content {
     Shown(Update),
     Message(Message),
+    Compaction(Compaction),
 }
 
 impl Entry {
@@ -71,6 +80,11 @@ impl Entry {
         Self::write(EntryKind::Message, message)
     }
 
+    /// How what the model was told was made shorter.
+    pub(crate) fn compaction(compaction: &Compaction) -> Result<Self, StoreError> {
+        Self::write(EntryKind::Compaction, compaction)
+    }
+
     fn write(kind: EntryKind, value: &impl serde::Serialize) -> Result<Self, StoreError> {
         match serde_json::to_string(value) {
             Ok(body) => Ok(Self { kind, body }),
@@ -86,6 +100,7 @@ impl Entry {
             EntryKind::ShownV2 => serde_json::from_str::<v2::SessionUpdate>(&self.body)
                 .map(|update| Content::Shown(update.into())),
             EntryKind::Message => serde_json::from_str(&self.body).map(Content::Message),
+            EntryKind::Compaction => serde_json::from_str(&self.body).map(Content::Compaction),
         };
         read.map_err(|e| StoreError::Unreadable(e.to_string()))
     }
@@ -97,6 +112,7 @@ impl Content {
         match self {
             Self::Shown(update) => Entry::shown(update),
             Self::Message(message) => Entry::message(message),
+            Self::Compaction(compaction) => Entry::compaction(compaction),
         }
     }
 }

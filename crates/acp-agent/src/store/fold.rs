@@ -293,7 +293,7 @@ mod tests {
         let entries = folder.finish().unwrap();
         let contents = entries.iter().map(|entry| match entry.read().unwrap() {
             Content::Shown(update) => update,
-            Content::Message(message) => panic!("{message:?}"),
+            other => panic!("{other:?}"),
         });
         contents.collect()
     }

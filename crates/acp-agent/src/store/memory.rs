@@ -78,7 +78,11 @@ impl Held {
     }
 
     /// Takes room for entries.
-    fn take(&mut self, entries: &[Entry], most: usize) -> Result<(), StoreError> {
+    fn take<'a>(
+        &mut self,
+        entries: impl IntoIterator<Item = &'a Entry>,
+        most: usize,
+    ) -> Result<(), StoreError> {
         let more = size(entries);
         if self.bytes + more > most {
             return Err(StoreError::Full(format!("{most} bytes are in memory")));
@@ -120,6 +124,33 @@ impl SessionStore for MemoryStore {
                     log,
                 },
             );
+            Ok(kept)
+        }))
+    }
+
+    fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
+        done(self.held(|held| {
+            if held.sessions.contains_key(&id) {
+                return Err(StoreError::Exists(id));
+            }
+            let Session { kept, log } = held.session(&from)?;
+            let now = SystemTime::now();
+            let kept = Kept {
+                id: id.clone(),
+                properties,
+                created: now,
+                updated: now,
+                version: Version::default(),
+                next: kept.next,
+                folded: kept.folded,
+            };
+            let log = log.clone();
+            held.take(log.values(), self.most)?;
+            let session = Session {
+                kept: kept.clone(),
+                log,
+            };
+            held.sessions.insert(id, session);
             Ok(kept)
         }))
     }

@@ -44,6 +44,13 @@ pub trait SessionStore: Send + Sync + 'static {
     /// There is one of this id, or it cannot be kept.
     fn create(&self, id: SessionId, properties: Properties) -> Stored<'_, Kept>;
 
+    /// Keeps a new session that begins as a copy of another: with its log as it is at this moment, and with
+    /// these properties. All of it or nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if there is no session `from`, there is one with the new id, or it cannot be kept.
+    fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept>;
+
     /// A session as it is now.
     ///
     /// # Errors
@@ -147,7 +154,7 @@ pub enum Which {
     All,
     /// What the client was shown.
     Shown,
-    /// What the model was told.
+    /// What the model was told, and how it was made shorter.
     Messages,
 }
 
@@ -155,8 +162,8 @@ impl Which {
     fn has(self, kind: EntryKind) -> bool {
         match self {
             Self::All => true,
-            Self::Shown => kind != EntryKind::Message,
-            Self::Messages => kind == EntryKind::Message,
+            Self::Shown => matches!(kind, EntryKind::ShownV1 | EntryKind::ShownV2),
+            Self::Messages => matches!(kind, EntryKind::Message | EntryKind::Compaction),
         }
     }
 }

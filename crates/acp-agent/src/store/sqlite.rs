@@ -1,5 +1,6 @@
 //! Sessions in an SQLite database.
 
+mod fork;
 mod open;
 mod worker;
 
@@ -240,7 +241,7 @@ fn selecting(which: Which) -> &'static str {
         }
         Which::Shown => {
             "SELECT number, kind, body FROM entry
-             WHERE session = ? AND number >= ? AND kind <> 3 ORDER BY number"
+             WHERE session = ? AND number >= ? AND kind NOT IN (3, 4) ORDER BY number"
         }
         Which::Messages => {
             "SELECT number, kind, body FROM entry
@@ -344,6 +345,13 @@ fn delete(db: &Connection, id: &SessionId) -> Result<(), StoreError> {
 impl SessionStore for SqliteStore {
     fn create(&self, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
         Box::pin(self.worker.write(move |db| create(db, &id, &properties)))
+    }
+
+    fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
+        Box::pin(
+            self.worker
+                .write(move |db| fork::fork(db, &from, &id, &properties)),
+        )
     }
 
     fn find(&self, id: SessionId) -> Stored<'_, Kept> {
@@ -460,7 +468,7 @@ mod tests {
         let version = store.append(id.clone(), Version(0), vec![entry("known")], None);
         let version = version.await.unwrap();
         let change = store.worker.write(|db| {
-            db.execute("UPDATE entry SET kind = 4", [])
+            db.execute("UPDATE entry SET kind = 9", [])
                 .map_err(failed)
                 .map(drop)
         });
@@ -468,7 +476,7 @@ mod tests {
         for which in [Which::All, Which::Shown, Which::Messages] {
             let read = store.read(id.clone(), version, which, 0).await;
             assert!(
-                matches!(&read, Err(StoreError::Unreadable(why)) if why.contains("kind, 4")),
+                matches!(&read, Err(StoreError::Unreadable(why)) if why.contains("kind, 9")),
                 "{which:?}: {read:?}"
             );
         }

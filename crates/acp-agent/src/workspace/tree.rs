@@ -84,6 +84,10 @@ impl Tree {
         Self(roots)
     }
 
+    pub(crate) fn roots(&self) -> &Roots {
+        &self.0
+    }
+
     fn dir(&self, path: &Path) -> Result<Dir, String> {
         self.0
             .open_dir(path)

@@ -8,6 +8,8 @@
     clippy::panic
 )]
 
+pub mod hears;
+
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -407,6 +409,16 @@ impl Fixture {
 
 /// Takes from `initialize` that the client shows terminals of the agent's: our own clients always do.
 fn hide_terminals(transport: Transport) -> Transport {
+    let told = (r#""terminal_output":true"#, r#""terminal_output":false"#);
+    says_otherwise(transport, told.0, told.1)
+}
+
+/// Says something else in `initialize` than our own clients do.
+pub fn says_otherwise(
+    transport: Transport,
+    told: &'static str,
+    instead: &'static str,
+) -> Transport {
     let (reader, writer) = transport.into_split();
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     tokio::spawn(async move {
@@ -414,9 +426,8 @@ fn hide_terminals(transport: Transport) -> Transport {
         let mut ours = ours;
         let mut first = String::new();
         reader.read_line(&mut first).await.unwrap();
-        let told = r#""terminal_output":true"#;
         assert!(first.contains(told), "{first}");
-        let first = first.replace(told, r#""terminal_output":false"#);
+        let first = first.replace(told, instead);
         ours.write_all(first.as_bytes()).await.unwrap();
         // Until either end is gone.
         let _ = tokio::io::copy(&mut reader, &mut ours).await;

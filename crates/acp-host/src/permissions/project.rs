@@ -46,6 +46,11 @@ impl Project {
         self.directories.last().map_or(Path::new(""), |root| root)
     }
 
+    /// Its directories, without symlinks: from the session's up to its root.
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.directories.iter().map(PathBuf::as_path)
+    }
+
     /// The rules of each of its directories that has any, the root's first. Relative paths in them are
     /// meant from the directory that `.acp` is in.
     ///

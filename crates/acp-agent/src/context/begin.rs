@@ -1,0 +1,116 @@
+//! A turn begins: what the person typed becomes what the model is told.
+
+use acp::v1::ContentBlock;
+
+use super::commands::{self, Typed};
+use super::content;
+use super::{Conversation, Instructions};
+use crate::mcp;
+use crate::model::Message;
+use crate::turn::Running;
+use crate::workspace::{Fault, Workspace};
+
+/// How a turn goes on.
+pub(crate) enum Begun {
+    /// The model is asked.
+    Asks,
+    /// The agent has answered by itself.
+    Answered,
+}
+
+impl Running<'_> {
+    /// Adds a prompt to the conversation. The client has it as the person typed it.
+    pub(crate) async fn begin(
+        &self,
+        conversation: &mut Conversation,
+        content: Vec<ContentBlock>,
+    ) -> acp::Result<Begun> {
+        let Workspace { turn, state } = &self.workspace;
+        if let Some(title) = state.name(&content).await? {
+            turn.title(title).await?;
+        }
+        if let Err(error) = mcp::started(&self.workspace).await {
+            // The person's words stay, also if the turn is cancelled while servers are waited for.
+            state.tell(conversation, Message::User(content)).await?;
+            return Err(error);
+        }
+        let given = state.servers.typed(&self.workspace, content).await;
+        let (mut content, words) = match given.map_err(stopped)? {
+            mcp::Typed::Text(content) => (content, true),
+            mcp::Typed::Prompt(content) => (content, false),
+            mcp::Typed::Refused(content, why) => {
+                state.tell(conversation, Message::User(content)).await?;
+                return self.answer(conversation, why).await;
+            }
+        };
+        if !self.model.understands() {
+            state.tell(conversation, Message::User(content)).await?;
+            return Ok(Begun::Asks);
+        }
+        commands::announce(turn.session(), state, true).await?;
+        let typed = match typed(&mut content).filter(|_| words) {
+            Some(text) => {
+                let mut commands = state.commands.lock().await;
+                for wrong in commands.untold() {
+                    self.aside(&format!("A command of your own is left out. {wrong}"))
+                        .await?;
+                }
+                match commands.read(text).map_err(acp::Error::invalid_params)? {
+                    Typed::Help => {
+                        let help = commands.help();
+                        drop(commands);
+                        state.tell(conversation, Message::User(content)).await?;
+                        return self.answer(conversation, help).await;
+                    }
+                    Typed::Prompt(prompt) => {
+                        *text = prompt;
+                        None
+                    }
+                    Typed::Compact(wanted) => Some(wanted),
+                    Typed::Text => None,
+                }
+            }
+            None => None,
+        };
+        let content = content::for_model(content, &self.workspace);
+        state.tell(conversation, Message::User(content)).await?;
+        if let Some(wanted) = typed {
+            self.compact_as_asked(conversation, &wanted).await?;
+            return Ok(Begun::Answered);
+        }
+        let instructions = Instructions::read(&self.workspace, self.user_instructions).await;
+        conversation.instruct(instructions.map_err(stopped)?);
+        Ok(Begun::Asks)
+    }
+
+    /// Answers in the model's place.
+    async fn answer(&self, conversation: &mut Conversation, text: String) -> acp::Result<Begun> {
+        let Workspace { turn, state } = &self.workspace;
+        turn.message(&text).await?;
+        state.tell(conversation, Message::said(text)).await?;
+        Ok(Begun::Answered)
+    }
+
+    /// Tells the person something that is nobody's answer. It is no message, since the model has not said it; a
+    /// thought is what every client shows and none takes for an answer.
+    pub(super) async fn aside(&self, text: &str) -> acp::Result<()> {
+        // A thought of the model's may follow, which clients show as the same one.
+        self.workspace.turn.thought(format!("{text}\n\n")).await
+    }
+}
+
+/// What was typed, with which commands begin.
+fn typed(content: &mut [ContentBlock]) -> Option<&mut String> {
+    match content.first_mut()? {
+        ContentBlock::Text(text) => Some(&mut text.text),
+        _ => None,
+    }
+}
+
+/// What ends a turn that cannot begin.
+fn stopped(fault: Fault) -> acp::Error {
+    match fault {
+        Fault::Stop(error) => error,
+        Fault::Failed(why) | Fault::Missing(why) => acp::Error::internal(why),
+    }
+}

@@ -1,0 +1,264 @@
+//! Commands of the user's own: files `.acp/commands/NAME.md` in a session's directories.
+//!
+//! A file is a prompt. It may begin with lines between `---` that say what it is (`description`) and what it
+//! takes (`argument-hint`).
+
+use std::path::Path;
+
+use acp_host::Roots;
+
+use crate::context::files;
+use crate::permission::one_line;
+
+/// Where they are.
+const DIRECTORY: &str = ".acp/commands";
+
+/// How many there are at most in a session, and how many entries of a directory are looked at.
+const MOST: usize = 100;
+const MOST_ENTRIES: usize = 1000;
+
+/// The largest file, in bytes.
+const MAX_FILE: usize = 32 * 1024;
+
+/// The longest prompt that may become of one, in bytes.
+const MAX_PROMPT: usize = 1024 * 1024;
+
+/// The longest name, in bytes.
+const MAX_NAME: usize = 64;
+
+/// A command of the user's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Custom {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) hint: Option<String>,
+    pub(super) prompt: String,
+}
+
+/// What was found in a session's directories.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) commands: Vec<Custom>,
+    /// Files that are no commands, and why, for people.
+    pub(super) wrong: Vec<String>,
+}
+
+impl Found {
+    /// Looks for commands. Of two with the same name, the one in the earlier directory counts. May block.
+    pub(super) fn under(roots: &Roots) -> Self {
+        let mut found = Self::default();
+        for root in roots.paths() {
+            found.look(roots, &root.join(DIRECTORY));
+        }
+        found.commands.sort_by(|a, b| a.name.cmp(&b.name));
+        found
+    }
+
+    fn look(&mut self, roots: &Roots, directory: &Path) {
+        let entries = match roots.open_dir(directory) {
+            Ok(directory) => directory.entries(),
+            Err(refusal) if files::is_missing(&refusal) => return,
+            Err(refusal) => return self.wrong.push(roots.explain(directory, &refusal)),
+        };
+        let entries = match entries {
+            Ok(entries) => entries,
+            Err(e) => return self.wrong.push(format!("{}: {e}", directory.display())),
+        };
+        let names = entries.take(MOST_ENTRIES).filter_map(Result::ok);
+        let mut names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+        names.sort();
+        for file in names {
+            let file = file.to_string_lossy();
+            let Some(name) = file.strip_suffix(".md") else {
+                continue;
+            };
+            if self.commands.len() + self.wrong.len() >= MOST {
+                let most = format!(
+                    "{}: more than {MOST} commands; the others are left out",
+                    directory.display()
+                );
+                return self.wrong.push(most);
+            }
+            let path = directory.join(&*file);
+            match read(roots, &path, name) {
+                Ok(command) if self.commands.iter().any(|other| other.name == command.name) => {}
+                Ok(command) => self.commands.push(command),
+                Err(why) => self.wrong.push(format!("{}: {why}", path.display())),
+            }
+        }
+    }
+}
+
+/// Whether a command may be called that: clients send it as one word behind a slash.
+pub(super) fn is_name(name: &str) -> bool {
+    let all = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(all)
+}
+
+fn read(roots: &Roots, path: &Path, name: &str) -> Result<Custom, String> {
+    if !is_name(name) {
+        return Err(format!(
+            "a command's name is made of letters, digits, `-` and `_`, at most {MAX_NAME} of them"
+        ));
+    }
+    if [super::HELP, super::COMPACT].contains(&name) {
+        return Err(format!(
+            "`/{name}` is the agent's own and cannot be replaced"
+        ));
+    }
+    let file = files::read(roots, path, MAX_FILE)?.ok_or("it is gone")?;
+    if file.cut {
+        return Err(format!("it is larger than {MAX_FILE} bytes"));
+    }
+    parse(name, &file.text)
+}
+
+/// Reads a file. Its head is not read as YAML: people write `argument-hint: [FILE]`, which would be a list, and
+/// mean the text.
+fn parse(name: &str, text: &str) -> Result<Custom, String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let (mut description, mut hint, mut prompt) = (None, None, text);
+    if lines.next().is_some_and(|line| line.trim_end() == "---") {
+        let mut at = text.find('\n').map_or(text.len(), |end| end + 1);
+        loop {
+            let line = lines
+                .next()
+                .ok_or("its head has no end: a line `---` is missing")?;
+            at += line.len();
+            if line.trim_end() == "---" {
+                break;
+            }
+            // What other programs have there is theirs.
+            let Some((key, value)) = line.split_once(':') else {
+                continue;
+            };
+            let value = one_line(unquoted(value.trim()));
+            let value = (!value.is_empty()).then_some(value);
+            match key {
+                "description" => description = value,
+                "argument-hint" => hint = value,
+                _ => {}
+            }
+        }
+        prompt = text.get(at..).unwrap_or_default();
+    }
+    let prompt = prompt.trim();
+    if prompt.is_empty() {
+        return Err("there is no prompt in it".to_owned());
+    }
+    Ok(Custom {
+        name: name.to_owned(),
+        description: description.unwrap_or_else(|| one_line(prompt)),
+        hint,
+        prompt: prompt.to_owned(),
+    })
+}
+
+fn unquoted(text: &str) -> &str {
+    ['"', '\'']
+        .into_iter()
+        .find_map(|quote| text.strip_prefix(quote)?.strip_suffix(quote))
+        .unwrap_or(text)
+}
+
+/// Puts what was typed behind a command into its prompt: all of it for `$ARGUMENTS`, a word of it for `$1` to
+/// `$9`. A prompt that names neither gets it at its end. `None` if it becomes too long.
+pub(super) fn expand(template: &str, arguments: &str) -> Option<String> {
+    // As a shell splits it; a quote that is not closed is a character like any other.
+    let words = shell_words::split(arguments)
+        .unwrap_or_else(|_| arguments.split_whitespace().map(str::to_owned).collect());
+    let mut prompt = String::new();
+    let (mut rest, mut named) = (template, false);
+    while let Some((before, after)) = rest.split_once('$') {
+        prompt.push_str(before);
+        let (put, left) = match placeholder(after) {
+            Some((Placeholder::All, left)) => (arguments, left),
+            Some((Placeholder::Word(n), left)) => {
+                (words.get(n - 1).map_or("", String::as_str), left)
+            }
+            None => {
+                prompt.push('$');
+                rest = after;
+                continue;
+            }
+        };
+        named = true;
+        prompt.push_str(put);
+        rest = left;
+        if prompt.len() > MAX_PROMPT {
+            return None;
+        }
+    }
+    prompt.push_str(rest);
+    if !named && !arguments.is_empty() {
+        prompt.push_str("\n\n");
+        prompt.push_str(arguments);
+    }
+    (prompt.len() <= MAX_PROMPT).then_some(prompt)
+}
+
+enum Placeholder {
+    All,
+    /// Counted from 1.
+    Word(usize),
+}
+
+/// What stands behind a `$`, if it is a placeholder, and what is behind that.
+fn placeholder(text: &str) -> Option<(Placeholder, &str)> {
+    if let Some(rest) = text.strip_prefix("ARGUMENTS") {
+        return Some((Placeholder::All, rest));
+    }
+    let digit = text
+        .chars()
+        .next()?
+        .to_digit(10)
+        .filter(|digit| *digit > 0)?;
+    let rest = text.get(1..)?;
+    // `$100` is money.
+    if rest.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    Some((Placeholder::Word(usize::try_from(digit).ok()?), rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_says_what_it_is() {
+        let text = "---\ndescription: \"Fix an issue\"\nargument-hint: [ISSUE]\nmodel: x\n- y\n---\n\nFix $1.\n";
+        let custom = parse("fix", text).unwrap();
+        let expected = Custom {
+            name: "fix".to_owned(),
+            description: "Fix an issue".to_owned(),
+            hint: Some("[ISSUE]".to_owned()),
+            prompt: "Fix $1.".to_owned(),
+        };
+        assert_eq!(custom, expected);
+        let custom = parse("fix", &text.replace('\n', "\r\n")).unwrap();
+        assert_eq!(custom.description, "Fix an issue");
+        assert_eq!(custom.prompt, "Fix $1.");
+
+        let custom = parse("a", "Do it.\nWell.").unwrap();
+        assert_eq!((&*custom.description, custom.hint), ("Do it. …", None));
+        for wrong in ["", "---\ndescription: x\n", "---\ndescription: x\n---\n\n"] {
+            assert!(parse("a", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn arguments_go_where_they_are_named() {
+        let expand = |template, arguments| expand(template, arguments).unwrap();
+        assert_eq!(expand("a $ARGUMENTS b", "x y"), "a x y b");
+        assert_eq!(expand("$2, $1, $3.", "x 'y z'"), "y z, x, .");
+        assert_eq!(expand("$1 and $ARGUMENTS", "$2 b"), "$2 and $2 b");
+        assert_eq!(expand("it costs $100 or $", ""), "it costs $100 or $");
+        assert_eq!(expand("look", "here"), "look\n\nhere");
+        assert_eq!(expand("look", ""), "look");
+        assert_eq!(expand("$1", "don't do"), "don't");
+        let long = "x".repeat(MAX_PROMPT / 2);
+        assert_eq!(super::expand("$ARGUMENTS$ARGUMENTS$ARGUMENTS", &long), None);
+    }
+}

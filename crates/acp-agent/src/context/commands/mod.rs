@@ -1,0 +1,283 @@
+//! Slash commands for a model that understands words: the specification's page of that name. Most are prompts:
+//! what was typed stays the person's words, and the model is told what they mean. `/help` and `/compact` are the
+//! agent's own.
+
+mod custom;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use acp::agent::Session;
+use acp::v1::{AvailableCommand, UnstructuredCommandInput};
+
+use crate::session::SessionState;
+use custom::{Custom, Found};
+
+/// A command that is always there.
+struct Own {
+    name: &'static str,
+    description: &'static str,
+    hint: Option<&'static str>,
+    /// What the model is told. Absent if it is not asked.
+    prompt: Option<&'static str>,
+}
+
+/// What the agent does itself cannot be replaced by a file.
+const HELP: &str = "help";
+const COMPACT: &str = "compact";
+
+const OWN: [Own; 6] = [
+    Own {
+        name: "plan",
+        description: "Find out what a goal takes and lay out a plan, without changing anything",
+        hint: Some("GOAL"),
+        prompt: Some(
+            "Make a plan for this goal, and change nothing and run nothing that changes anything yet: $ARGUMENTS\n\n\
+             Look at the code that it concerns first. Report the plan with the tool `plan`, in steps that can be \
+             checked one by one, tests among them. Then say in a few sentences what you found, what you decided \
+             and why, what could go wrong, and what you need the person to decide. If the goal is empty, plan \
+             for what the conversation is about.",
+        ),
+    },
+    Own {
+        name: "test",
+        description: "Run the project's tests and say what came of it",
+        hint: Some("[WHAT]"),
+        prompt: Some(
+            "Find out how this project is tested, and run its tests: $ARGUMENTS\n\n\
+             If nothing is named, run all of them. Change nothing. Then say which passed and which failed; for \
+             each failure its cause, as far as it can be seen from the code, and what would mend it.",
+        ),
+    },
+    Own {
+        name: COMPACT,
+        description: "Summarise the conversation so far, to make room for more",
+        hint: Some("[WHAT TO KEEP]"),
+        prompt: None,
+    },
+    Own {
+        name: "init",
+        description: "Write an AGENTS.md: what an agent has to know of this project",
+        hint: None,
+        prompt: Some(
+            "Write the file `AGENTS.md` in the working directory, or make it better if it is there: what a coding \
+             agent that is new here has to know. $ARGUMENTS\n\n\
+             Look first: at the README, the manifests, the settings of tools and of continuous integration, the \
+             layout of the code and some of it. Then write what cannot be seen at a glance: how to build, how to \
+             run all tests and a single one, how to format and lint; how the code is divided and where things go; \
+             the rules that the code follows; traps. Check the commands where that is cheap. Nothing general, \
+             nothing guessed, a page at most.",
+        ),
+    },
+    Own {
+        name: "review",
+        description: "Review changes: bugs, gaps in the tests, what is hard to read",
+        hint: Some("[WHAT]"),
+        prompt: Some(
+            "Review these changes, as an experienced colleague would: $ARGUMENTS\n\n\
+             If nothing is named, review what is not committed (`git status`, `git diff HEAD`), and if there is \
+             nothing, the last commit. Read around the changes, not only the diff. Change nothing. Report what is \
+             wrong or risky, the worst first, each with `path:line`, why it is wrong, and what to do instead; \
+             then what is not tested. Do not list what is fine. If you find nothing, say so.",
+        ),
+    },
+    Own {
+        name: HELP,
+        description: "Show what can be typed",
+        hint: None,
+        prompt: None,
+    },
+];
+
+/// The commands of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Commands {
+    custom: Vec<Custom>,
+    /// What the client was told of.
+    announced: Option<Vec<AvailableCommand>>,
+    /// What is wrong with files of the user's.
+    wrong: Vec<String>,
+    /// What of that was told.
+    told: HashSet<String>,
+}
+
+/// Announces what can be typed, if that has changed: slash commands, "Advertising commands". For a model that
+/// understands words these are also the user's own, which are looked for in the session's directories. Where only the
+/// client sees those, there are none of the user's own: it can read files for an agent, and cannot list them.
+///
+/// # Errors
+/// The connection has ended.
+pub(crate) async fn announce(
+    session: &Session,
+    state: &SessionState,
+    understands: bool,
+) -> acp::Result<()> {
+    let mut commands = state.commands.lock().await;
+    let mut available = if understands {
+        if let Ok(own) = state.own() {
+            let tree = Arc::clone(&own.tree);
+            let found = tokio::task::spawn_blocking(move || Found::under(tree.roots())).await;
+            commands.found(found.unwrap_or_default());
+        }
+        commands.available()
+    } else {
+        crate::commands::available()
+    };
+    available.extend(state.servers.commands());
+    if commands.announced.as_ref() != Some(&available) {
+        session.commands(available.clone()).await?;
+        commands.announced = Some(available);
+    }
+    Ok(())
+}
+
+/// What a person typed means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Help,
+    /// What is to be kept above all.
+    Compact(String),
+    /// A command that is this prompt.
+    Prompt(String),
+    /// No command.
+    Text,
+}
+
+impl Commands {
+    /// Takes what was found in the session's directories.
+    fn found(&mut self, found: Found) {
+        (self.custom, self.wrong) = (found.commands, found.wrong);
+    }
+
+    /// What is wrong with files of the user's and was not told before.
+    pub(super) fn untold(&mut self) -> Vec<String> {
+        let Self { wrong, told, .. } = self;
+        // There are no more of them than files are looked at.
+        told.retain(|told| wrong.contains(told));
+        let new = wrong.iter().filter(|&wrong| told.insert(wrong.clone()));
+        new.cloned().collect()
+    }
+
+    fn own(&self) -> impl Iterator<Item = &'static Own> {
+        let replaced = |own: &Own| {
+            own.prompt.is_some() && self.custom.iter().any(|custom| custom.name == own.name)
+        };
+        OWN.iter().filter(move |own| !replaced(own))
+    }
+
+    fn available(&self) -> Vec<AvailableCommand> {
+        let command = |name: &str, description: &str, hint: Option<&str>| {
+            let command = AvailableCommand::new(name, description);
+            match hint {
+                Some(hint) => command.input(UnstructuredCommandInput::new(hint)),
+                None => command,
+            }
+        };
+        let own = self
+            .own()
+            .map(|own| command(own.name, own.description, own.hint));
+        let custom = self.custom.iter();
+        let custom = custom.map(|c| command(&c.name, &c.description, c.hint.as_deref()));
+        own.chain(custom).collect()
+    }
+
+    /// The commands, as Markdown.
+    pub(super) fn help(&self) -> String {
+        let mut text = String::from("Type what you want done, or one of these:\n\n");
+        for command in self.announced.clone().unwrap_or_else(|| self.available()) {
+            let hint = command.input.map(|input| format!(" {}", input.hint));
+            text.push_str(&format!(
+                "- `/{}{}`: {}\n",
+                command.name,
+                hint.unwrap_or_default(),
+                command.description
+            ));
+        }
+        text.push_str(
+            "\nCommands of your own are files `.acp/commands/NAME.md` with a prompt in it.\n",
+        );
+        text
+    }
+
+    /// Takes apart what a person typed.
+    ///
+    /// # Errors
+    /// It would become too long a prompt. The text is for the person.
+    pub(super) fn read(&self, typed: &str) -> Result<Typed, String> {
+        let Some((name, arguments)) = split(typed) else {
+            return Ok(Typed::Text);
+        };
+        let prompt = |template: &str| {
+            let prompt = custom::expand(template, arguments).ok_or_else(|| {
+                format!("`/{name}` becomes too long a prompt with what it was given")
+            })?;
+            Ok(Typed::Prompt(format!(
+                "I typed `/{name}`, which stands for this:\n\n{prompt}"
+            )))
+        };
+        match name {
+            HELP => return Ok(Typed::Help),
+            COMPACT => return Ok(Typed::Compact(arguments.to_owned())),
+            _ => {}
+        }
+        if let Some(custom) = self.custom.iter().find(|custom| custom.name == name) {
+            return prompt(&custom.prompt);
+        }
+        let own = OWN.iter().find(|own| own.name == name);
+        match own.and_then(|own| own.prompt) {
+            Some(template) => prompt(template),
+            // It may well be a path, or a command of somebody else's.
+            None => Ok(Typed::Text),
+        }
+    }
+}
+
+/// The name of a command and what follows it.
+fn split(typed: &str) -> Option<(&str, &str)> {
+    let rest = typed.trim().strip_prefix('/')?;
+    let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+    let (name, arguments) = rest.split_at(end);
+    custom::is_name(name).then(|| (name, arguments.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_become_prompts_and_text_stays_text() {
+        let commands = Commands::default();
+        let read = |typed| commands.read(typed).unwrap();
+        for text in ["hello", "", "/", "/etc/hosts is odd", "/frob it", "a /test"] {
+            assert_eq!(read(text), Typed::Text, "{text}");
+        }
+        assert_eq!(read(" /help"), Typed::Help);
+        assert_eq!(
+            read("/compact the names\n"),
+            Typed::Compact("the names".to_owned())
+        );
+        let Typed::Prompt(prompt) = read("/plan a $1 house") else {
+            panic!("a prompt");
+        };
+        assert!(
+            prompt.contains("`/plan`") && prompt.contains("yet: a $1 house\n"),
+            "{prompt}"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_once() {
+        let mut commands = Commands::default();
+        let mut untold = |wrong: &[&str]| {
+            commands.found(Found {
+                commands: Vec::new(),
+                wrong: wrong.iter().map(|&wrong| wrong.to_owned()).collect(),
+            });
+            commands.untold()
+        };
+        assert_eq!(untold(&["a"]), ["a"]);
+        assert_eq!(untold(&["a", "b"]), ["b"]);
+        assert!(untold(&[]).is_empty());
+        assert_eq!(untold(&["a"]), ["a"]);
+    }
+}

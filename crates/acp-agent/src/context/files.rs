@@ -1,0 +1,77 @@
+//! Small text files that tell the agent something: what a project or a user wrote for it.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use acp_host::{Refusal, Roots};
+
+/// The beginning of a text file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Beginning {
+    pub(super) text: String,
+    /// There is more of it in the file.
+    pub(super) cut: bool,
+}
+
+/// Reads at most so many bytes of a file under these roots; `None` if there is none. May block.
+///
+/// # Errors
+/// What is there is no regular file, leads out of the roots, cannot be read, or is no text. The error says it
+/// without the path.
+pub(super) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Beginning>, String> {
+    let file = match roots.open_file(path) {
+        Ok(file) => file,
+        Err(refusal) if is_missing(&refusal) => return Ok(None),
+        Err(refusal) => return Err(refusal.to_string()),
+    };
+    let mut bytes = Vec::new();
+    // One more than is used: so it is known whether there is more.
+    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(limit)
+        .read_to_end(&mut bytes)
+        .map_err(|e| e.to_string())?;
+    let cut = bytes.len() > most;
+    bytes.truncate(most);
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        // The cut may go through a character.
+        Err(e) if cut && e.utf8_error().error_len().is_none() => {
+            let end = e.utf8_error().valid_up_to();
+            let mut bytes = e.into_bytes();
+            bytes.truncate(end);
+            String::from_utf8(bytes).unwrap_or_default()
+        }
+        Err(_) => return Err("it is no UTF-8 text".to_owned()),
+    };
+    Ok(Some(Beginning { text, cut }))
+}
+
+/// Whether that refusal says that nothing is there.
+pub(super) fn is_missing(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Io(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_as_far_as_it_may_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let roots = Roots::open([dir.path().to_owned()]).unwrap();
+        let path = dir.path().join("a");
+        let beginning = |text: &str, cut| {
+            Ok(Some(Beginning {
+                text: text.to_owned(),
+                cut,
+            }))
+        };
+        assert_eq!(read(&roots, &path, 9), Ok(None));
+        std::fs::write(&path, "aé").unwrap();
+        assert_eq!(read(&roots, &path, 3), beginning("aé", false));
+        assert_eq!(read(&roots, &path, 2), beginning("a", true));
+        std::fs::write(&path, [b'a', 0xff]).unwrap();
+        assert!(read(&roots, &path, 9).is_err());
+        assert!(read(&roots, dir.path(), 9).is_err());
+    }
+}

@@ -1,0 +1,32 @@
+//! A session that begins as a copy of another.
+
+use acp::v1::SessionId;
+use rusqlite::{Connection, params};
+
+use super::{create, failed, find};
+use crate::store::{Kept, Properties, StoreError};
+
+/// Copies a session. The database does it: nothing of the log comes to this process.
+pub(super) fn fork(
+    db: &Connection,
+    from: &SessionId,
+    id: &SessionId,
+    properties: &Properties,
+) -> Result<Kept, StoreError> {
+    let Kept { next, folded, .. } = find(db, from)?;
+    create(db, id, properties)?;
+    db.execute(
+        "UPDATE session SET next = ?, folded = ? WHERE id = ?",
+        params![next, folded, id.as_str()],
+    )
+    .and_then(|_| {
+        db.execute(
+            "INSERT INTO entry (session, number, kind, body)
+             SELECT (SELECT key FROM session WHERE id = ?), number, kind, body FROM entry
+             WHERE session = (SELECT key FROM session WHERE id = ?)",
+            params![id.as_str(), from.as_str()],
+        )
+    })
+    .map_err(failed)?;
+    find(db, id)
+}

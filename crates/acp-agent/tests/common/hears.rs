@@ -1,0 +1,127 @@
+//! A model that plays a script and keeps what it was asked with.
+
+use std::sync::Arc;
+
+use acp::v1::ContentBlock;
+use acp_agent::{CodingAgent, Message, Model, Request, ScriptedModel, Steps, ToolStatus};
+use tokio::sync::watch;
+
+use super::PATIENCE;
+
+/// What a model was asked with.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    pub instructions: String,
+    pub conversation: Vec<Message>,
+    pub tools: usize,
+}
+
+impl Asked {
+    /// The conversation, a line for each message.
+    pub fn lines(&self) -> Vec<String> {
+        self.conversation.iter().map(line).collect()
+    }
+
+    /// The texts of the last prompt.
+    pub fn prompt(&self) -> Vec<ContentBlock> {
+        let prompts = self.conversation.iter().rev();
+        let mut prompts = prompts.filter_map(|message| match message {
+            Message::User(content) => Some(content.clone()),
+            _ => None,
+        });
+        prompts.next().expect("there is a prompt")
+    }
+
+    /// Whether a provider takes it: nothing is empty, and the calls have their results at once.
+    pub fn is_well_formed(&self) -> bool {
+        let mut open: Vec<&str> = Vec::new();
+        let each = self.conversation.iter().all(|message| match message {
+            Message::User(content) => open.is_empty() && !content.is_empty(),
+            Message::Assistant { text, calls, .. } => {
+                let done = open.is_empty();
+                open.extend(calls.iter().map(|call| call.id.as_str()));
+                done && !(text.is_empty() && calls.is_empty())
+            }
+            Message::ToolResult(result) => {
+                let before = open.len();
+                open.retain(|id| *id != result.id);
+                open.len() + 1 == before
+            }
+            _ => false,
+        });
+        each && open.is_empty() && matches!(self.conversation.first(), Some(Message::User(_)))
+    }
+}
+
+fn line(message: &Message) -> String {
+    match message {
+        Message::User(content) => {
+            let texts: Vec<_> = content.iter().filter_map(ContentBlock::as_text).collect();
+            format!("user {}", texts.join(" | "))
+        }
+        Message::Assistant { text, calls, .. } => {
+            let tools: Vec<_> = calls.iter().map(|call| call.tool.as_str()).collect();
+            format!("assistant {text} [{}]", tools.join(", "))
+        }
+        Message::ToolResult(result) if result.status == ToolStatus::Done => {
+            format!("result of {} bytes", result.text.len())
+        }
+        Message::ToolResult(result) => format!("result {:?}", result.status),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Everything a model was asked with, in order.
+#[derive(Debug, Clone, Default)]
+pub struct Heard(Arc<watch::Sender<Vec<Asked>>>);
+
+impl Heard {
+    /// An agent with a model that plays this script.
+    pub fn agent(&self, script: &str) -> CodingAgent {
+        CodingAgent::with_model(Hears {
+            script: ScriptedModel::parse(script).unwrap(),
+            heard: self.clone(),
+        })
+    }
+
+    pub fn all(&self) -> Vec<Asked> {
+        self.0.borrow().clone()
+    }
+
+    /// Waits until the model has been asked so often.
+    pub async fn until(&self, times: usize) {
+        let mut asked = self.0.subscribe();
+        let asked = asked.wait_for(|asked| asked.len() >= times);
+        let asked = tokio::time::timeout(PATIENCE, asked).await;
+        asked.expect("the model is asked").unwrap();
+    }
+
+    pub fn last(&self) -> Asked {
+        self.all().pop().expect("the model was asked")
+    }
+}
+
+struct Hears {
+    script: ScriptedModel,
+    heard: Heard,
+}
+
+impl Model for Hears {
+    fn name(&self) -> &str {
+        "hears"
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.script.context_window()
+    }
+
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+        let asked = Asked {
+            instructions: request.instructions.to_owned(),
+            conversation: request.conversation.to_vec(),
+            tools: request.tools.len(),
+        };
+        self.heard.0.send_modify(|all| all.push(asked));
+        self.script.respond(request)
+    }
+}
