@@ -390,29 +390,28 @@ async fn progress_is_shown_while_it_is_made() {
 }
 
 #[tokio::test]
-async fn other_tools_are_offered_when_the_server_says_so() {
+async fn other_tools_and_prompts_are_offered_when_the_server_says_so() {
     let seen = Seen::default();
-    let mut turns = vec![json!([call("ours__grow", json!({})), {"say": "done"}])];
-    turns.resize(200, json!([{"say": "done"}]));
+    let turns = json!([[call("ours__grow", json!({})), {"say": "done"}], [{"say": "done"}]]);
+    let plays = model(&turns);
     let spy = Spy {
-        plays: model(&json!(turns)),
+        plays,
         seen: Arc::clone(&seen),
     };
     let agent = CodingAgent::with_model(spy).mcp_servers(vec![process("ours", "usual")]);
     let f = Fixture::new(agent, NONE).await;
     allowed(&f).await;
-    // The server is asked anew beside the turns: some of them may come before that.
+    // The server is asked anew beside the turns, and its prompts are announced when it has answered.
+    until(f.session.thread(), |thread| {
+        let mut commands = thread.commands().iter();
+        commands.any(|command| command.name == "ours:grown")
+    })
+    .await;
+    f.says("go").await;
     let grown = |names: &[String]| names.iter().any(|name| name == "ours__grown");
-    let mut offered = false;
-    for _ in 1..200 {
-        f.says("go").await;
-        offered = grown(&seen.lock().unwrap().last().unwrap().0);
-        if offered {
-            break;
-        }
-    }
-    assert!(offered);
-    assert!(!grown(&seen.lock().unwrap()[0].0));
+    let seen = seen.lock().unwrap();
+    assert!(!grown(&seen.first().unwrap().0));
+    assert!(grown(&seen.last().unwrap().0));
 }
 
 #[tokio::test]

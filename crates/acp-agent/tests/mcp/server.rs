@@ -238,7 +238,11 @@ impl ServerHandler for Tools {
             PromptArgument::new("style"),
         ];
         let prompt = Prompt::new("weather", Some("Asks for the weather"), Some(arguments));
-        Ok(ListPromptsResult::with_all_items(vec![prompt]))
+        let mut prompts = vec![prompt];
+        if self.grown.load(Ordering::Relaxed) {
+            prompts.push(Prompt::new("grown", Some("Was not there before"), None));
+        }
+        Ok(ListPromptsResult::with_all_items(prompts))
     }
 
     async fn get_prompt(
