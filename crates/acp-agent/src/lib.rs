@@ -23,11 +23,13 @@ mod past;
 mod permission;
 mod project;
 mod replay;
+mod rules;
 mod session;
 mod sessions;
 pub mod store;
 mod tools;
 mod turn;
+mod web;
 mod workspace;
 
 use std::path::PathBuf;
@@ -48,6 +50,7 @@ pub use model::{
     Message, Model, ModelConfig, ModelError, ModelErrorKind, OfflineModel, Request, ScriptError,
     ScriptedModel, Step, Steps, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
 };
+pub use rules::RuleFiles;
 use sessions::Sessions;
 use store::SessionStore;
 use workspace::Workspace;
@@ -61,6 +64,7 @@ pub struct CodingAgent {
     /// Made when a model is asked first: a client that only wants to know who is there need not wait for them.
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
+    rules: RuleFiles,
     sessions: Sessions,
 }
 
@@ -92,6 +96,7 @@ impl CodingAgent {
             model: Arc::new(model),
             tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
+            rules: RuleFiles::new(),
             sessions: Sessions::default(),
         }
     }
@@ -101,6 +106,14 @@ impl CodingAgent {
     #[must_use]
     pub fn max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
+        self
+    }
+
+    /// Where the user's rules are: they say beside the [`Mode`] what may be done without a question. Without
+    /// this there are only those of the project, which can forbid but not allow.
+    #[must_use]
+    pub fn rules(mut self, rules: RuleFiles) -> Self {
+        self.rules = rules;
         self
     }
 
@@ -207,6 +220,7 @@ impl acp::Agent for CodingAgent {
             model: &*self.model,
             tools: &self.tools,
             max_requests: self.max_requests,
+            rules: &self.rules,
             workspace: Workspace { turn, state },
         };
         let ended = running.run(prompt).await;

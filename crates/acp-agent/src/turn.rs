@@ -10,6 +10,7 @@ use crate::model::{
     self, Message, Model, Request, Step, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
 };
 use crate::permission::{self, Decision};
+use crate::rules::{RuleFiles, Standing};
 use crate::session::Conversation;
 use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
 use crate::workspace::{Fault, Workspace};
@@ -20,6 +21,7 @@ pub(crate) struct Running<'a> {
     pub(crate) tools: &'a [ToolSpec],
     /// How often the model is asked at most.
     pub(crate) max_requests: usize,
+    pub(crate) rules: &'a RuleFiles,
     pub(crate) workspace: Workspace,
 }
 
@@ -150,6 +152,7 @@ impl Running<'_> {
             status: output.status,
             text: output.text,
             data: output.data,
+            images: output.images,
         };
         let call = match Call::read(&request.tool, &request.arguments) {
             Ok(call) => call,
@@ -222,6 +225,7 @@ impl Running<'_> {
         let mut doing = Doing {
             workspace: &self.workspace,
             handle: &handle,
+            rules: self.rules,
             terminals: Vec::new(),
         };
         let done = match refused {
@@ -259,6 +263,12 @@ impl Running<'_> {
         doing: &mut Doing<'_>,
     ) -> Result<Output, Fault> {
         doing.workspace.go_on()?;
+        // Before anything of a file is looked at, since it may be one that nobody is to read.
+        if let Some(deed) = call.deed(&self.workspace)
+            && let Standing::Refused(why) = self.rules.stand(&self.workspace, deed).await?
+        {
+            return Ok(Output::rejected(why));
+        }
         let change = call.preview(&self.workspace).await?;
         if let Some(change) = &change {
             let update = doing
@@ -273,26 +283,30 @@ impl Running<'_> {
         {
             return Ok(Output::rejected(why));
         }
-        // Switching the mode asks by itself, and begins when that is answered.
-        if !matches!(call, Call::SwitchMode(_)) {
+        if !call.asks_itself() {
             doing.handle.start().await?;
         }
         call.run(doing, change.as_ref()).await
     }
 
-    /// Asks for permission if the call changes anything and the mode is not one that allows all.
+    /// Asks for permission, if that is what the mode and the rules say of the call.
     async fn permitted(
         &self,
         call: &Call,
         report: ToolCall,
         change: Option<&Change>,
         doing: &Doing<'_>,
-    ) -> acp::Result<Decision> {
-        let state = &self.workspace.state;
-        // Not "is it ask mode": the client may have gone back to architect mode just now.
-        let Some(subject) = call.subject().filter(|_| state.mode() != Mode::Code) else {
+    ) -> Result<Decision, Fault> {
+        let Some(deed) = call.deed(&self.workspace) else {
             return Ok(Decision::Allowed);
         };
+        // Once more: the client may have gone back to another mode just now.
+        let question = match self.rules.stand(&self.workspace, deed.clone()).await? {
+            Standing::Allowed => return Ok(Decision::Allowed),
+            Standing::Refused(why) => return Ok(Decision::Rejected(why)),
+            Standing::Asked(question) => question,
+        };
+        let subject = call.asked_about(&deed, question.special);
         // All of it once more: what is asked is shown apart from the call by some clients.
         let mut update = doing
             .handle
@@ -307,7 +321,8 @@ impl Running<'_> {
                 .content(vec![change.content()])
                 .locations(vec![change.location()]);
         }
-        permission::ask(&self.workspace.turn, state, &subject, update).await
+        let asked = permission::ask(&self.workspace, &subject, question.each_time, update);
+        Ok(asked.await?)
     }
 }
 
@@ -331,6 +346,7 @@ fn failed(why: String) -> Output {
         content: None,
         locations: None,
         data: json!({ "error": why }),
+        images: Vec::new(),
         text: why,
     }
 }
@@ -342,5 +358,6 @@ fn unanswered(call: &ToolRequest) -> ToolResult {
         status: ToolStatus::Cancelled,
         text: "The turn ended before this was done.".to_owned(),
         data: Value::Null,
+        images: Vec::new(),
     }
 }

@@ -8,6 +8,7 @@ use etcetera::BaseStrategy;
 
 use crate::args::AgentArgs;
 use crate::exit::Exit;
+use crate::permissions;
 
 /// The agent, before it serves anyone.
 pub(crate) struct Prepared {
@@ -33,6 +34,11 @@ impl Prepared {
             .map_or(ModelConfig::Offline, ModelConfig::Scripted);
         let mut agent =
             CodingAgent::new(&model).map_err(|e| Exit::usage(format!("--script: {e}")))?;
+        let rules = permissions::rule_files();
+        agent = agent.rules(match args.client_has_rules {
+            true => rules.kept_by_client(),
+            false => rules,
+        });
         if let Some(writable) = args.sandbox.writable()? {
             agent = agent
                 .sandboxed(writable)
