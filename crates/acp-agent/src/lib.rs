@@ -7,7 +7,7 @@
 //!
 //! Files are read and written, and commands run, through the client where it offers that, and by the
 //! agent itself, confined to the session's directories, where it does not. What changes anything is
-//! permitted by the person first, as the session's [`Mode`] says.
+//! permitted by the person first, as the session's [`Mode`] and the rules in [`RuleFiles`] say.
 //!
 //! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
 //! [`store`].
