@@ -338,16 +338,13 @@ async fn the_official_client_runs_commands_for_the_bundled_agent() {
         ],
     );
 
-    // In this mode it does not ask.
+    // In this mode it does not ask for a change of a file.
     let told = project
-        .official_client(
-            &["--mode", "code", "/run echo again > made"],
-            &[acp(), "agent"],
-        )
+        .official_client(&["--mode", "code", "/write made again"], &[acp(), "agent"])
         .await;
     told.ended("end_turn");
     assert_eq!(told.all("permission").len(), 0);
-    assert_eq!(project.read("made"), "again\n");
+    assert_eq!(project.read("made"), "again");
 }
 
 #[tokio::test]

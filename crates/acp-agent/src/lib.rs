@@ -7,7 +7,7 @@
 //!
 //! Files are read and written, and commands run, through the client where it offers that, and by the
 //! agent itself, confined to the session's directories, where it does not. What changes anything is
-//! permitted by the person first, as the session's [`Mode`] says.
+//! permitted by the person first, as the session's [`Mode`] and the rules in [`RuleFiles`] say.
 //!
 //! It connects to the MCP servers that the client names and to those of the user's own
 //! ([`CodingAgent::mcp_servers`]): their tools are offered to the model, their prompts are commands.
@@ -31,11 +31,13 @@ mod past;
 mod permission;
 mod project;
 mod replay;
+mod rules;
 mod session;
 mod sessions;
 pub mod store;
 mod tools;
 mod turn;
+mod web;
 mod workspace;
 
 use std::path::PathBuf;
@@ -57,6 +59,7 @@ pub use model::{
     Message, Model, ModelConfig, ModelError, ModelErrorKind, OfflineModel, Request, ScriptError,
     ScriptedModel, Step, Steps, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
 };
+pub use rules::RuleFiles;
 use sessions::Sessions;
 use store::SessionStore;
 use workspace::Workspace;
@@ -70,6 +73,7 @@ pub struct CodingAgent {
     /// Made when a model is asked first: a client that only wants to know who is there need not wait for them.
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
+    rules: RuleFiles,
     sessions: Sessions,
     /// The user's own instructions, if there may be any.
     user_instructions: Option<PathBuf>,
@@ -103,6 +107,7 @@ impl CodingAgent {
             model: Arc::new(model),
             tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
+            rules: RuleFiles::new(),
             sessions: Sessions::default(),
             user_instructions: None,
         }
@@ -113,6 +118,14 @@ impl CodingAgent {
     #[must_use]
     pub fn max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
+        self
+    }
+
+    /// Where the user's rules are: they say beside the [`Mode`] what may be done without a question. Without
+    /// this there are only those of the project, which can forbid but not allow.
+    #[must_use]
+    pub fn rules(mut self, rules: RuleFiles) -> Self {
+        self.rules = rules;
         self
     }
 
@@ -256,6 +269,7 @@ impl acp::Agent for CodingAgent {
             tools: &self.tools,
             max_requests: self.max_requests,
             user_instructions: self.user_instructions.as_deref(),
+            rules: &self.rules,
             workspace: Workspace { turn, state },
         };
         let ended = running.run(prompt).await;

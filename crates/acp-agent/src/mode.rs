@@ -19,7 +19,8 @@ pub enum Mode {
     Ask,
     /// Changes nothing and runs nothing; asks to leave the mode first.
     Architect,
-    /// Asks nothing.
+    /// Changes the session's files without asking, and runs without asking what is confined or what the rules
+    /// of the user allow. Asks for all else.
     Code,
 }
 
@@ -49,7 +50,9 @@ impl Mode {
         match self {
             Self::Ask => "Request permission before making any changes or running commands",
             Self::Architect => "Read and plan; change nothing and run nothing",
-            Self::Code => "Make changes and run commands without asking",
+            Self::Code => {
+                "Change files without asking; run without asking what the rules allow, or what is sandboxed"
+            }
         }
     }
 }

@@ -8,27 +8,44 @@ use acp::v1::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::session::SessionState;
+use crate::workspace::Workspace;
 
 /// What an answer with "always" is about.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Subject {
-    /// Every use of a tool.
+    /// Every use of a tool. Of those that change files, it is every file under the session's directories but
+    /// those that other programs obey.
     Tool(String),
     /// This command line, exactly.
     Command(String),
+    /// Changes of this file, by its absolute path.
+    File(String),
+    /// What is fetched from the host of this name, or with this address.
+    Host(String),
+    /// What is fetched from here, which is no public address: scheme, host, port, and the addresses.
+    Inside(String),
 }
 
 impl Subject {
     /// What to call it behind "always".
     fn shown(&self) -> String {
         match self {
-            Self::Tool(tool) if tool == "edit" => "edits".to_owned(),
-            Self::Tool(tool) if tool == "write" => "writing files".to_owned(),
+            Self::Tool(tool) if tool == "edit" => "edits of the project's files".to_owned(),
+            Self::Tool(tool) if tool == "write" => "writing the project's files".to_owned(),
             Self::Tool(tool) => format!("`{tool}`"),
-            Self::Command(command) => format!("`{}`", one_line(command)),
+            Self::Command(command) => {
+                let shown = one_line(command);
+                match command.lines().count() {
+                    _ if shown == *command => format!("exactly `{command}`"),
+                    0 | 1 => "exactly this command".to_owned(),
+                    lines => format!("exactly this command of {lines} lines"),
+                }
+            }
+            Self::File(path) => format!("changes of `{path}`"),
+            Self::Host(host) => format!("fetching from `{host}`"),
+            Self::Inside(origin) => format!("fetching from {origin}"),
         }
     }
 }
@@ -53,7 +70,7 @@ pub(crate) fn one_line(text: &str) -> String {
 pub(crate) enum Decision {
     Allowed,
     /// And why, for people.
-    Rejected(&'static str),
+    Rejected(String),
 }
 
 const ALLOW_ONCE: &str = "allow-once";
@@ -61,25 +78,33 @@ const ALLOW_ALWAYS: &str = "allow-always";
 const REJECT_ONCE: &str = "reject-once";
 const REJECT_ALWAYS: &str = "reject-always";
 
-/// Asks, unless it was answered with "always" before.
+impl Decision {
+    fn rejected(why: &str) -> Self {
+        Self::Rejected(why.to_owned())
+    }
+}
+
+/// Asks, unless it was answered with "always" before. `each_time`: a rule wants it asked, so that "always"
+/// neither counts nor is offered.
 pub(crate) async fn ask(
-    turn: &Turn,
-    state: &SessionState,
+    workspace: &Workspace,
     subject: &Subject,
+    each_time: bool,
     tool_call: ToolCallUpdate,
 ) -> acp::Result<Decision> {
-    match state.always(subject) {
+    let Workspace { turn, state } = workspace;
+    match state.always(subject).filter(|_| !each_time) {
         Some(true) => return Ok(Decision::Allowed),
         Some(false) => {
-            return Ok(Decision::Rejected(
-                "Rejected: you said never to allow this in this session.",
+            return Ok(Decision::rejected(
+                "Rejected: the person said never to allow this in this session.",
             ));
         }
         None => {}
     }
     let shown = subject.shown();
     let option = |id: &str, name: String, kind| PermissionOption::new(id, name, kind);
-    let options = vec![
+    let mut options = vec![
         option(
             ALLOW_ONCE,
             "Allow".to_owned(),
@@ -101,7 +126,20 @@ pub(crate) async fn ask(
             PermissionOptionKind::RejectAlways,
         ),
     ];
+    if each_time {
+        options.retain(|option| {
+            matches!(
+                option.kind,
+                PermissionOptionKind::AllowOnce | PermissionOptionKind::RejectOnce
+            )
+        });
+    }
+    let offered: Vec<_> = options.iter().map(|o| o.option_id.clone()).collect();
     let chosen = choice(turn, tool_call, options).await?;
+    if !offered.contains(&chosen) {
+        // It allows nothing.
+        return Ok(Decision::rejected("Rejected: permission was refused."));
+    }
     Ok(match chosen.as_str() {
         ALLOW_ONCE => Decision::Allowed,
         ALLOW_ALWAYS => {
@@ -110,10 +148,9 @@ pub(crate) async fn ask(
         }
         REJECT_ALWAYS => {
             state.remember(subject, false).await?;
-            Decision::Rejected("Rejected: permission was refused, for the rest of this session.")
+            Decision::rejected("Rejected: permission was refused, for the rest of this session.")
         }
-        // An answer that was not offered allows nothing.
-        _ => Decision::Rejected("Rejected: permission was refused."),
+        _ => Decision::rejected("Rejected: permission was refused."),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::model::{
     ToolStatus, Usage,
 };
 use crate::permission::{self, Decision};
+use crate::rules::{RuleFiles, Standing};
 use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
 use crate::workspace::{Fault, Workspace};
 
@@ -26,6 +27,7 @@ pub(crate) struct Running<'a> {
     pub(crate) max_requests: usize,
     /// The user's own instructions, if there may be any.
     pub(crate) user_instructions: Option<&'a Path>,
+    pub(crate) rules: &'a RuleFiles,
     pub(crate) workspace: Workspace,
 }
 
@@ -137,8 +139,8 @@ impl Running<'_> {
         let turn = &self.workspace.turn;
         let tools = mcp::offered(&self.workspace, self.tools).await?;
         let instructions = conversation.instructions(self.workspace.state.mode());
-        let request = Request::new(conversation.messages(), &tools, turn.cwd())
-            .instructions(&instructions);
+        let request =
+            Request::new(conversation.messages(), &tools, turn.cwd()).instructions(&instructions);
         let mut steps = self.model.respond(request);
         loop {
             let next = turn
@@ -176,6 +178,7 @@ impl Running<'_> {
             status: output.status,
             text: output.text,
             data: output.data,
+            images: output.images,
         };
         let servers = &self.workspace.state.servers;
         let call = match servers.call(self.tools, &request.tool, &request.arguments) {
@@ -255,6 +258,7 @@ impl Running<'_> {
         let mut doing = Doing {
             workspace: &self.workspace,
             handle: &handle,
+            rules: self.rules,
             terminals: Vec::new(),
         };
         let done = match refused {
@@ -292,6 +296,12 @@ impl Running<'_> {
         doing: &mut Doing<'_>,
     ) -> Result<Output, Fault> {
         doing.workspace.go_on()?;
+        // Before anything of a file is looked at, since it may be one that nobody is to read.
+        if let Some(deed) = call.deed(&self.workspace)
+            && let Standing::Refused(why) = self.rules.stand(&self.workspace, deed).await?
+        {
+            return Ok(Output::rejected(why));
+        }
         let change = call.preview(&self.workspace).await?;
         if let Some(change) = &change {
             let update = doing
@@ -306,26 +316,30 @@ impl Running<'_> {
         {
             return Ok(Output::rejected(why));
         }
-        // Switching the mode asks by itself, and begins when that is answered.
-        if !matches!(call, Call::SwitchMode(_)) {
+        if !call.asks_itself() {
             doing.handle.start().await?;
         }
         call.run(doing, change.as_ref()).await
     }
 
-    /// Asks for permission if the call changes anything and the mode is not one that allows all.
+    /// Asks for permission, if that is what the mode and the rules say of the call.
     async fn permitted(
         &self,
         call: &Call,
         report: ToolCall,
         change: Option<&Change>,
         doing: &Doing<'_>,
-    ) -> acp::Result<Decision> {
-        let state = &self.workspace.state;
-        // Not "is it ask mode": the client may have gone back to architect mode just now.
-        let Some(subject) = call.subject().filter(|_| state.mode() != Mode::Code) else {
+    ) -> Result<Decision, Fault> {
+        let Some(deed) = call.deed(&self.workspace) else {
             return Ok(Decision::Allowed);
         };
+        // Once more: the client may have gone back to another mode just now.
+        let question = match self.rules.stand(&self.workspace, deed.clone()).await? {
+            Standing::Allowed => return Ok(Decision::Allowed),
+            Standing::Refused(why) => return Ok(Decision::Rejected(why)),
+            Standing::Asked(question) => question,
+        };
+        let subject = call.asked_about(&deed, question.special);
         // All of it once more: what is asked is shown apart from the call by some clients.
         let mut update = doing
             .handle
@@ -340,7 +354,8 @@ impl Running<'_> {
                 .content(vec![change.content()])
                 .locations(vec![change.location()]);
         }
-        permission::ask(&self.workspace.turn, state, &subject, update).await
+        let asked = permission::ask(&self.workspace, &subject, question.each_time, update);
+        Ok(asked.await?)
     }
 }
 
@@ -364,6 +379,7 @@ fn failed(why: String) -> Output {
         content: None,
         locations: None,
         data: json!({ "error": why }),
+        images: Vec::new(),
         text: why,
     }
 }
@@ -375,5 +391,6 @@ fn unanswered(call: &ToolRequest) -> ToolResult {
         status: ToolStatus::Cancelled,
         text: "The turn ended before this was done.".to_owned(),
         data: Value::Null,
+        images: Vec::new(),
     }
 }

@@ -65,7 +65,7 @@ impl Client for Lends {
     }
 }
 
-/// A session in the scene's root, in which nothing is asked, of an agent that makes these calls.
+/// A session in the scene's root, in which nothing of the project is asked about, of an agent that makes these calls.
 async fn session(scene: &Scene, more: &[PathBuf], lends: bool, calls: &[Value]) -> Session {
     let model = json!({ "turns": [calls] }).to_string();
     let agent = CodingAgent::with_model(ScriptedModel::parse(&model).unwrap())
@@ -106,11 +106,13 @@ fn file_calls(path: &str) -> [Value; 4] {
     ]
 }
 
-fn directory_calls(path: &str) -> [Value; 3] {
+fn directory_calls(path: &str) -> [Value; 4] {
+    let glob = json!({ "path": path, "pattern": "**" });
     [
         json!({ "list": { "path": path } }),
         json!({ "search": { "path": path, "pattern": "." } }),
         json!({ "search": { "path": path, "pattern": SECRET, "glob": "**" } }),
+        json!({ "call": { "tool": "glob", "arguments": glob } }),
     ]
 }
 

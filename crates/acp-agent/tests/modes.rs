@@ -45,13 +45,15 @@ async fn a_session_begins_in_ask_mode_and_offers_three() {
 }
 
 #[tokio::test]
-async fn code_mode_asks_nothing() {
+async fn code_mode_changes_files_and_asks_for_commands() {
     for offers in [ALL, NONE] {
         let f = Fixture::offline(offers).await;
         f.session.set_mode("code").await.unwrap();
         f.says("/write a.txt one").await;
         f.says("/edit a.txt\none\n===\ntwo").await;
+        f.answers([ALLOW]);
         f.says("/run cp a.txt b.txt").await;
+        assert_eq!(f.asked().len(), 1);
         assert_eq!(f.text("b.txt"), "two");
         assert!(f.session.set_mode("fast").await.is_err());
     }
@@ -101,7 +103,11 @@ async fn architect_mode_asks_to_be_left() {
     assert_eq!(
         options,
         [
-            ("code", "Yes, and auto-accept all actions", "allow_always"),
+            (
+                "code",
+                "Yes, and change files without asking",
+                "allow_always"
+            ),
             ("ask", "Yes, and manually accept actions", "allow_once"),
             ("reject", "No, stay in architect mode", "reject_once"),
         ]
@@ -110,14 +116,14 @@ async fn architect_mode_asks_to_be_left() {
 }
 
 #[tokio::test]
-async fn architect_mode_left_for_code_asks_nothing_more() {
+async fn architect_mode_left_for_code_asks_for_commands_only() {
     let f = Fixture::offline(NONE).await;
     f.session.set_mode("architect").await.unwrap();
     f.put("Makefile", "test:\n");
-    f.answers([Answer::Id("code")]);
+    f.answers([Answer::Id("code"), ALLOW]);
     let said = f.says("/test").await;
     assert!(said.contains("exit code 0"), "{said}");
-    assert_eq!((f.mode().as_str(), f.asked().len()), ("code", 1));
+    assert_eq!((f.mode().as_str(), f.asked().len()), ("code", 2));
 }
 
 #[tokio::test]

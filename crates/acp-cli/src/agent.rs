@@ -8,7 +8,7 @@ use etcetera::BaseStrategy;
 
 use crate::args::AgentArgs;
 use crate::exit::Exit;
-use crate::{config, mcp_servers, places};
+use crate::{config, mcp_servers, permissions, places};
 
 /// The agent, before it serves anyone.
 pub(crate) struct Prepared {
@@ -39,6 +39,11 @@ impl Prepared {
         if let Some(config) = places::config() {
             agent = agent.user_instructions(config.join("AGENTS.md"));
         }
+        let rules = permissions::rule_files();
+        agent = agent.rules(match args.client_has_rules {
+            true => rules.kept_by_client(),
+            false => rules,
+        });
         if let Some(writable) = args.sandbox.writable()? {
             agent = agent
                 .sandboxed(writable)

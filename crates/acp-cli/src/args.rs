@@ -121,6 +121,11 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) sessions: Option<PathBuf>,
 
+    /// The client goes by the rules of permissions.toml itself, as `acp run` does, and tells what it refuses: ask
+    /// it, and go by them only in what it does not see.
+    #[arg(long)]
+    pub(crate) client_has_rules: bool,
+
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use acp_agent::RuleFiles;
 use acp_host::{
     Answer, By, Effect, Note, Permissions, Policy, Project, Remembered, Rule, Rules, Subject,
 };
@@ -20,6 +21,9 @@ use crate::screen::print;
 
 /// Where the user's rules are in their configuration directory.
 const RULES: &str = "permissions.toml";
+
+/// Where what they answered with "always" is, in the directory of what is kept from run to run.
+const ANSWERS: &str = "permissions";
 
 /// All that says something about a project.
 struct Said {
@@ -42,7 +46,7 @@ impl Said {
         };
         let rules = project.rules().map_err(broken)?;
         let remembered =
-            places::state().map(|state| Remembered::new(state.join("permissions"), project.root()));
+            places::state().map(|state| Remembered::new(state.join(ANSWERS), project.root()));
         Ok(Self {
             project,
             user,
@@ -78,6 +82,18 @@ pub(crate) fn of(allow: Option<Policy>, cwd: &Path) -> Result<Permissions, Exit>
         permissions = permissions.remembered(remembered);
     }
     Ok(permissions.project(said.rules))
+}
+
+/// Where the bundled agent finds what the user has said of agents.
+pub(crate) fn rule_files() -> RuleFiles {
+    let mut files = RuleFiles::new();
+    if let Some(config) = places::config() {
+        files = files.user(config.join(RULES));
+    }
+    if let Some(state) = places::state() {
+        files = files.answers(state.join(ANSWERS));
+    }
+    files
 }
 
 /// A note as `acp run` tells it.

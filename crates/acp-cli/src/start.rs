@@ -45,7 +45,7 @@ impl Target<'_> {
                 let this = std::env::current_exe()
                     .map_err(|e| Exit::broken(format!("cannot find this program: {e}")))?;
                 let protocol = format!("--protocol={}", self.protocol.protocol);
-                AgentCommand::new(this).args(["agent", &protocol])
+                AgentCommand::new(this).args(["agent", &protocol, "--client-has-rules"])
             }
         };
         Ok(command.cwd(self.cwd).environment(self.given.environment()))

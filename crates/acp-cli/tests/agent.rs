@@ -75,6 +75,7 @@ fn it_introduces_itself_and_announces_its_commands_and_modes() {
 #[test]
 fn nothing_but_the_protocol_reaches_stdout() {
     let project = Project::new();
+    project.allow_commands();
     // In mode code, without a client's terminals, the agent runs the command itself.
     let script = project
         .script(r#"{"run": {"command": "echo to stdout; echo to stderr >&2"}}, {"say": "done"}"#);

@@ -54,6 +54,7 @@ fn all_that_was_shown_before_a_kill_is_shown_again() {
         // In each part of the turn, and when it has ended.
         for updates in [1, 3, 7, 20, 36, 40, 44, 50, 55, 60, 90, 100, 120, 9999] {
             let project = Project::new();
+            project.allow_commands();
             let mut editor = Editor::start(project.agent_with(&script, version), version);
             let session = editor.new_session(project.path());
             editor.begin(&session, "Work\nhard");

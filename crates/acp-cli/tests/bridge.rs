@@ -103,6 +103,7 @@ fn is_idle(message: &Value) -> bool {
 #[test]
 fn a_client_of_version_2_has_a_turn_of_an_agent_of_version_1() {
     let project = Project::new();
+    project.allow_commands();
     let mut client = Client::in_session(&project, &[ACP, "agent"]);
     client.prompt(2, "/edit notes.txt\nsecond\n===\nSECOND");
     let asked = client.until(|m| m["method"] == "session/request_permission");

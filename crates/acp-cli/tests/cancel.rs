@@ -22,8 +22,9 @@ fn pid(child: &Child) -> Pid {
 /// Starts a run that plays a script, waits until it has shown something, and interrupts it.
 fn interrupt(project: &Project, args: &[&str], turn: &str, shown: &str) -> Ended {
     let script = project.script(turn);
+    let [env, config] = project.allowing_commands();
     let mut all = args.to_vec();
-    all.extend(["go", "--", ACP, "agent", "--script", &script]);
+    all.extend(["go", "--", &env, &config, ACP, "agent", "--script", &script]);
     let mut child = project
         .command(&all)
         .stdout(Stdio::piped())
@@ -86,7 +87,7 @@ fn while_a_command_runs_and_its_children_go_too() {
 #[test]
 fn while_a_command_runs_that_the_agent_started_itself() {
     let project = Project::new();
-    // In mode code the agent does not ask, and this client offers no terminal.
+    // In mode code the agent does not ask for what its user's rules allow, and this client offers no terminal.
     // The command is shown as well: what it prints must not be part of it.
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
     interrupt(
@@ -110,8 +111,9 @@ fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands(
     for allow in ["all", "reads"] {
         // In a terminal of the run's, and in a process of the agent's.
         let mut child = project
-            .command(&["--allow", allow, "--mode", "code", "go", "--", ACP, "agent"])
-            .args(["--script", &script])
+            .command(&["--allow", allow, "--mode", "code", "go", "--"])
+            .args(project.allowing_commands())
+            .args([ACP, "agent", "--script", &script])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();

@@ -56,6 +56,7 @@ struct Place {
 impl Place {
     fn new(number: usize) -> Self {
         let project = Project::new();
+        project.allow_commands();
         // Nobody else sleeps for this long.
         let token = format!("{}.{number}", 1_000_000 + std::process::id());
         let words: Vec<String> = (0..20).map(|n| format!("word{n} ")).collect();
@@ -104,6 +105,7 @@ impl Place {
     fn agent(&self, store: &Path, version: u16) -> Child {
         Command::new(ACP)
             .args(self.agent_args(store, version))
+            .envs(self.project.home())
             .current_dir(self.project.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

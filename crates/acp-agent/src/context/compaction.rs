@@ -211,6 +211,7 @@ mod tests {
             status: ToolStatus::Done,
             text: text.to_owned(),
             data: json!({ "text": text }),
+            images: Vec::new(),
         })
     }
 

@@ -121,6 +121,24 @@ impl ServerCall {
         }
     }
 
+    /// The tool's name, as the model calls it.
+    pub(crate) fn name(&self) -> &str {
+        match &self.what {
+            What::Tool { called, .. } => called,
+            What::List(_) => LIST,
+            What::Read(..) => READ,
+        }
+    }
+
+    /// What kind of thing it does, for rules; `None` for what is not asked about.
+    pub(crate) fn kind(&self) -> Option<ToolKind> {
+        match &self.what {
+            What::Tool { annotations, .. } => Some(kind(annotations.as_ref())),
+            What::Read(..) => Some(ToolKind::Read),
+            What::List(_) => None,
+        }
+    }
+
     /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
     /// what it is asked it is told.
     pub(crate) fn subject(&self) -> Option<Subject> {
@@ -158,6 +176,7 @@ impl ServerCall {
             } else {
                 ToolStatus::Done
             },
+            images: given.images(),
             text: given.text,
             content: Some(given.content),
             locations: None,

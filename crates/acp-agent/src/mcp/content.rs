@@ -1,8 +1,9 @@
 //! What servers give back, for the person and for the model.
 //!
-//! Both protocols have the same blocks of content. A model is given the text; what else there is, it is told of.
+//! Both protocols have the same blocks of content. A model is given the text, and images if it sees; of what else
+//! there is it is told.
 
-use acp::v1::{ContentBlock, EmbeddedResourceResource, ToolCallContent};
+use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallContent};
 use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
 use serde_json::{Value, json};
 
@@ -30,6 +31,20 @@ pub(super) struct Given {
     pub(super) content: Vec<ToolCallContent>,
     /// For programs.
     pub(super) data: Value,
+}
+
+impl Given {
+    /// The images that are shown, for models that see.
+    pub(super) fn images(&self) -> Vec<ImageContent> {
+        let images = self.content.iter().filter_map(|content| match content {
+            ToolCallContent::Content(content) => match &content.content {
+                ContentBlock::Image(image) => Some((**image).clone()),
+                _ => None,
+            },
+            _ => None,
+        });
+        images.collect()
+    }
 }
 
 /// One of ours, if it is one that we know.

@@ -183,13 +183,15 @@ impl<'a> SoFar<'a> {
             return vec![self.call(tool, arguments)];
         };
         say(match (result.status, command) {
-            (ToolStatus::Done, Command::List { .. }) if result.text.is_empty() => {
+            (ToolStatus::Done, Command::List { .. })
+                if tools::listed_names(&result.data).is_empty() =>
+            {
                 "The directory is empty.".to_owned()
             }
-            (ToolStatus::Done, Command::Read { .. }) if result.text.is_empty() => {
+            (ToolStatus::Done, Command::Read { .. }) if result.data["lines"] == 0 => {
                 "There is nothing there: the file is empty, or ends before that line.".to_owned()
             }
-            (ToolStatus::Done, Command::Search { .. }) if result.text.is_empty() => {
+            (ToolStatus::Done, Command::Search { .. }) if result.data["matches"] == 0 => {
                 "Nothing was found. A pattern with spaces goes in quotes.".to_owned()
             }
             (ToolStatus::Done, Command::Search { .. }) => format!(
@@ -324,7 +326,9 @@ impl<'a> SoFar<'a> {
             _ => said.push_str("I found no way to test it. "),
         }
         match searched {
-            Some((_, result)) if !result.text.is_empty() && result.status == ToolStatus::Done => {
+            Some((_, result))
+                if result.data["matches"] != 0 && result.status == ToolStatus::Done =>
+            {
                 said.push_str(&format!(
                     "{} in {} mention {}:\n\n{}",
                     counted(&result.data, "matches", "line"),

@@ -6,22 +6,23 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::nearest::{named, not_found};
 use super::{About, Change, Doing, Output, location};
 use crate::workspace::{Fault, Workspace};
-
-/// How many line numbers an error names.
-const NAMED: usize = 10;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
     /// The file; a relative path begins at the working directory.
-    path: String,
-    /// The text to replace, exactly as it is in the file, white space included. It must be in the
-    /// file once and no more: give as many lines around it as that takes.
+    pub(super) path: String,
+    /// The text to replace, exactly as it is in the file, white space included. Unless `replace_all` is set, it
+    /// must be in the file once and no more: give as many lines around it as that takes.
     search: String,
     /// What to put in its place.
     replacement: String,
+    /// Replace it wherever it is.
+    #[serde(default)]
+    replace_all: bool,
 }
 
 impl Edit {
@@ -40,16 +41,23 @@ impl Edit {
         let Some(old) = workspace.read_if_there(&path).await? else {
             return Err(Fault::failed(format!("There is no file `{}`.", self.path)));
         };
-        let at = find(&old, &self.search)
+        // Models write `\n`, whatever is in the file.
+        let form = TextForm::of(&old);
+        let search = match old.contains(&self.search) {
+            true => self.search.as_str().into(),
+            false => form.apply_line_ends(&self.search),
+        };
+        let at = find(&old, &search, self.replace_all)
             .map_err(|why| Fault::failed(format!("`{}`: {why}", self.path)))?;
-        let (before, rest) = old.split_at(at);
-        let after = rest.get(self.search.len()..).unwrap_or_default();
-        let replacement = TextForm::of(&old).apply_line_ends(&self.replacement);
-        let new = format!("{before}{replacement}{after}");
+        let replacement = form.apply_line_ends(&self.replacement);
+        let new = match self.replace_all {
+            true => old.replace(&*search, &replacement),
+            false => old.replacen(&*search, &replacement, 1),
+        };
         if new == old {
             return Err(Fault::failed("The replacement is the same as the text."));
         }
-        let line = line_of(&old, at);
+        let line = u32::try_from(line_of(&old, at)).unwrap_or(u32::MAX);
         Ok(Change {
             path,
             old: Some(old),
@@ -72,23 +80,24 @@ impl Edit {
     }
 }
 
-/// Where the text is, if it is there once.
-fn find(file: &str, search: &str) -> Result<usize, String> {
+/// Where the text is first, if it is there once, or `all` of them are wanted.
+fn find(file: &str, search: &str, all: bool) -> Result<usize, String> {
     if search.is_empty() {
         return Err("the text to replace is empty.".to_owned());
     }
     let mut places = places(file, search);
     match (places.next(), places.next()) {
         (Some(at), None) => Ok(at),
+        (Some(at), _) if all => Ok(at),
         (Some(first), Some(second)) => {
-            let lines: Vec<u32> = [first, second]
+            let lines: Vec<usize> = [first, second]
                 .into_iter()
                 .chain(places)
                 .map(|at| line_of(file, at))
                 .collect();
             Err(format!(
                 "the text is there {} times, beginning on lines {}; it must be there once. Add lines \
-                 around it until it is.",
+                 around it until it is, or set `replace_all` to change each.",
                 lines.len(),
                 named(&lines)
             ))
@@ -108,54 +117,9 @@ fn places<'a>(file: &'a str, search: &'a str) -> impl Iterator<Item = usize> + '
     })
 }
 
-/// Says that the text is not there, and where something like it is.
-fn not_found(file: &str, search: &str) -> String {
-    if file.contains("\r\n") && places(file, &search.replace('\n', "\r\n")).next().is_some() {
-        return "the text is there with the line ends CR LF, which are part of it.".to_owned();
-    }
-    let Some(first) = search.lines().map(str::trim).find(|line| !line.is_empty()) else {
-        return "the text, which is only white space, is not there.".to_owned();
-    };
-    let like: Vec<u32> = (1..)
-        .zip(file.lines())
-        .filter(|(_, line)| line.trim() == first)
-        .map(|l| l.0)
-        .collect();
-    if !like.is_empty() {
-        return format!(
-            "the text is not there as it was given. Its first line is, apart from white space, on \
-             line {}; look there for the difference.",
-            named(&like)
-        );
-    }
-    let like: Vec<u32> = (1..)
-        .zip(file.lines())
-        .filter(|(_, line)| line.contains(first))
-        .map(|l| l.0)
-        .collect();
-    if !like.is_empty() {
-        return format!(
-            "the text is not there. What its first line says is part of line {}.",
-            named(&like)
-        );
-    }
-    let lines = file.lines().count();
-    format!(
-        "the text is not there, nor is its first line, in any of the {lines} lines of the file."
-    )
-}
-
-fn named(lines: &[u32]) -> String {
-    let mut named: Vec<String> = lines.iter().take(NAMED).map(ToString::to_string).collect();
-    if lines.len() > NAMED {
-        named.push("…".to_owned());
-    }
-    named.join(", ")
-}
-
-fn line_of(file: &str, at: usize) -> u32 {
-    let before = file.get(..at).unwrap_or_default();
-    u32::try_from(before.matches('\n').count() + 1).unwrap_or(u32::MAX)
+/// On which line, counted from 1, the byte is.
+fn line_of(file: &str, at: usize) -> usize {
+    file.get(..at).unwrap_or_default().matches('\n').count() + 1
 }
 
 #[cfg(test)]
@@ -164,18 +128,17 @@ mod tests {
 
     #[test]
     fn once_is_found() {
-        assert_eq!(find("one\ntwo\nthree\n", "two\nth"), Ok(4));
-        assert_eq!(find("é€é", "€"), Ok(2));
+        assert_eq!(find("one\ntwo\nthree\n", "two\nth", false), Ok(4));
+        assert_eq!(find("é€é", "€", false), Ok(2));
+        assert_eq!(find("a b a", "a", true), Ok(0));
     }
 
     #[test]
     fn otherwise_the_error_names_lines() {
-        let error = |file: &str, search: &str| find(file, search).unwrap_err();
+        let error = |file: &str, search: &str| find(file, search, false).unwrap_err();
         assert!(error("a\nb\na\n", "a").contains("2 times, beginning on lines 1, 3;"));
         assert!(error("aaa", "aa").contains("2 times"));
-        assert!(error("x\n  fn a() {\n", "fn a() {\n  b").contains("on line 2;"));
-        assert!(error("x\nlet ab = 1;\n", "ab = 1\nc").contains("part of line 2"));
-        assert!(error("x\r\ny\r\n", "x\ny").contains("CR LF"));
+        assert!(error("a\na\n", "a").contains("`replace_all`"));
         assert!(error("x\ny\n", "z").contains("2 lines"));
         assert!(error("x", "").contains("empty"));
     }

@@ -18,7 +18,7 @@ const MOST: usize = 1000;
 pub(crate) struct List {
     /// The directory; the working directory if absent.
     #[serde(default)]
-    path: String,
+    pub(super) path: String,
 }
 
 impl List {
@@ -64,6 +64,9 @@ impl List {
         } else {
             fenced(&lines)
         };
+        if entries.is_empty() {
+            lines.push_str("It is empty.");
+        }
         let data = json!({ "entries": listed, "truncated": truncated });
         Ok(Output::done(lines, vec![text(shown)], data))
     }

@@ -4,7 +4,10 @@
 //! to the client and the permission, is in `turn.rs`.
 
 mod edit;
+mod fetch;
+mod glob;
 mod list;
+mod nearest;
 mod plan;
 mod read;
 mod run;
@@ -13,13 +16,14 @@ mod switch_mode;
 mod write;
 
 use acp::agent::ToolCallHandle;
-use acp::v1::{ContentBlock, Diff, ToolCallContent, ToolCallLocation, ToolKind};
+use acp::v1::{ContentBlock, Diff, ImageContent, ToolCallContent, ToolCallLocation, ToolKind};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::model::{ToolSpec, ToolStatus};
 use crate::permission::Subject;
+use crate::rules::{Deed, RuleFiles};
 use crate::workspace::{Fault, Workspace};
 
 pub(crate) use list::names as listed_names;
@@ -30,10 +34,12 @@ pub(crate) use switch_mode::SwitchMode;
 pub(crate) enum Call {
     Read(read::Read),
     List(list::List),
+    Glob(glob::Glob),
     Search(search::Search),
     Write(write::Write),
     Edit(edit::Edit),
     Run(run::Run),
+    Fetch(fetch::Fetch),
     Plan(plan::Plan),
     SwitchMode(SwitchMode),
     /// A tool of an MCP server.
@@ -69,6 +75,8 @@ pub(crate) struct Output {
     /// Other places than were announced.
     pub(crate) locations: Option<Vec<ToolCallLocation>>,
     pub(crate) data: Value,
+    /// For models that see.
+    pub(crate) images: Vec<ImageContent>,
 }
 
 impl Output {
@@ -79,6 +87,7 @@ impl Output {
             content: Some(content),
             locations: None,
             data,
+            images: Vec::new(),
         }
     }
 
@@ -90,6 +99,7 @@ impl Output {
             text: why,
             locations: None,
             data: json!({ "rejected": true }),
+            images: Vec::new(),
         }
     }
 }
@@ -98,6 +108,8 @@ impl Output {
 pub(crate) struct Doing<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a ToolCallHandle,
+    /// What the user's rules are, for tools that find out on the way what they would do.
+    pub(crate) rules: &'a RuleFiles,
     /// The terminals that are shown. They stay, whatever becomes of the call.
     pub(crate) terminals: Vec<ToolCallContent>,
 }
@@ -142,6 +154,16 @@ macro_rules! tools {
             }
         }
 
+        impl Call {
+            /// The tool's name.
+            pub(crate) fn name(&self) -> &str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                    Self::Server(call) => call.name(),
+                }
+            }
+        }
+
         /// The tools, as a model is told of them.
         pub(crate) fn specs() -> Vec<ToolSpec> {
             vec![$(ToolSpec {
@@ -154,12 +176,14 @@ macro_rules! tools {
 }
 
 tools! {
-    Read(read::Read) = "read": "Reads a text file, or some lines of it.",
-    List(list::List) = "list": "Lists a directory.",
-    Search(search::Search) = "search": "Searches the files under a directory for a regular expression. Hidden files, and those that .gitignore names, are left out.",
-    Write(write::Write) = "write": "Writes a text file; what was in it is replaced.",
-    Edit(edit::Edit) = "edit": "Replaces a text in a file. The text must be in the file exactly once.",
-    Run(run::Run) = "run": "Runs a command line in the shell, in the session's working directory, and waits for its end.",
+    Read(read::Read) = "read": "Reads a text file, or some lines of it: 2000 lines and 128 KiB at most, after which it says how to go on. Shows an image (PNG, JPEG, GIF, WebP). Read a file before you change it.",
+    List(list::List) = "list": "Lists a directory, 1000 entries at most, with the sizes of its files. To find files in a whole tree use `glob`.",
+    Glob(glob::Glob) = "glob": "Finds files by a pattern for their paths, the newest first, 200 at most. What .gitignore names is left out.",
+    Search(search::Search) = "search": "Searches files for a regular expression (the syntax of Rust's `regex`: no look-around, no back-references), line by line: 200 matching lines at most. Hidden files, binary files, and what .gitignore names are left out.",
+    Write(write::Write) = "write": "Writes a text file whole, and makes the directories above it; what was in it is replaced. For a change in a file use `edit`.",
+    Edit(edit::Edit) = "edit": "Replaces a text in a file by another. The text must be in the file exactly as given, and once unless `replace_all` is set. What is not found or not unique is explained and nothing is changed.",
+    Run(run::Run) = "run": "Runs a command line in the shell, in the session's working directory, without input, and waits for its end: 120 s unless `timeout` says more, 600 s at most. What it leaves running is ended with it. Of a long output the beginning and the end are given back, 32 KiB together. Use the other tools to read, find and change files.",
+    Fetch(fetch::Fetch) = "fetch": "Fetches a document from the web by http or https; HTML becomes Markdown. 48 KiB of text at once, after which it says how to go on; documents over 4 MiB and what is no text are refused. The person is asked for each new host.",
     Plan(plan::Plan) = "plan": "Shows the plan to the person: all of its entries with how far each is. Call it again whenever that changes.",
     SwitchMode(SwitchMode) = "switch_mode": "Asks the person to switch the session to another mode. In architect mode nothing can be changed and no command run: leave it with this, and say in the plan what you are going to do.",
 }
@@ -188,17 +212,20 @@ impl Call {
         Some(match self {
             Self::Read(read) => read.about(workspace),
             Self::List(list) => list.about(workspace),
+            Self::Glob(glob) => glob.about(workspace),
             Self::Search(search) => search.about(workspace),
             Self::Write(write) => write.about(workspace),
             Self::Edit(edit) => edit.about(workspace),
             Self::Run(run) => run.about(),
+            Self::Fetch(fetch) => fetch.about(),
             Self::SwitchMode(switch) => switch.about(),
             Self::Server(call) => call.about(),
             Self::Plan(_) => return None,
         })
     }
 
-    /// What permission is needed for; `None` for what changes nothing.
+    /// What permission is needed for; `None` for what changes nothing here. What has a subject is not done in
+    /// architect mode.
     pub(crate) fn subject(&self) -> Option<Subject> {
         match self {
             Self::Write(_) => Some(Subject::Tool("write".to_owned())),
@@ -207,9 +234,47 @@ impl Call {
             Self::Server(call) => call.subject(),
             Self::Read(_)
             | Self::List(_)
+            | Self::Glob(_)
             | Self::Search(_)
+            | Self::Fetch(_)
             | Self::Plan(_)
             | Self::SwitchMode(_) => None,
+        }
+    }
+
+    /// What it is about to do, for mode and rules to decide about; `None` for what nobody forbids, and for what
+    /// asks by itself.
+    pub(crate) fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        let look = |kind, path: &str| Deed::Look {
+            kind,
+            path: workspace.absolute(path),
+        };
+        Some(match self {
+            Self::Read(read) => Deed::Read(workspace.absolute(&read.path)),
+            Self::List(list) => look(ToolKind::Read, &list.path),
+            Self::Glob(glob) => look(ToolKind::Search, &glob.path),
+            Self::Search(search) => look(ToolKind::Search, &search.path),
+            Self::Write(write) => Deed::Change(workspace.absolute(&write.path)),
+            Self::Edit(edit) => Deed::Change(workspace.absolute(&edit.path)),
+            Self::Run(run) => Deed::Run(run.command.clone()),
+            Self::Server(call) => Deed::Other(call.kind()?),
+            Self::Fetch(_) | Self::Plan(_) | Self::SwitchMode(_) => return None,
+        })
+    }
+
+    /// Whether it asks by itself for what it does, and begins when that is answered.
+    pub(crate) fn asks_itself(&self) -> bool {
+        matches!(self, Self::Fetch(_) | Self::SwitchMode(_))
+    }
+
+    /// What a person is asked about, and an answer with "always" is about. `special`: the file is none of those
+    /// that are changed all the time.
+    pub(crate) fn asked_about(&self, deed: &Deed, special: bool) -> Subject {
+        match deed {
+            Deed::Change(path) if special => Subject::File(path.clone()),
+            _ => self
+                .subject()
+                .unwrap_or_else(|| Subject::Tool(self.name().to_owned())),
         }
     }
 
@@ -231,10 +296,12 @@ impl Call {
         match self {
             Self::Read(read) => read.run(doing).await,
             Self::List(list) => list.run(doing).await,
+            Self::Glob(glob) => glob.run(doing).await,
             Self::Search(search) => search.run(doing).await,
             Self::Write(write) => write.run(doing, previewed).await,
             Self::Edit(edit) => edit.run(doing).await,
             Self::Run(run) => run.run(doing).await,
+            Self::Fetch(fetch) => fetch.run(doing).await,
             Self::Plan(plan) => plan.run(doing.workspace).await,
             Self::SwitchMode(switch) => switch.run(doing).await,
             Self::Server(call) => call.run(doing).await,

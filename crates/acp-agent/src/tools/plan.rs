@@ -74,6 +74,7 @@ impl Plan {
             text: "The plan is shown.".to_owned(),
             content: None,
             locations: None,
+            images: Vec::new(),
             data: Value::Null,
         })
     }

@@ -1,28 +1,58 @@
 //! Reading a file.
 
-use acp::v1::ToolKind;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use acp::v1::{ContentBlock, ImageContent, ToolKind};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{About, Doing, Output, fenced, head, location, text};
-use crate::workspace::{Fault, Workspace};
+use crate::workspace::{Fault, Tree, Workspace};
 
 /// How many lines are read where the call does not say.
 const LINES: u32 = 2000;
 
 /// The most that is given back, in bytes.
-const MOST: usize = 256 * 1024;
+const MOST: usize = 128 * 1024;
+
+/// The most that is given back of one line, in bytes.
+const LINE: usize = 8 * 1024;
+
+/// The largest image that is shown, in bytes: what providers take, with room for base64.
+const IMAGE: u64 = 3 * 1024 * 1024;
+
+/// How much of a file is looked at to tell what it is, in bytes.
+const PEEK: u64 = 8 * 1024;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
     /// The file; a relative path begins at the working directory.
-    path: String,
+    pub(super) path: String,
     /// The first line to read, counted from 1.
     line: Option<u32>,
     /// How many lines to read; 2000 if absent.
     limit: Option<u32>,
+}
+
+/// What a file is, by its beginning.
+enum What {
+    Text,
+    Image {
+        media_type: &'static str,
+        bytes: Vec<u8>,
+    },
+    LargeImage {
+        media_type: &'static str,
+        size: u64,
+    },
+    Binary {
+        size: u64,
+    },
 }
 
 impl Read {
@@ -46,11 +76,22 @@ impl Read {
 
     pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let path = doing.workspace.absolute(&self.path);
+        match what(doing.workspace, &path).await? {
+            What::Text => self.text(doing.workspace, &path).await,
+            What::Image { media_type, bytes } => Ok(self.image(media_type, &bytes)),
+            What::LargeImage { media_type, size } => Err(Fault::failed(format!(
+                "`{}` is an image ({media_type}) of {size} bytes; up to {IMAGE} can be shown.",
+                self.path
+            ))),
+            What::Binary { size } => Err(self.binary(Some(size))),
+        }
+    }
+
+    async fn text(&self, workspace: &Workspace, path: &str) -> Result<Output, Fault> {
         let limit = self.limit.unwrap_or(LINES);
         // One more, to see whether there is more.
-        let read = doing
-            .workspace
-            .read(&path, self.line, Some(limit.saturating_add(1)))
+        let read = workspace
+            .read(path, self.line, Some(limit.saturating_add(1)))
             .await;
         let read = read.map_err(|fault| match fault {
             Fault::Missing(why) => {
@@ -58,17 +99,110 @@ impl Read {
             }
             other => other,
         })?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let all = read.split_inclusive('\n').count();
-        let lines: String = read.split_inclusive('\n').take(limit).collect();
-        let kept = head(&lines, MOST);
-        let truncated = all > limit || kept.len() < lines.len();
-        let count = kept.split_inclusive('\n').count();
-        let mut shown = vec![text(fenced(kept))];
-        if truncated && self.limit.is_none_or(|limit| limit as usize != count) {
-            shown.push(text("There is more of it than is shown."));
+        // A client's file, of which no more is known.
+        if read.contains('\0') {
+            return Err(self.binary(None));
         }
-        let data = json!({ "lines": count, "truncated": truncated });
-        Ok(Output::done(kept, shown, data))
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let (mut kept, mut count, mut cut) = (String::new(), 0_usize, false);
+        let mut lines = read.split_inclusive('\n');
+        for line in lines.by_ref().take(limit) {
+            let shown = head(line, LINE);
+            if kept.len() + shown.len() > MOST {
+                cut = true;
+                break;
+            }
+            kept.push_str(shown);
+            if shown.len() < line.len() {
+                let left = line.len() - shown.len();
+                kept.push_str(&format!(" [… {left} bytes more on this line]\n"));
+            }
+            count += 1;
+        }
+        let more = cut || lines.next().is_some();
+        // Who asks for some lines knows that there may be more.
+        let unsaid = more && (cut || self.limit.is_none());
+        let first = self.line.unwrap_or(1).max(1) as usize;
+        let mut told = kept.clone();
+        let mut shown = vec![text(fenced(&kept))];
+        if unsaid {
+            let last = first + count - 1;
+            told.push_str(&format!(
+                "[There is more: this is up to line {last}. Go on with `line`: {}.]\n",
+                last + 1
+            ));
+            shown.push(text("There is more of it than is shown."));
+        } else if count == 0 && limit > 0 {
+            told = match first {
+                1 => "[The file is empty.]".to_owned(),
+                _ => format!("[The file ends before line {first}.]"),
+            };
+            shown = vec![text(told.as_str())];
+        }
+        let data = json!({ "lines": count, "truncated": more });
+        Ok(Output::done(told, shown, data))
+    }
+
+    fn image(&self, media_type: &'static str, bytes: &[u8]) -> Output {
+        let image = ImageContent::new(STANDARD.encode(bytes), media_type);
+        let size = bytes.len();
+        let told = format!("`{}` is an image: {media_type}, {size} bytes.", self.path);
+        let shown = ContentBlock::Image(Box::new(image.clone()));
+        let data = json!({ "mediaType": media_type, "bytes": size });
+        let mut output = Output::done(told, vec![shown.into()], data);
+        output.images.push(image);
+        output
+    }
+
+    fn binary(&self, size: Option<u64>) -> Fault {
+        let size = size
+            .map(|size| format!(" of {size} bytes"))
+            .unwrap_or_default();
+        Fault::failed(format!(
+            "`{}` is a binary file{size}, or text that is not UTF-8: it cannot be read as text. A command, such \
+             as `file` or `xxd`, can say more of it.",
+            self.path
+        ))
+    }
+}
+
+/// What the file is. Where the agent itself does not see it, it is taken for text: reading it will tell.
+async fn what(workspace: &Workspace, path: &str) -> Result<What, Fault> {
+    if workspace.own().is_err() {
+        return Ok(What::Text);
+    }
+    let path = PathBuf::from(path);
+    let looked = workspace.look(move |tree, _| Ok(peek(tree, &path)));
+    Ok(looked.await?.unwrap_or(What::Text))
+}
+
+fn peek(tree: &Tree, path: &Path) -> Option<What> {
+    let mut file = tree.open(path).ok()?;
+    let size = file.metadata().ok()?.len();
+    let mut bytes = Vec::new();
+    file.by_ref().take(PEEK).read_to_end(&mut bytes).ok()?;
+    Some(match media_type(&bytes) {
+        Some(media_type) if size > IMAGE => What::LargeImage { media_type, size },
+        Some(media_type) => {
+            file.take(IMAGE).read_to_end(&mut bytes).ok()?;
+            What::Image { media_type, bytes }
+        }
+        None if bytes.contains(&0) => What::Binary { size },
+        None => What::Text,
+    })
+}
+
+/// Of which type an image is, if it is one that models and editors show.
+fn media_type(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+        Some("image/png")
+    } else if bytes.starts_with(&[0xff, 0xd8, 0xff]) {
+        Some("image/jpeg")
+    } else if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
+        Some("image/gif")
+    } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        Some("image/webp")
+    } else {
+        None
     }
 }

@@ -9,13 +9,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, tail, text};
+use super::{About, Doing, Output, fenced, head, tail, text};
 use crate::model::ToolStatus;
 use crate::permission::one_line;
 use crate::workspace::{Fault, News, Printed, Process};
 
-/// How much of what was printed is given back, in bytes: the end of it.
-const MOST: usize = 64 * 1024;
+/// How much of what was printed is given back, in bytes: of its beginning, where it is said what is done, and
+/// of its end, where it is said what came of it.
+const HEAD: usize = 8 * 1024;
+const TAIL: usize = 24 * 1024;
+
+/// How long a command may run, and how long a call may ask for, in seconds.
+const TIMEOUT: u32 = 120;
+const LONGEST: u32 = 600;
 
 /// How often output is reported as text at most: it is all of it each time.
 const REPORT_EVERY: Duration = Duration::from_millis(100);
@@ -29,21 +35,44 @@ const GATHER_FOR: Duration = Duration::from_millis(10);
 pub(crate) struct Run {
     /// The command line, for the system's shell.
     pub(crate) command: String,
+    /// After how many seconds it is killed, with all that it started; 120 if absent, 600 at most.
+    timeout: Option<u32>,
+}
+
+/// How a command ended.
+enum Ended {
+    Itself(TerminalExitStatus),
+    /// It was killed after so long.
+    OutOfTime(Duration),
 }
 
 impl Run {
     pub(super) fn about(&self) -> About {
-        About::new(
-            format!("Run `{}`", one_line(&self.command)),
-            ToolKind::Execute,
-            Vec::new(),
-        )
+        let line = one_line(&self.command);
+        let mut about = About::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
+        if line != self.command {
+            // Who is asked for permission must see all of it.
+            about.content.push(text(fenced(&self.command)));
+        }
+        about
     }
 
     pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+        let timeout = self.timeout.unwrap_or(TIMEOUT);
+        if !(1..=LONGEST).contains(&timeout) {
+            let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
+            return Err(Fault::failed(why));
+        }
+        let timeout = Duration::from_secs(timeout.into());
         let process = Process::start(doing.workspace, &self.command).await?;
         let mut view = View::of(doing, &process).await?;
-        let ended = follow(doing, &process, &mut view).await;
+        let ended = match tokio::time::timeout(timeout, follow(doing, &process, &mut view)).await {
+            Ok(ended) => ended.map(Ended::Itself),
+            Err(_) => {
+                process.kill().await;
+                Ok(Ended::OutOfTime(timeout))
+            }
+        };
         let result = match ended {
             Ok(status) => {
                 let printed = doing.workspace.unless_cancelled(process.printed()).await;
@@ -55,7 +84,7 @@ impl Run {
         process.release().await;
         view.end().await?;
         let (status, printed) = result?;
-        Ok(output(doing, &status, printed))
+        Ok(output(doing, &status, &printed))
     }
 }
 
@@ -99,7 +128,7 @@ impl View {
             Self::Terminal(terminal, news) => terminal.output(news.take().as_bytes()).await,
             Self::Text => {
                 let printed = process.printed().await?;
-                let content = text(fenced(tail(&printed.text, MOST)));
+                let content = text(fenced(tail(&printed.text, TAIL)));
                 doing.handle.content(vec![content]).await
             }
         }
@@ -150,18 +179,33 @@ async fn follow(
     }
 }
 
-fn output(doing: &Doing<'_>, status: &TerminalExitStatus, printed: Printed) -> Output {
-    let kept = tail(&printed.text, MOST);
-    let truncated = printed.truncated || kept.len() < printed.text.len();
-    let ended = match (status.exit_code, &status.signal) {
-        (Some(code), _) => format!("It ended with exit code {code}."),
-        (None, Some(signal)) => format!("It was ended by the signal {signal}."),
-        (None, None) => "It ended, and how is not known.".to_owned(),
+fn output(doing: &Doing<'_>, how: &Ended, printed: &Printed) -> Output {
+    let (kept, truncated) = shortened(printed);
+    let (ended, status) = match how {
+        Ended::Itself(status) => {
+            let ended = match (status.exit_code, &status.signal) {
+                (Some(code), _) => format!("It ended with exit code {code}."),
+                (None, Some(signal)) => format!("It was ended by the signal {signal}."),
+                (None, None) => "It ended, and how is not known.".to_owned(),
+            };
+            (ended, status.clone())
+        }
+        Ended::OutOfTime(timeout) => {
+            let seconds = timeout.as_secs();
+            let mut ended = format!(
+                "It ran longer than its time limit of {seconds} s and was killed, with all that it had started."
+            );
+            if seconds < LONGEST.into() {
+                ended.push_str(&format!(" `timeout` can be up to {LONGEST}."));
+            }
+            (ended, TerminalExitStatus::new())
+        }
     };
+    let timed_out = matches!(how, Ended::OutOfTime(_));
     let success = status.exit_code == Some(0);
     let mut content = doing.terminals.clone();
     if content.is_empty() && !kept.is_empty() {
-        content.push(text(fenced(kept)));
+        content.push(text(fenced(&kept)));
     }
     if !success || content.is_empty() {
         content.push(text(ended.as_str()));
@@ -171,6 +215,7 @@ fn output(doing: &Doing<'_>, status: &TerminalExitStatus, printed: Printed) -> O
         "signal": status.signal,
         "output": kept,
         "truncated": truncated,
+        "timedOut": timed_out,
     });
     Output {
         status: if success {
@@ -181,6 +226,54 @@ fn output(doing: &Doing<'_>, status: &TerminalExitStatus, printed: Printed) -> O
         text: format!("{ended}\n{kept}"),
         content: Some(content),
         locations: None,
+        images: Vec::new(),
         data,
+    }
+}
+
+/// The beginning and the end of what was printed, and whether there is something between them that is left
+/// out.
+fn shortened(printed: &Printed) -> (String, bool) {
+    let text = &printed.text;
+    if !printed.truncated && text.len() <= HEAD + TAIL {
+        return (text.clone(), false);
+    }
+    let end = tail(text, TAIL);
+    if !printed.truncated {
+        let begin = head(text, HEAD);
+        let left = text.len() - begin.len() - end.len();
+        return (
+            format!("{begin}\n[… {left} bytes are left out …]\n{end}"),
+            true,
+        );
+    }
+    let begin = head(&printed.beginning, HEAD);
+    (format!("{begin}\n[… much is left out …]\n{end}"), true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_much_the_beginning_and_the_end_are_kept() {
+        let printed = |text: &str, beginning: &str, truncated| Printed {
+            text: text.to_owned(),
+            beginning: beginning.to_owned(),
+            truncated,
+        };
+        let short = "a".repeat(HEAD + TAIL);
+        assert_eq!(shortened(&printed(&short, "", false)), (short, false));
+        let long = "a".repeat(HEAD) + &"b".repeat(100) + &"c".repeat(TAIL);
+        let (kept, truncated) = shortened(&printed(&long, "", false));
+        assert!(truncated && kept.starts_with('a') && kept.ends_with('c'));
+        assert!(
+            kept.contains("a\n[… 100 bytes are left out …]\nc"),
+            "{}",
+            kept.len()
+        );
+        let (kept, truncated) = shortened(&printed("the end", "the beginning", true));
+        assert!(truncated);
+        assert_eq!(kept, "the beginning\n[… much is left out …]\nthe end");
     }
 }

@@ -3,20 +3,27 @@
 use std::path::{Path, PathBuf};
 
 use acp::v1::{ToolCallLocation, ToolKind};
-use grep_regex::RegexMatcherBuilder;
-use grep_searcher::sinks::Lossy;
-use grep_searcher::{BinaryDetection, SearcherBuilder};
-use ignore::overrides::{Override, OverrideBuilder};
+use acp_host::{Action, Permissions, Verdict};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::glob::Names;
 use super::{About, Doing, Output, fenced, head, location, text};
 use crate::permission::one_line;
+use crate::rules::Session;
 use crate::workspace::{Fault, Given, Look, Tree, Workspace};
 
-/// How many lines are given back at most.
+/// How many lines that match are given back at most.
 const MOST: usize = 200;
+
+/// How much of everything found is given back, in bytes: lines around the matches may be many.
+const MOST_TEXT: usize = 64 * 1024;
+
+/// How many lines around each match a call may ask for.
+const MOST_CONTEXT: u32 = 10;
 
 /// How many bytes of a line.
 const LINE: usize = 300;
@@ -32,24 +39,43 @@ const LONGEST: usize = 16 * 1024 * 1024;
 pub(crate) struct Search {
     /// A regular expression. It is matched against single lines, and case counts.
     pattern: String,
-    /// Which files to search, such as `*.rs` or `src/**`; all if absent.
+    /// Which files to search, such as `*.rs` or `src/**`; all if absent. Hidden files are searched only if a
+    /// pattern names them, such as `.github/**`.
     glob: Option<String>,
-    /// Where to search; the working directory if absent.
+    /// A directory to search, or a file; the working directory if absent.
     #[serde(default)]
-    path: String,
+    pub(super) path: String,
+    /// How many lines to show before and behind each that matches; none if absent, 10 at most.
+    #[serde(default)]
+    context: u32,
+    /// Case does not count.
+    #[serde(default)]
+    ignore_case: bool,
+    /// The pattern is a text to be found as it is, not a regular expression.
+    #[serde(default)]
+    literal: bool,
 }
 
-struct Match {
+/// A line that was found, or is near one that was.
+struct Line {
     path: String,
-    line: u32,
+    number: u32,
     text: String,
+    matches: bool,
+    /// Lines are left out before it.
+    gap: bool,
 }
 
 #[derive(Default)]
 struct Found {
-    matches: Vec<Match>,
+    lines: Vec<Line>,
+    matches: usize,
     files: usize,
+    /// How much text there is in the lines, in bytes.
+    size: usize,
     truncated: bool,
+    /// Files that rules keep from being read.
+    withheld: usize,
 }
 
 impl Search {
@@ -67,97 +93,125 @@ impl Search {
 
     pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let workspace = doing.workspace;
+        if self.context > MOST_CONTEXT {
+            let asked = self.context;
+            let why = format!("`context` is {asked}; it can be up to {MOST_CONTEXT}.");
+            return Err(Fault::failed(why));
+        }
         let path = PathBuf::from(workspace.absolute(&self.path));
-        let only = only(&path, self.glob.as_deref()).map_err(Fault::Failed)?;
-        let pattern = self.pattern.clone();
+        let names = Names::of(&path, self.glob.as_deref()).map_err(Fault::Failed)?;
+        let matcher = self.matcher().map_err(Fault::Failed)?;
+        let context = usize::try_from(self.context).unwrap_or_default();
+        let (rules, session) = (doing.rules.clone(), Session::of(workspace));
         let found = workspace
-            .look(move |tree, given| find(tree, &path, &pattern, &only, given))
+            .look(move |tree, given| {
+                let may = rules.looking(&session)?;
+                find(tree, &path, &names, &matcher, context, may.as_ref(), given)
+            })
             .await?;
+        Ok(self.output(workspace, &found))
+    }
 
+    fn matcher(&self) -> Result<RegexMatcher, String> {
+        let built = RegexMatcherBuilder::new()
+            .line_terminator(Some(b'\n'))
+            .case_insensitive(self.ignore_case)
+            .fixed_strings(self.literal)
+            .build(&self.pattern);
+        built.map_err(|e| {
+            format!(
+                "`{}` is not a regular expression: {e}\nTo find it as it is, set `literal`.",
+                self.pattern
+            )
+        })
+    }
+
+    fn output(&self, workspace: &Workspace, found: &Found) -> Output {
         let mut lines = String::new();
-        for found in &found.matches {
+        for line in &found.lines {
+            if line.gap {
+                lines.push_str("--\n");
+            }
+            let sign = if line.matches { ':' } else { '-' };
+            let path = workspace.shown(&line.path);
             lines.push_str(&format!(
-                "{}:{}: {}\n",
-                workspace.shown(&found.path),
-                found.line,
-                found.text
+                "{path}{sign}{}{sign} {}\n",
+                line.number, line.text
             ));
         }
+        let mut told = lines.clone();
         if found.truncated {
-            lines.push_str(&format!("… and more than these {MOST} lines\n"));
+            let more = format!(
+                "… and more than these {} lines; narrow the pattern, the glob or the path\n",
+                found.matches
+            );
+            lines.push_str(&more);
+            told.push_str(&more);
         }
-        let shown = if found.matches.is_empty() {
-            "Nothing was found.".to_owned()
-        } else {
-            fenced(&lines)
-        };
-        let places: Vec<ToolCallLocation> = found
-            .matches
-            .iter()
+        let mut shown = vec![text(match found.lines.is_empty() {
+            true => "Nothing was found.".to_owned(),
+            false => fenced(&lines),
+        })];
+        if found.lines.is_empty() {
+            told = "Nothing was found.".to_owned();
+        }
+        if found.withheld > 0 {
+            let withheld = format!("Files left out, as rules want it: {}.", found.withheld);
+            told.push_str(&format!("\n{withheld}"));
+            shown.push(text(withheld));
+        }
+        let matches = found.lines.iter().filter(|line| line.matches);
+        let places: Vec<ToolCallLocation> = matches
             .take(PLACES)
-            .map(|found| location(&found.path, Some(found.line)))
+            .map(|line| location(&line.path, Some(line.number)))
             .collect();
         let data = json!({
-            "matches": found.matches.len(),
+            "matches": found.matches,
             "files": found.files,
             "truncated": found.truncated,
         });
-        let mut output = Output::done(lines, vec![text(shown)], data);
+        let mut output = Output::done(told, shown, data);
         output.locations = (!places.is_empty()).then_some(places);
-        Ok(output)
+        output
     }
-}
-
-/// The files that a glob names.
-fn only(path: &Path, glob: Option<&str>) -> Result<Override, String> {
-    let mut builder = OverrideBuilder::new(path);
-    if let Some(glob) = glob {
-        builder
-            .add(glob)
-            .map_err(|e| format!("`{glob}` names no files: {e}"))?;
-    }
-    builder.build().map_err(|e| e.to_string())
 }
 
 fn find(
     tree: &Tree,
     path: &Path,
-    pattern: &str,
-    only: &Override,
+    names: &Names,
+    matcher: &RegexMatcher,
+    context: usize,
+    may: Option<&Permissions>,
     given: &Given,
 ) -> Result<Found, String> {
-    let matcher = RegexMatcherBuilder::new()
-        .line_terminator(Some(b'\n'))
-        .build(pattern)
-        .map_err(|e| format!("`{pattern}` is not a regular expression: {e}"))?;
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
+        .before_context(context)
+        .after_context(context)
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(LONGEST))
         .build();
     let mut found = Found::default();
-    tree.walk(path, only, given, |file, opened| {
-        let before = found.matches.len();
-        let searched = searcher.search_reader(
-            &matcher,
-            given.reader(opened),
-            Lossy(|number, line| {
-                if found.matches.len() == MOST {
-                    found.truncated = true;
-                    return Ok(false);
-                }
-                found.matches.push(Match {
-                    path: file.to_string_lossy().into_owned(),
-                    line: u32::try_from(number).unwrap_or(u32::MAX),
-                    text: head(line.trim_end(), LINE).to_owned(),
-                });
-                Ok(true)
-            }),
-        );
-        if let Err(error) = searched {
+    tree.walk(path, &names.only, names.hidden, given, |file, opened| {
+        let shown = file.to_string_lossy();
+        let read = |may: &Permissions| {
+            may.judge(&Action::file(ToolKind::Read, &shown, tree.roots())) == Verdict::Allow
+        };
+        if !may.is_none_or(read) {
+            found.withheld += 1;
+            return Look::Further;
+        }
+        let before = found.matches;
+        let sink = Lines {
+            path: &shown,
+            found: &mut found,
+            gap: false,
+        };
+        if let Err(error) = searcher.search_reader(matcher, given.reader(opened), sink) {
             tracing::debug!(file = %file.display(), %error, "a file could not be searched");
         }
-        found.files += usize::from(found.matches.len() > before);
+        found.files += usize::from(found.matches > before);
         if found.truncated {
             Look::NoFurther
         } else {
@@ -165,4 +219,53 @@ fn find(
         }
     })?;
     Ok(found)
+}
+
+/// Keeps what is found in a file.
+struct Lines<'a> {
+    path: &'a str,
+    found: &'a mut Found,
+    gap: bool,
+}
+
+impl Lines<'_> {
+    /// Gives whether to go on.
+    fn add(&mut self, number: Option<u64>, bytes: &[u8], matches: bool) -> bool {
+        let line = String::from_utf8_lossy(bytes);
+        let line = head(line.trim_end(), LINE);
+        let full = self.found.size + line.len() + self.path.len() > MOST_TEXT;
+        if full || (matches && self.found.matches == MOST) {
+            self.found.truncated = true;
+            return false;
+        }
+        self.found.size += line.len() + self.path.len();
+        self.found.matches += usize::from(matches);
+        self.found.lines.push(Line {
+            path: self.path.to_owned(),
+            number: number
+                .and_then(|n| u32::try_from(n).ok())
+                .unwrap_or(u32::MAX),
+            text: line.to_owned(),
+            matches,
+            gap: std::mem::take(&mut self.gap),
+        });
+        true
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = std::io::Error;
+
+    fn matched(&mut self, _: &Searcher, line: &SinkMatch<'_>) -> Result<bool, Self::Error> {
+        Ok(self.add(line.line_number(), line.bytes(), true))
+    }
+
+    fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, Self::Error> {
+        Ok(self.add(line.line_number(), line.bytes(), false))
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, Self::Error> {
+        self.gap = true;
+        Ok(true)
+    }
 }

@@ -110,7 +110,7 @@ fn unkept(error: StoreError) -> Fault {
 fn options(now: Mode, wanted: Mode) -> Option<Vec<PermissionOption>> {
     let code = PermissionOption::new(
         Mode::Code.as_str(),
-        "Yes, and auto-accept all actions",
+        "Yes, and change files without asking",
         PermissionOptionKind::AllowAlways,
     );
     let ask = PermissionOption::new(
@@ -137,6 +137,7 @@ fn rejected(stays: Mode) -> Output {
         content: Some(vec![text(said.as_str())]),
         text: said,
         locations: None,
+        images: Vec::new(),
         data: json!({ "mode": stays.as_str() }),
     }
 }

@@ -13,7 +13,7 @@ use crate::workspace::{Fault, Workspace};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
     /// The file; a relative path begins at the working directory.
-    path: String,
+    pub(super) path: String,
     /// All that is to be in it.
     text: String,
 }

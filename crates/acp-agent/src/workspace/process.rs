@@ -4,21 +4,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::agent::{Terminal, TerminalCommand};
 use acp::v1::{
-    CreateTerminalRequest, ReleaseTerminalRequest, SessionId, TerminalExitStatus, TerminalId,
-    TerminalOutputRequest, ToolCallContent, WaitForTerminalExitRequest,
+    CreateTerminalRequest, KillTerminalRequest, ReleaseTerminalRequest, SessionId,
+    TerminalExitStatus, TerminalId, TerminalOutputRequest, ToolCallContent,
+    WaitForTerminalExitRequest,
 };
 use acp_host::{TerminalEventKind, Terminals};
 use tokio::sync::Notify;
 
 use super::{Fault, GRACE, Workspace};
-use crate::tools::tail;
+use crate::tools::{head, tail};
 
 /// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
 /// scroll back further than a model does.
 const CLIENT_KEEPS: u64 = 256 * 1024;
 
-/// How much output the agent keeps of a process of its own, in bytes.
+/// How much output the agent keeps of a process of its own, in bytes: of its end, and of its beginning.
 const OWN_KEEPS: u64 = 64 * 1024;
+const BEGINNING: usize = 8 * 1024;
 
 /// How much output waits to be shown at most, in bytes. A command that prints faster than the client reads
 /// is not slowed down: what it printed first is not shown.
@@ -54,6 +56,8 @@ struct SoFar {
     /// How many bytes in front of that are lost.
     lost: usize,
     exit: Option<TerminalExitStatus>,
+    /// What was printed first, taken or not.
+    beginning: String,
 }
 
 impl News {
@@ -66,6 +70,8 @@ impl News {
         match event {
             TerminalEventKind::Started { command, .. } => so_far.command = command,
             TerminalEventKind::Output(text) => {
+                let room = BEGINNING.saturating_sub(so_far.beginning.len());
+                so_far.beginning.push_str(head(&text, room));
                 so_far.text.push_str(&text);
                 if so_far.text.len() > NEWS_KEPT {
                     let cut = so_far.text.len() - tail(&so_far.text, NEWS_KEPT).len();
@@ -107,6 +113,8 @@ impl News {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Printed {
     pub(crate) text: String,
+    /// What was printed first, where more was printed than is kept and the beginning is known.
+    pub(crate) beginning: String,
     pub(crate) truncated: bool,
 }
 
@@ -177,10 +185,35 @@ impl Process {
                 own.terminals.output(&request).await?
             }
         };
+        let beginning = match self {
+            Self::Own(own) if output.truncated => own.news.so_far().beginning.clone(),
+            _ => String::new(),
+        };
         Ok(Printed {
             text: output.output,
+            beginning,
             truncated: output.truncated,
         })
+    }
+
+    /// Ends it, with all that it started, and waits until that is done. What it has printed stays.
+    pub(crate) async fn kill(&self) {
+        let killed = async {
+            match self {
+                Self::Client(terminal) => terminal.kill().await,
+                Self::Own(own) => {
+                    let request = KillTerminalRequest::new(&own.session, &own.terminal);
+                    let killed = own.terminals.kill(&request).await;
+                    killed.map(drop).map_err(acp::Error::Rpc)
+                }
+            }
+        };
+        // It is released in any case.
+        match tokio::time::timeout(GRACE, killed).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "a command was not killed"),
+            Err(_) => tracing::warn!("a command is still being killed"),
+        }
     }
 
     /// Ends it, with all that it started, and waits until that is done.

@@ -133,17 +133,30 @@ impl Tree {
         Ok((entries, more))
     }
 
-    /// Visits the files under a directory, in the order of their names, until `visit` says to stop.
-    /// Hidden files, and what `.gitignore` and `.ignore` name, are left out, and symlinks are not
-    /// followed.
+    /// Opens a file for reading.
+    pub(crate) fn open(&self, path: &Path) -> Result<File, String> {
+        let opened = self.0.open_file(path);
+        opened.map_err(|refusal| self.0.explain(path, &refusal))
+    }
+
+    /// Visits the files under a directory, in the order of their names, until `visit` says to stop; or the
+    /// file, if the path is that of one. What `.gitignore` and `.ignore` name is left out, and hidden files
+    /// unless they are wanted, and symlinks are not followed.
     pub(crate) fn walk(
         &self,
         path: &Path,
         only: &Override,
+        hidden: bool,
         given: &Given,
         mut visit: impl FnMut(&Path, File) -> Look,
     ) -> Result<(), String> {
-        let start = Arc::new(self.dir(path)?);
+        let start = match self.dir(path) {
+            Ok(start) => Arc::new(start),
+            Err(why) => {
+                visit(path, self.0.open_file(path).map_err(|_| why)?);
+                return Ok(());
+            }
+        };
         let rules = self.rules_above(path)?;
         let mut ahead = VecDeque::from([(path.to_path_buf(), start, OsString::from("."), rules)]);
         while let Some((path, above, name, rules)) = ahead.pop_front() {
@@ -158,7 +171,10 @@ impl Tree {
             let mut names: Vec<_> = entries
                 .filter_map(Result::ok)
                 .filter_map(|entry| Some((entry.file_name(), kind(entry.file_type().ok()?))))
-                .filter(|(name, _)| !name.to_string_lossy().starts_with('.'))
+                .filter(|(name, _)| match hidden {
+                    true => name != ".git",
+                    false => !name.to_string_lossy().starts_with('.'),
+                })
                 .collect();
             names.sort_by(|(a, _), (b, _)| a.cmp(b));
             let mut below = Vec::new();

@@ -22,6 +22,9 @@ use std::process::{Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
+/// Rules that allow all commands.
+const COMMANDS: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
+
 /// A directory to work in, with the files of a small project, and one beside it for what a user has in
 /// their home: whoever runs the tests has rules, answers and sessions of their own.
 pub(crate) struct Project {
@@ -65,6 +68,22 @@ impl Project {
         let directory = self.home.path().join("XDG_CONFIG_HOME/acp");
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join(name), text).unwrap();
+    }
+
+    /// The user's rules allow all commands: the bundled agent runs them in code mode without asking.
+    pub(crate) fn allow_commands(&self) {
+        self.configure("permissions.toml", COMMANDS);
+    }
+
+    /// What an agent's command line begins with, so that it has such rules and `acp run` has not.
+    pub(crate) fn allowing_commands(&self) -> [String; 2] {
+        let config = self.home.path().join("agent");
+        std::fs::create_dir_all(config.join("acp")).unwrap();
+        std::fs::write(config.join("acp/permissions.toml"), COMMANDS).unwrap();
+        [
+            "env".to_owned(),
+            format!("XDG_CONFIG_HOME={}", config.display()),
+        ]
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {

@@ -27,9 +27,9 @@ const HARMLESS: [&str; 12] = [
     "TZ",
 ];
 
-/// What is to be done.
+/// What is to be done, for [`Permissions::judge`](super::Permissions::judge).
 #[derive(Debug, Clone)]
-pub(crate) struct Action {
+pub struct Action {
     /// Of which kind it is, as the agent says, or as it is.
     pub(crate) kind: ToolKind,
     /// Which files it is about.
@@ -100,14 +100,40 @@ impl Action {
         action
     }
 
-    /// A file that an agent reads or writes through the client.
-    pub(crate) fn file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
+    /// A file that is read (kind `read`) or changed (kind `edit`). A relative path is meant from the first root.
+    #[must_use]
+    pub fn file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         Self {
             changes: kind == ToolKind::Edit,
             kind,
             paths: vec![target(path, roots)],
             commands: Vec::new(),
             at_home: true,
+        }
+    }
+
+    /// A line that a shell runs in the directory `cwd`.
+    #[must_use]
+    pub fn command(line: &str, cwd: &Path, roots: &Roots) -> Self {
+        let mut command = CommandLine::of_line(line);
+        command.cwd = Some(cwd.to_owned());
+        let mut action = Self {
+            commands: vec![command],
+            ..Self::of_kind(ToolKind::Execute)
+        };
+        action.at_home = action.is_at_home(roots);
+        action
+    }
+
+    /// Something of which no more is known than its kind.
+    #[must_use]
+    pub fn of_kind(kind: ToolKind) -> Self {
+        Self {
+            kind,
+            paths: Vec::new(),
+            commands: Vec::new(),
+            at_home: true,
+            changes: false,
         }
     }
 

@@ -16,7 +16,7 @@ mod rules;
 use std::fmt;
 use std::path::PathBuf;
 
-pub(crate) use self::action::Action;
+pub use self::action::Action;
 pub(crate) use self::gate::Gate;
 pub(crate) use self::policy::answer;
 pub use self::policy::{Decision, ParsePolicyError, Policy, Prompter};
@@ -115,8 +115,9 @@ impl Permissions {
         self.policy == Policy::None && !self.gives_way
     }
 
-    /// What is said to the action.
-    pub(crate) fn judge(&self, action: &Action) -> Verdict {
+    /// What is said to the action. Looks at files: where paths lead, and what is remembered.
+    #[must_use]
+    pub fn judge(&self, action: &Action) -> Verdict {
         let mut verdict = self.user_says(action);
         for rules in &self.project {
             verdict =
@@ -185,13 +186,18 @@ impl Permissions {
 
 /// What is said to an action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It may be done.
     Allow,
     /// A person decides, and what they said before counts.
     Ask,
     /// A person decides each time, because a rule says so, and about what.
-    AskEachTime { by: By, about: Vec<String> },
+    AskEachTime {
+        /// Which rule.
+        by: By,
+        /// Which files and commands it is about.
+        about: Vec<String>,
+    },
     /// No.
     Deny(By),
 }

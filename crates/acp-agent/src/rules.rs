@@ -1,0 +1,437 @@
+//! What may be done without a question: as the session's mode has it, and the rules of the user and of the
+//! project, which are the same that clients read (`docs/decisions/0009-permissions.md`).
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use acp::v1::ToolKind;
+use acp_host::{Action, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict};
+
+use crate::mode::Mode;
+use crate::workspace::{Fault, Tree, Workspace};
+
+/// What other programs carry out or obey without asking anyone: who writes there runs what they like later.
+const OBEYED: [&str; 11] = [
+    ".acp",
+    ".devcontainer",
+    ".envrc",
+    ".git",
+    ".gitmodules",
+    ".hg",
+    ".husky",
+    ".idea",
+    ".svn",
+    ".vscode",
+    ".zed",
+];
+
+/// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
+///
+/// They are read anew for each tool call, so that what is changed there holds at once. What cannot be read
+/// allows nothing: there may be a no in it.
+#[derive(Debug, Clone, Default)]
+pub struct RuleFiles {
+    user: Option<PathBuf>,
+    answers: Option<PathBuf>,
+    by_client: bool,
+}
+
+/// What a tool call is about to do.
+#[derive(Debug, Clone)]
+pub(crate) enum Deed {
+    /// Reads a file. The path is absolute.
+    Read(String),
+    /// Looks at what is in a directory or under it. The path is absolute.
+    Look { kind: ToolKind, path: String },
+    /// Changes a file. The path is absolute.
+    Change(String),
+    /// Has the shell run a line.
+    Run(String),
+    /// Something else, of which no more is known than its kind.
+    Other(ToolKind),
+}
+
+/// What mode and rules say to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Allowed,
+    Asked(Question),
+    /// And why, for people.
+    Refused(String),
+}
+
+/// What kind of question it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Question {
+    /// A rule wants it asked each time, so that "always" is no answer.
+    pub(crate) each_time: bool,
+    /// It is about a file outside of the session's directories, or one that other programs obey.
+    pub(crate) special: bool,
+}
+
+impl RuleFiles {
+    /// None of the user's.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The user's rules are in this file, if it is there.
+    #[must_use]
+    pub fn user(mut self, file: impl Into<PathBuf>) -> Self {
+        self.user = Some(file.into());
+        self
+    }
+
+    /// What the user has answered with "always" in a client is in files in this directory, one for each
+    /// project. Nothing is added to them.
+    #[must_use]
+    pub fn answers(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.answers = Some(directory.into());
+        self
+    }
+
+    /// The client goes by all of these rules itself, in what it is asked and in what is done through it. Here
+    /// they are kept only in what it does not see: lists and searches, and what it does not lend.
+    #[must_use]
+    pub fn kept_by_client(mut self) -> Self {
+        self.by_client = true;
+        self
+    }
+
+    /// What is said to the deed in this session.
+    pub(crate) async fn stand(&self, workspace: &Workspace, deed: Deed) -> Result<Standing, Fault> {
+        let session = Session::of(workspace);
+        let files = self.clone();
+        let judged = tokio::task::spawn_blocking(move || match files.judging(&session, &deed) {
+            Ok(said) => said.judge(&session, &deed),
+            Err(why) => Standing::Refused(unreadable(&why)),
+        });
+        let judged = workspace.unless_cancelled(judged).await?;
+        judged.map_err(|e| Fault::failed(format!("the rules could not be applied: {e}")))
+    }
+
+    /// What says which files may be looked at; `None` if nothing restricts that. For threads that may block.
+    pub(crate) fn looking(&self, session: &Session) -> Result<Option<Permissions>, String> {
+        let said = self.read(session).map_err(|why| unreadable(&why))?;
+        let any = said.user.is_some() || !said.project.is_empty() || said.remembered.is_some();
+        Ok(any.then(|| said.over(Policy::All.into())))
+    }
+
+    fn judging(&self, session: &Session, deed: &Deed) -> Result<Said, String> {
+        match self.by_client && session.client_sees(deed) {
+            true => Ok(Said::default()),
+            false => self.read(session),
+        }
+    }
+
+    fn read(&self, session: &Session) -> Result<Said, String> {
+        let project = match &session.tree {
+            Some(_) => Some(Project::of(&session.cwd).map_err(|e| e.to_string())?),
+            // Its files are not here, and so are no rules of its own.
+            None => None,
+        };
+        let root = project
+            .as_ref()
+            .map_or(Path::new(std::path::MAIN_SEPARATOR_STR), Project::root);
+        let user = match &self.user {
+            Some(file) => Rules::read(file, root).map_err(|e| e.to_string())?,
+            None => None,
+        };
+        let rules = match &project {
+            Some(project) => project.rules().map_err(|e| e.to_string())?,
+            None => Vec::new(),
+        };
+        let answers = self.answers.as_ref().filter(|_| project.is_some());
+        let remembered = answers.map(|directory| Remembered::new(directory.clone(), root));
+        Ok(Said {
+            user,
+            project: rules,
+            remembered,
+        })
+    }
+}
+
+fn unreadable(why: &str) -> String {
+    format!("Rejected, since the rules of what may be done cannot be read: {why}")
+}
+
+/// What of a session decides.
+#[derive(Clone)]
+pub(crate) struct Session {
+    mode: Mode,
+    sandboxed: bool,
+    cwd: PathBuf,
+    /// Its directories, if they are here.
+    tree: Option<Arc<Tree>>,
+    lent: Lent,
+}
+
+/// What is done through the client.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lent {
+    read: bool,
+    write: bool,
+    terminal: bool,
+}
+
+impl Session {
+    pub(crate) fn of(workspace: &Workspace) -> Self {
+        let state = &workspace.state;
+        let lent = workspace.turn.client().capabilities();
+        Self {
+            mode: state.mode(),
+            sandboxed: state.sandboxed,
+            cwd: PathBuf::from(workspace.turn.cwd()),
+            tree: state.own().ok().map(|own| Arc::clone(&own.tree)),
+            lent: Lent {
+                read: lent.fs.read_text_file,
+                write: lent.fs.write_text_file,
+                terminal: lent.terminal && !state.sandboxed,
+            },
+        }
+    }
+
+    /// Whether it is done through the client, or asked of it in any case.
+    fn client_sees(&self, deed: &Deed) -> bool {
+        match deed {
+            Deed::Read(_) => self.lent.read,
+            Deed::Look { .. } => false,
+            Deed::Change(_) => self.lent.write,
+            Deed::Run(_) => self.lent.terminal,
+            Deed::Other(_) => true,
+        }
+    }
+
+    fn with_roots<T>(&self, look: impl FnOnce(&Roots) -> T) -> Option<T> {
+        match &self.tree {
+            Some(tree) => Some(look(tree.roots())),
+            None => Roots::open([]).ok().map(|none| look(&none)),
+        }
+    }
+
+    /// Whether the file is under the session's directories, and none that other programs obey.
+    fn is_ordinary(&self, path: &Path) -> bool {
+        let obeyed = |path: &Path| {
+            let mut names = path.components().map(Component::as_os_str);
+            names.any(|name| {
+                let name = name.to_string_lossy();
+                OBEYED
+                    .iter()
+                    .any(|obeyed| name.eq_ignore_ascii_case(obeyed))
+            })
+        };
+        let Some(tree) = &self.tree else {
+            let below = path.strip_prefix(&self.cwd);
+            return below.is_ok_and(|below| {
+                let mut parts = below.components();
+                parts.all(|part| matches!(part, Component::Normal(_))) && !obeyed(below)
+            });
+        };
+        let roots = tree.roots();
+        let mut named = roots
+            .paths()
+            .filter_map(|root| path.strip_prefix(root).ok());
+        // Neither as it is named nor where that leads.
+        !named.any(obeyed) && roots.follow(path).is_ok_and(|place| !obeyed(place.path()))
+    }
+}
+
+/// All that is said by rules.
+#[derive(Default)]
+struct Said {
+    user: Option<Rules>,
+    project: Vec<Rules>,
+    remembered: Option<Remembered>,
+}
+
+impl Said {
+    /// With a policy for what none of them decides.
+    fn over(&self, mut permissions: Permissions) -> Permissions {
+        if let Some(rules) = &self.user {
+            permissions = permissions.user(rules.clone());
+        }
+        if let Some(remembered) = &self.remembered {
+            permissions = permissions.remembered(remembered.clone());
+        }
+        permissions.project(self.project.iter().cloned())
+    }
+
+    fn judge(&self, session: &Session, deed: &Deed) -> Standing {
+        let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
+        judged.unwrap_or_else(|| Standing::Refused(unreadable("there are no directories")))
+    }
+
+    fn weigh(&self, session: &Session, roots: &Roots, deed: &Deed) -> Standing {
+        // What the mode allows is allowed, unless a rule forbids it. All else is asked, unless a rule allows
+        // it. Only in code mode: the others ask also for what rules would allow.
+        let allowed = || self.over(Policy::All.into());
+        let asked = || self.over(Permissions::policy_by_default(Policy::Ask));
+        let code = session.mode == Mode::Code;
+        let mut special = false;
+        let (verdict, looks) = match deed {
+            Deed::Read(path) => {
+                let action = Action::file(ToolKind::Read, path, roots);
+                (allowed().judge(&action), true)
+            }
+            Deed::Look { kind, path } => {
+                let action = Action::file(kind.clone(), path, roots);
+                (allowed().judge(&action), true)
+            }
+            Deed::Change(path) => {
+                special = !session.is_ordinary(Path::new(path));
+                let may = if special { asked() } else { allowed() };
+                // What must not be read is not changed either: an edit that fails says what is there.
+                let read = allowed().judge(&Action::file(ToolKind::Read, path, roots));
+                match read {
+                    Verdict::Deny(_) => (read, false),
+                    _ => (may.judge(&Action::file(ToolKind::Edit, path, roots)), false),
+                }
+            }
+            Deed::Run(line) => {
+                let may = if session.sandboxed {
+                    allowed()
+                } else {
+                    asked()
+                };
+                (
+                    may.judge(&Action::command(line, &session.cwd, roots)),
+                    false,
+                )
+            }
+            Deed::Other(kind) => (asked().judge(&Action::of_kind(kind.clone())), false),
+        };
+        let question = |each_time| Standing::Asked(Question { each_time, special });
+        match verdict {
+            Verdict::Allow if code || looks => Standing::Allowed,
+            Verdict::Allow | Verdict::Ask => question(false),
+            Verdict::AskEachTime { .. } => question(true),
+            Verdict::Deny(by) => Standing::Refused(format!("Rejected by {by}.")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(mode: Mode, cwd: &Path) -> Session {
+        let roots = Roots::open([cwd.to_owned()]).unwrap();
+        Session {
+            mode,
+            sandboxed: false,
+            cwd: cwd.to_owned(),
+            tree: Some(Arc::new(Tree::new(roots))),
+            lent: Lent::default(),
+        }
+    }
+
+    fn stand(files: &RuleFiles, session: &Session, deed: &Deed) -> Standing {
+        files.read(session).unwrap().judge(session, deed)
+    }
+
+    const ASKED: Standing = Standing::Asked(Question {
+        each_time: false,
+        special: false,
+    });
+    const ASKED_EACH_TIME: Standing = Standing::Asked(Question {
+        each_time: true,
+        special: false,
+    });
+    const SPECIAL: Standing = Standing::Asked(Question {
+        each_time: false,
+        special: true,
+    });
+
+    #[test]
+    fn code_mode_changes_ordinary_files_and_asks_for_all_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path();
+        std::fs::create_dir_all(cwd.join(".git/hooks")).unwrap();
+        let change = |path: &str| {
+            let deed = Deed::Change(cwd.join(path).to_str().unwrap().to_owned());
+            stand(&RuleFiles::new(), &session(Mode::Code, cwd), &deed)
+        };
+        assert_eq!(change("src/main.rs"), Standing::Allowed);
+        assert_eq!(change(".github/workflows/ci.yml"), Standing::Allowed);
+        for special in [
+            ".git/hooks/pre-commit",
+            ".GIT/config",
+            "sub/.vscode/tasks.json",
+            "../x",
+        ] {
+            assert_eq!(change(special), SPECIAL, "{special}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(".git/hooks", cwd.join("hooks")).unwrap();
+            assert_eq!(change("hooks/pre-commit"), SPECIAL);
+        }
+        let run = Deed::Run("ls".to_owned());
+        let mut session = session(Mode::Code, cwd);
+        assert_eq!(stand(&RuleFiles::new(), &session, &run), ASKED);
+        session.sandboxed = true;
+        assert_eq!(stand(&RuleFiles::new(), &session, &run), Standing::Allowed);
+    }
+
+    #[test]
+    fn rules_allow_in_code_mode_and_forbid_in_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().join("project");
+        std::fs::create_dir_all(cwd.join(".acp")).unwrap();
+        let file = dir.path().join("permissions.toml");
+        std::fs::write(
+            &file,
+            r#"
+            [[rule]]
+            decision = "allow"
+            command = "cargo test*"
+            [[rule]]
+            decision = "deny"
+            command = "git push*"
+            [[rule]]
+            decision = "ask"
+            command = "cargo test --release"
+            "#,
+        )
+        .unwrap();
+        std::fs::write(
+            cwd.join(".acp/permissions.toml"),
+            "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npath = \"secret\"\n",
+        )
+        .unwrap();
+        let files = RuleFiles::new().user(&file);
+        let run = |mode, line: &str| stand(&files, &session(mode, &cwd), &Deed::Run(line.into()));
+        assert_eq!(run(Mode::Code, "cargo test --lib"), Standing::Allowed);
+        assert_eq!(run(Mode::Ask, "cargo test --lib"), ASKED);
+        assert_eq!(run(Mode::Code, "cargo test; rm x"), ASKED);
+        assert_eq!(run(Mode::Code, "cargo test --release"), ASKED_EACH_TIME);
+        for mode in Mode::ALL {
+            let Standing::Refused(why) = run(mode, "cd x && git push -f") else {
+                panic!("{mode}")
+            };
+            assert!(why.contains("permissions.toml, rule 2"), "{why}");
+        }
+        // What must not be read is not changed either.
+        let path = cwd.join("secret").to_str().unwrap().to_owned();
+        for deed in [Deed::Read(path.clone()), Deed::Change(path)] {
+            let stands = stand(&files, &session(Mode::Code, &cwd), &deed);
+            assert!(matches!(stands, Standing::Refused(_)), "{deed:?}");
+        }
+        // What the client sees is left to it, if it goes by the rules, and nothing else.
+        let client = files.clone().kept_by_client();
+        let mut session = session(Mode::Code, &cwd);
+        let push = Deed::Run("git push".to_owned());
+        let judge = |session: &Session| {
+            client
+                .judging(session, &push)
+                .unwrap()
+                .judge(session, &push)
+        };
+        assert!(matches!(judge(&session), Standing::Refused(_)));
+        session.lent.terminal = true;
+        assert_eq!(judge(&session), ASKED);
+        std::fs::write(&file, "rule = 3").unwrap();
+        assert!(files.read(&session).is_err());
+    }
+}

@@ -1,0 +1,158 @@
+//! Finding files by their names.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use acp::v1::{ToolCallLocation, ToolKind};
+use ignore::overrides::{Override, OverrideBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::{About, Doing, Output, fenced, location, text};
+use crate::permission::one_line;
+use crate::workspace::{Fault, Given, Look, Tree, Workspace};
+
+/// How many files are given back at most.
+const MOST: usize = 200;
+
+/// How many are looked at at most: of more, it is not known which is the newest.
+const MOST_SEEN: usize = 20_000;
+
+/// How many places an editor is told of.
+const PLACES: usize = 20;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Glob {
+    /// Such as `*.rs` (in any directory), `src/**/*.{ts,tsx}` or `**/Cargo.toml`. Hidden files are found only by
+    /// a pattern that names them, such as `.github/**`.
+    pattern: String,
+    /// Where to look; the working directory if absent.
+    #[serde(default)]
+    pub(super) path: String,
+}
+
+/// Files that a glob names, in a search too.
+pub(super) struct Names {
+    pub(super) only: Override,
+    /// Hidden files as well.
+    pub(super) hidden: bool,
+}
+
+impl Names {
+    /// The files under `path` that the glob names; all, if it is absent.
+    pub(super) fn of(path: &Path, glob: Option<&str>) -> Result<Self, String> {
+        let mut builder = OverrideBuilder::new(path);
+        let mut hidden = false;
+        if let Some(glob) = glob {
+            // Models write whole paths, too.
+            let within = Path::new(glob).strip_prefix(path).ok();
+            let within = within.map(|within| format!("/{}", within.to_string_lossy()));
+            let glob = within.as_deref().unwrap_or(glob);
+            let named = glob.trim_start_matches(['!', '/']).trim_start_matches("./");
+            hidden = named.starts_with('.') || named.contains("/.");
+            let glob = glob.strip_prefix("./").unwrap_or(glob);
+            builder
+                .add(glob)
+                .map_err(|e| format!("`{glob}` is no pattern for files: {e}"))?;
+        }
+        let only = builder.build().map_err(|e| e.to_string())?;
+        Ok(Self { only, hidden })
+    }
+}
+
+#[derive(Default)]
+struct Found {
+    /// The newest first.
+    files: Vec<(SystemTime, String)>,
+    /// There may be more than were looked at.
+    more: bool,
+}
+
+impl Glob {
+    pub(super) fn about(&self, workspace: &Workspace) -> About {
+        let path = workspace.absolute(&self.path);
+        let mut title = format!("Find `{}`", one_line(&self.pattern));
+        if !self.path.is_empty() {
+            title.push_str(&format!(" under `{}`", workspace.shown(&path)));
+        }
+        About::new(title, ToolKind::Search, vec![location(&path, None)])
+    }
+
+    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+        let workspace = doing.workspace;
+        let path = PathBuf::from(workspace.absolute(&self.path));
+        let names = Names::of(&path, Some(&self.pattern)).map_err(Fault::Failed)?;
+        let found = workspace
+            .look(move |tree, given| find(tree, &path, &names, given))
+            .await?;
+        let (all, shown) = (found.files.len(), found.files.len().min(MOST));
+        let mut lines = String::new();
+        for (_, file) in found.files.iter().take(MOST) {
+            lines.push_str(&workspace.shown(file));
+            lines.push('\n');
+        }
+        if found.more {
+            lines.push_str(&format!(
+                "… these are {shown} of the first {all} files; narrow the pattern or the path\n"
+            ));
+        } else if all > shown {
+            lines.push_str(&format!("… these are the newest {shown} of {all} files\n"));
+        }
+        let places: Vec<ToolCallLocation> = found
+            .files
+            .iter()
+            .take(PLACES)
+            .map(|(_, file)| location(file, None))
+            .collect();
+        let (told, content) = match all {
+            0 => ("No file matches.".to_owned(), "No file matches.".to_owned()),
+            _ => (lines.clone(), fenced(&lines)),
+        };
+        let data = json!({ "files": all, "truncated": found.more || all > shown });
+        let mut output = Output::done(told, vec![text(content)], data);
+        output.locations = (!places.is_empty()).then_some(places);
+        Ok(output)
+    }
+}
+
+fn find(tree: &Tree, path: &Path, names: &Names, given: &Given) -> Result<Found, String> {
+    let mut found = Found::default();
+    tree.walk(path, &names.only, names.hidden, given, |file, opened| {
+        if found.files.len() == MOST_SEEN {
+            found.more = true;
+            return Look::NoFurther;
+        }
+        let changed = opened.metadata().and_then(|metadata| metadata.modified());
+        let changed = changed.map_or(SystemTime::UNIX_EPOCH, cap_std::time::SystemTime::into_std);
+        found
+            .files
+            .push((changed, file.to_string_lossy().into_owned()));
+        Look::Further
+    })?;
+    found
+        .files
+        .sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| x.cmp(y)));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_files_are_named_or_left_out() {
+        let names = |glob: &str| Names::of(Path::new("/w"), Some(glob)).unwrap();
+        for glob in [".github/**", "**/.env", "/w/.git", "./.x"] {
+            assert!(names(glob).hidden, "{glob}");
+        }
+        for glob in ["*.rs", "src/**", "./src/*", "/w/src/*"] {
+            assert!(!names(glob).hidden, "{glob}");
+        }
+        let src = names("/w/src/*.rs").only;
+        assert!(src.matched("/w/src/a.rs", false).is_whitelist());
+        assert!(!src.matched("/w/other/src/a.rs", false).is_whitelist());
+        assert!(Names::of(Path::new("/w"), Some("a[")).is_err());
+    }
+}

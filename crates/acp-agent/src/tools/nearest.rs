@@ -1,0 +1,179 @@
+//! Where in a file a text is that is not quite there: so that a model that has it wrong can get it right.
+
+/// How many line numbers are named.
+const NAMED: usize = 10;
+
+/// How many lines of a file are compared letter by letter at most.
+const COMPARED: usize = 5000;
+
+/// How long such a line may be, in bytes.
+const LONGEST: usize = 1000;
+
+/// How like its line a line must be to be worth naming, of 1.
+const LIKE: f64 = 0.6;
+
+/// How much of a line is shown, in bytes.
+const SHOWN: usize = 200;
+
+/// Says that the text is not there, and where something like it is and what the difference is.
+pub(super) fn not_found(file: &str, search: &str) -> String {
+    let wanted: Vec<&str> = search.lines().collect();
+    let lines: Vec<&str> = file.lines().collect();
+    let Some(first) = wanted.iter().position(|line| !line.trim().is_empty()) else {
+        return "the text, which is only white space, is not there.".to_owned();
+    };
+    // Where the first line is, the place is the one where most of the others are, too.
+    let trimmed = |line: &str| line.trim().to_owned();
+    let wanted_first = wanted
+        .get(first)
+        .map(|line| trimmed(line))
+        .unwrap_or_default();
+    let same: Vec<usize> = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| *at >= first && line.trim() == wanted_first)
+        .map(|(at, _)| at - first)
+        .collect();
+    let agree = |start: usize| {
+        let there = lines.get(start..).unwrap_or_default();
+        let pairs = there.iter().zip(&wanted);
+        pairs.filter(|(a, b)| a.trim() == b.trim()).count()
+    };
+    let best = same
+        .iter()
+        .copied()
+        .max_by_key(|start| (agree(*start), usize::MAX - start));
+    if let Some(start) = best {
+        return difference(&lines, &wanted, start, &same);
+    }
+    let part: Vec<usize> = (1..)
+        .zip(&lines)
+        .filter(|(_, line)| line.contains(&wanted_first))
+        .map(|(number, _)| number)
+        .collect();
+    if !part.is_empty() {
+        return format!(
+            "the text is not there. What its first line says is part of line {}.",
+            named(&part)
+        );
+    }
+    let comparable = |line: &&str| !line.trim().is_empty() && line.len() <= LONGEST;
+    let likeness = lines
+        .iter()
+        .enumerate()
+        .take(COMPARED)
+        .filter(|(_, line)| wanted_first.len() <= LONGEST && comparable(line))
+        .map(|(at, line)| (at, strsim::sorensen_dice(line.trim(), &wanted_first)))
+        .max_by(|(_, a), (_, b)| a.total_cmp(b));
+    match likeness {
+        Some((at, like)) if like >= LIKE => format!(
+            "the text is not there, nor is its first line. Most like that is line {}:\n{}\nwhere the text has\n{}",
+            at + 1,
+            quoted(lines.get(at).copied().unwrap_or_default()),
+            quoted(wanted.get(first).copied().unwrap_or_default()),
+        ),
+        _ => format!(
+            "the text is not there, nor is its first line, in any of the {} lines of the file.",
+            lines.len()
+        ),
+    }
+}
+
+/// Says where the lines are, beginning with `start`, and which of them is the first that differs.
+fn difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> String {
+    let there = lines.get(start..).unwrap_or_default();
+    let differs = |(at, line): &(usize, &&str)| there.get(*at) != Some(*line);
+    let elsewhere = match same {
+        [_] => String::new(),
+        _ => {
+            let numbers: Vec<usize> = same.iter().map(|start| start + 1).collect();
+            format!(" (its first line is also on others: {})", named(&numbers))
+        }
+    };
+    let found = wanted.iter().enumerate().find(differs);
+    match found {
+        None => format!(
+            "the text is not there as it was given, though the same lines begin on line {}: the line ends, or \
+             what is before and behind them, differ{elsewhere}.",
+            start + 1
+        ),
+        Some((at, line)) => {
+            let number = start + at + 1;
+            let Some(is) = there.get(at) else {
+                return format!(
+                    "the text is not there as it was given. It begins on line {}, and the file ends before its \
+                     line {}:\n{}",
+                    start + 1,
+                    at + 1,
+                    quoted(line)
+                );
+            };
+            let how = match is.trim() == line.trim() {
+                true => "differs in white space only",
+                false => "differs",
+            };
+            format!(
+                "the text is not there as it was given. It is nearest to what begins on line {}{elsewhere}; there \
+                 line {number} {how}. The file has\n{}\nwhere the text has\n{}",
+                start + 1,
+                quoted(is),
+                quoted(line)
+            )
+        }
+    }
+}
+
+/// A line in which white space can be seen.
+fn quoted(line: &str) -> String {
+    let shown = super::head(line, SHOWN);
+    let shown = shown.replace('\t', "\\t").replace('\r', "\\r");
+    let more = if line.len() > SHOWN { "…" } else { "" };
+    format!("  |{shown}|{more}")
+}
+
+/// Line numbers, not too many of them.
+pub(super) fn named(lines: &[usize]) -> String {
+    let mut named: Vec<String> = lines.iter().take(NAMED).map(ToString::to_string).collect();
+    if lines.len() > NAMED {
+        named.push("…".to_owned());
+    }
+    named.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_differs_is_named_and_shown() {
+        let file = "mod a;\n\nfn one() {\n\tlet a = 1;\n\tlet b = 2;\n}\n\nfn one() {\n}\n";
+        let said = not_found(file, "fn one() {\n    let a = 1;\n    let b = 2;\n}");
+        assert!(said.contains("begins on line 3"), "{said}");
+        assert!(said.contains("others: 3, 8"), "{said}");
+        assert!(
+            said.contains("line 4 differs in white space only"),
+            "{said}"
+        );
+        assert!(
+            said.contains("|\\tlet a = 1;|") && said.contains("|    let a = 1;|"),
+            "{said}"
+        );
+
+        let said = not_found(file, "\tlet a = 1;\n\tlet b = 3;\n");
+        assert!(said.contains("line 5 differs. "), "{said}");
+        let said = not_found("a\nb", "b\nc");
+        assert!(said.contains("ends before its line 2"), "{said}");
+    }
+
+    #[test]
+    fn otherwise_what_is_like_it() {
+        assert!(not_found("x\nlet ab = 1;\n", "ab = 1\nc").contains("part of line 2"));
+        let said = not_found(
+            "one\nlet number = compute(1);\n",
+            "let numbers = compute(1);",
+        );
+        assert!(said.contains("Most like that is line 2"), "{said}");
+        assert!(not_found("x\ny\n", "zzz").contains("2 lines"));
+        assert!(not_found("x", " \n").contains("only white space"));
+    }
+}

@@ -1,0 +1,238 @@
+//! What was fetched, as text that a model can read.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use encoding_rs::Encoding;
+use htmd::{HtmlToMarkdown, Node};
+
+use super::Document;
+
+/// How many elements may be open at once for a page to be read at all. The parser's time grows with the square.
+const MOST_OPEN: usize = 2000;
+
+/// How deep a page may be nested: on the way to Markdown a function calls itself for each level.
+const DEEPEST: usize = 400;
+
+/// What a page has beside what it says.
+const LEFT_OUT: [&str; 9] = [
+    "head", "script", "style", "noscript", "template", "svg", "iframe", "nav", "footer",
+];
+
+/// The text of a document; of HTML, as Markdown. May take a while.
+///
+/// # Errors
+/// It is no text; the error says what it is.
+pub(crate) fn readable(document: &Document) -> Result<String, String> {
+    let media_type = document.media_type.as_str();
+    let binary = || {
+        let what = match media_type {
+            "" => "of no type that the server would name",
+            other => other,
+        };
+        format!("it is no text: {what}, {} bytes.", document.body.len())
+    };
+    let html = matches!(media_type, "text/html" | "application/xhtml+xml");
+    if !html && !is_text(media_type) {
+        return Err(binary());
+    }
+    let text = decoded(document);
+    if text.contains('\0') {
+        return Err(binary());
+    }
+    let begins = |with: &str| {
+        let start = text.trim_start().as_bytes();
+        start
+            .get(..with.len())
+            .is_some_and(|s| s.eq_ignore_ascii_case(with.as_bytes()))
+    };
+    let unnamed = media_type.is_empty() && (begins("<!doctype html") || begins("<html"));
+    if html || unnamed {
+        markdown(&text)
+    } else {
+        Ok(text)
+    }
+}
+
+fn is_text(media_type: &str) -> bool {
+    const OTHERS: [&str; 12] = [
+        "",
+        "json",
+        "ld+json",
+        "xml",
+        "javascript",
+        "ecmascript",
+        "x-javascript",
+        "yaml",
+        "x-yaml",
+        "toml",
+        "x-sh",
+        "x-ndjson",
+    ];
+    match media_type.split_once('/') {
+        Some(("text", _)) => true,
+        Some(("application", rest)) => {
+            OTHERS.contains(&rest)
+                || rest.ends_with("+json")
+                || rest.ends_with("+xml")
+                || rest.ends_with("+yaml")
+        }
+        Some((_, rest)) => rest.ends_with("+json") || rest.ends_with("+xml"),
+        None => media_type.is_empty(),
+    }
+}
+
+/// As the document's mark, the server or the page itself says; as UTF-8, if none does.
+fn decoded(document: &Document) -> String {
+    let body = document.body.as_slice();
+    let named = || Encoding::for_label(document.charset.as_deref()?.as_bytes());
+    let said = || {
+        let start = body.get(..1024).unwrap_or(body);
+        let start = String::from_utf8_lossy(start).to_ascii_lowercase();
+        let (_, label) = start.split_once("charset=")?;
+        let label = label.trim_start_matches(['"', '\'', ' ']);
+        let end = label.find(['"', '\'', ' ', ';', '>', '/'])?;
+        Encoding::for_label(label.get(..end)?.as_bytes())
+    };
+    let html = document.media_type.contains("html");
+    let encoding = named().or_else(|| said().filter(|_| html));
+    // A mark at the beginning of the text says more than all others.
+    let (text, ..) = encoding.unwrap_or(encoding_rs::UTF_8).decode(body);
+    text.into_owned()
+}
+
+fn markdown(html: &str) -> Result<String, String> {
+    let too_deep = || Err("it is HTML that is nested too deeply to be read.".to_owned());
+    if most_open(html) > MOST_OPEN {
+        return too_deep();
+    }
+    let converter = HtmlToMarkdown::builder()
+        .skip_tags(LEFT_OUT.to_vec())
+        .build();
+    let tree = converter.html_to_tree(html).map_err(|e| e.to_string())?;
+    if is_deep(&tree) {
+        return too_deep();
+    }
+    Ok(converter.tree_to_markdown(&tree))
+}
+
+/// About how many elements are open at once at most, found without a parser. Rather too many than too few: an
+/// end tag closes only an element of its own name.
+fn most_open(html: &str) -> usize {
+    // They end where the next begins, or have no content.
+    const ENDED: [&str; 33] = [
+        "area", "base", "body", "br", "col", "colgroup", "dd", "dt", "embed", "head", "hr", "html",
+        "img", "input", "li", "link", "meta", "optgroup", "option", "p", "param", "path", "rp",
+        "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr", "track", "wbr",
+    ];
+    let (mut open, mut now, mut most) = (HashMap::<String, usize>::new(), 0_usize, 0);
+    for tag in html.split('<').skip(1) {
+        let (end, tag) = match tag.strip_prefix('/') {
+            Some(tag) => (true, tag),
+            None => (false, tag),
+        };
+        let length = tag
+            .find(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+            .unwrap_or(tag.len());
+        let name = tag.get(..length).unwrap_or_default().to_ascii_lowercase();
+        if name.is_empty() || ENDED.contains(&name.as_str()) {
+            continue;
+        }
+        let count = open.entry(name).or_default();
+        match end {
+            false => (*count, now) = (*count + 1, now + 1),
+            true if *count > 0 => (*count, now) = (*count - 1, now - 1),
+            true => {}
+        }
+        most = most.max(now);
+    }
+    most
+}
+
+fn is_deep(tree: &Rc<Node>) -> bool {
+    let mut ahead = vec![(Rc::clone(tree), 0_usize)];
+    while let Some((node, depth)) = ahead.pop() {
+        if depth > DEEPEST {
+            return true;
+        }
+        let children = node.children.borrow();
+        ahead.extend(children.iter().map(|child| (Rc::clone(child), depth + 1)));
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(media_type: &str, charset: Option<&str>, body: impl Into<Vec<u8>>) -> Document {
+        Document {
+            status: reqwest::StatusCode::OK,
+            media_type: media_type.to_owned(),
+            charset: charset.map(str::to_owned),
+            body: body.into(),
+        }
+    }
+
+    #[test]
+    fn html_becomes_markdown_without_what_is_not_the_page() {
+        let html = "<html><head><title>T</title><style>a {}</style></head><body><nav>Menu</nav>\
+                    <h1>Head</h1><p>Some <b>bold</b> &amp; a <a href='/l'>link</a>.</p>\
+                    <script>evil()</script><pre><code>fn a() {\n  b\n}</code></pre></body></html>";
+        let text = readable(&document("text/html", None, html)).unwrap();
+        for part in [
+            "# Head",
+            "Some **bold** & a [link](/l).",
+            "```\nfn a() {\n  b\n}",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        for part in ["evil", "Menu", "a {}"] {
+            assert!(!text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn pages_that_only_harm_are_refused() {
+        for (tag, times) in [
+            ("<div>", 100_000),
+            ("<b>", 3000),
+            ("<x-y>", 3000),
+            ("<table><tr><td>", 1500),
+        ] {
+            let document = document("text/html", None, tag.repeat(times));
+            let why = readable(&document).unwrap_err();
+            assert!(why.contains("too deeply"), "{why}");
+        }
+        // What stands beside each other is not nested.
+        let many = "<ul>".to_owned() + &"<li><p>a <b>b</b> <br>".repeat(20_000);
+        assert!(readable(&document("text/html", None, many)).is_ok());
+        // As deep as it may be, on a stack as small as it gets.
+        let deep = "<ul><li>".repeat(DEEPEST / 2 - 10) + "bottom";
+        assert!(
+            readable(&document("text/html", None, deep))
+                .unwrap()
+                .contains("bottom")
+        );
+    }
+
+    #[test]
+    fn texts_are_decoded_and_all_else_is_named() {
+        let text =
+            |media_type, charset, body: &[u8]| readable(&document(media_type, charset, body));
+        assert_eq!(
+            text("application/json", None, b"{\"a\": 1}").unwrap(),
+            "{\"a\": 1}"
+        );
+        assert_eq!(
+            text("text/plain", Some("iso-8859-1"), b"caf\xe9").unwrap(),
+            "caf\u{e9}"
+        );
+        let page = b"<html><meta charset=\"latin1\"><body>caf\xe9";
+        assert_eq!(text("text/html", None, page).unwrap(), "caf\u{e9}");
+        assert_eq!(text("", None, b"<!DOCTYPE html><p>a").unwrap(), "a");
+        let why = text("image/png", None, b"\x89PNG").unwrap_err();
+        assert!(why.contains("image/png, 4 bytes"), "{why}");
+        assert!(text("text/plain", None, b"a\0b").is_err());
+    }
+}
