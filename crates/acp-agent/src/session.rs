@@ -73,6 +73,8 @@ struct Changing {
     always: HashMap<Subject, bool>,
     /// How many tool calls there have been.
     calls: u64,
+    /// What it has cost so far, in billionths of a US dollar.
+    spent: u64,
 }
 
 impl SessionState {
@@ -89,6 +91,7 @@ impl SessionState {
             mode: properties.mode.parse().unwrap_or_default(),
             always: properties.always.iter().cloned().collect(),
             calls: properties.calls,
+            spent: properties.spent,
         };
         Self {
             own,
@@ -142,6 +145,21 @@ impl SessionState {
         let mut changing = self.changing();
         changing.calls += 1;
         format!("call_{}", changing.calls)
+    }
+
+    /// What it has cost so far, in billionths of a US dollar.
+    pub(crate) fn spent(&self) -> u64 {
+        self.changing().spent
+    }
+
+    /// Adds to what it has cost, and keeps it. Gives the sum.
+    pub(crate) async fn spend(&self, cost: u64) -> Result<u64, StoreError> {
+        let spent = self.spent().saturating_add(cost);
+        self.log
+            .change(move |properties| properties.spent = spent)
+            .await?;
+        self.changing().spent = spent;
+        Ok(spent)
     }
 
     /// Keeps what the client is going to be shown.

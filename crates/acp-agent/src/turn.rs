@@ -2,12 +2,14 @@
 //! the results, until it stops.
 
 use acp::agent::{Prompt, ToolCallHandle};
-use acp::v1::{StopReason, ToolCall, ToolCallStatus, UsageUpdate};
+use acp::jsonrpc;
+use acp::v1::{Cost, StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
 
 use crate::mode::Mode;
 use crate::model::{
-    self, Message, Model, Request, Step, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
+    self, Message, Model, ModelError, ModelErrorKind, Request, Sealed, Step, ToolRequest,
+    ToolResult, ToolSpec, ToolStatus, Usage,
 };
 use crate::permission::{self, Decision};
 use crate::session::Conversation;
@@ -29,6 +31,7 @@ struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
+    sealed: Option<Sealed>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
 }
@@ -58,6 +61,7 @@ impl Running<'_> {
             text,
             thought,
             calls,
+            sealed,
             usage,
             stop,
         } = reply;
@@ -70,6 +74,7 @@ impl Running<'_> {
             text,
             thought,
             calls: calls.clone(),
+            sealed,
         };
         let kept = state.tell(conversation, message).await;
         let mut ended = match (heard.and(kept.map_err(Into::into)), stop) {
@@ -98,11 +103,18 @@ impl Running<'_> {
         ended.unwrap_or(Ok(None))
     }
 
-    /// Reports how full the model's window is, where its size is known.
+    /// Reports how full the model's window is, where its size is known, and what the session has cost so far, where
+    /// that is.
     async fn used(&self, usage: Usage) -> acp::Result<()> {
+        let state = &self.workspace.state;
+        let spent = match self.model.price() {
+            Some(price) => state.spend(price.of(&usage)).await?,
+            None => state.spent(),
+        };
         match self.model.context_window() {
             Some(size) => {
-                let usage = UsageUpdate::new(usage.in_window(), size);
+                let mut usage = UsageUpdate::new(usage.in_window(), size);
+                usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
                 self.workspace.turn.usage(usage).await
             }
             None => Ok(()),
@@ -130,6 +142,10 @@ impl Running<'_> {
                     reply.thought.push_str(&thought);
                 }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
+                // As a thought: that is what clients show as it comes and put aside afterwards, and none takes it for
+                // a part of the answer.
+                Some(Ok(Step::Delay(why))) => turn.thought(format!("{why}\n\n")).await?,
+                Some(Ok(Step::Sealed(sealed))) => reply.sealed = Some(sealed),
                 Some(Ok(Step::Usage(usage))) => reply.usage = Some(usage),
                 Some(Ok(Step::Stop(reason))) => {
                     reply.stop = Some(reason);
@@ -137,7 +153,7 @@ impl Running<'_> {
                 }
                 Some(Err(error)) => {
                     tracing::warn!(model = self.model.name(), %error, "the model failed");
-                    return Err(acp::Error::internal(error.message));
+                    return Err(failure(error));
                 }
             }
         }
@@ -151,6 +167,10 @@ impl Running<'_> {
             text: output.text,
             data: output.data,
         };
+        if let Value::String(written) = &request.arguments {
+            let why = unreadable(written);
+            return self.refuse(request, why).await.map(result);
+        }
         let call = match Call::read(&request.tool, &request.arguments) {
             Ok(call) => call,
             Err(why) => return self.refuse(request, why).await.map(result),
@@ -308,6 +328,25 @@ impl Running<'_> {
                 .locations(vec![change.location()]);
         }
         permission::ask(&self.workspace.turn, state, &subject, update).await
+    }
+}
+
+/// What a prompt is answered with when the model fails. Error Handling: what it is, is in `data`, for programs.
+fn failure(error: ModelError) -> acp::Error {
+    let kind = error.kind;
+    let mut answer = match kind {
+        ModelErrorKind::Unauthorized => jsonrpc::Error::auth_required(),
+        _ => jsonrpc::Error::internal(""),
+    };
+    answer.message = error.message;
+    acp::Error::Rpc(answer.data(json!({ "kind": kind.as_str() })))
+}
+
+/// Why arguments cannot be read that are no JSON object, for the model.
+fn unreadable(written: &str) -> String {
+    match serde_json::from_str::<Value>(written) {
+        Ok(_) => "The arguments are no JSON object.".to_owned(),
+        Err(error) => format!("The arguments are not JSON: {error}. Nothing was done."),
     }
 }
 

@@ -1,7 +1,9 @@
 //! Models: what decides what to say and which tools to call.
 
 mod offline;
+mod provider;
 mod scripted;
+mod thought;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use offline::OfflineModel;
+pub use provider::{Models, ParseProviderError, Price, Provider, ProviderModel, Retries, Secret};
 pub use scripted::{ScriptError, ScriptedModel};
+pub use thought::{ParseThoughtLevelError, ThoughtLevel};
 
 /// Which model an agent has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub enum ModelConfig {
     Offline,
     /// Turns from a file, for tests. See [`ScriptedModel`].
     Scripted(PathBuf),
+    /// A language model of a provider, or at any address that speaks as one of them.
+    Provider(Box<ProviderModel>),
 }
 
 /// Something that carries a conversation on.
@@ -42,6 +48,16 @@ pub trait Model: Send + Sync {
 
     /// How many tokens a conversation and the answer to it may have together, where that is known.
     fn context_window(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether it can look at pictures in a prompt. One that cannot is told that there was one.
+    fn takes_images(&self) -> bool {
+        false
+    }
+
+    /// What its provider takes for tokens, where that is known.
+    fn price(&self) -> Option<Price> {
         None
     }
 
@@ -64,6 +80,10 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// The session's working directory, an absolute path.
     pub cwd: &'a str,
+    /// What the model is told before the conversation: who it is, and what holds in this session.
+    pub instructions: &'a str,
+    /// How much it is to think; as its provider has it if that is not said.
+    pub thought: Option<ThoughtLevel>,
 }
 
 impl<'a> Request<'a> {
@@ -74,7 +94,23 @@ impl<'a> Request<'a> {
             conversation,
             tools,
             cwd,
+            instructions: "",
+            thought: None,
         }
+    }
+
+    /// Sets what the model is told before the conversation.
+    #[must_use]
+    pub fn instructions(mut self, instructions: &'a str) -> Self {
+        self.instructions = instructions;
+        self
+    }
+
+    /// Sets how much the model is to think.
+    #[must_use]
+    pub fn thought(mut self, thought: Option<ThoughtLevel>) -> Self {
+        self.thought = thought;
+        self
     }
 }
 
@@ -93,9 +129,33 @@ pub enum Message {
         thought: String,
         /// The tools it called, in order. Each has a result further on.
         calls: Vec<ToolRequest>,
+        /// What its provider wants to see again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sealed: Option<Sealed>,
     },
     /// What came of a tool call.
     ToolResult(ToolResult),
+}
+
+/// What only the model that gave it has a use for: signatures of its thoughts, say. It is given back to
+/// that model as it came, and to no other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Sealed {
+    /// Which model gave it, and where.
+    pub by: String,
+    /// What it gave.
+    pub parts: Value,
+}
+
+impl Sealed {
+    /// What that model gave.
+    pub fn new(by: impl Into<String>, parts: Value) -> Self {
+        Self {
+            by: by.into(),
+            parts,
+        }
+    }
 }
 
 /// A tool call, as a model makes it.
@@ -106,7 +166,7 @@ pub struct ToolRequest {
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// The tool's arguments, an object.
+    /// The tool's arguments, an object. Where a model wrote no JSON it is a string: what it wrote.
     pub arguments: Value,
 }
 
@@ -172,6 +232,11 @@ pub enum Step {
     Thought(String),
     /// It calls a tool. The calls of a round are carried out in order when the round is over.
     Call(ToolRequest),
+    /// Nothing comes for now, and why, for the person: the model is busy and asked again later, say. It is no
+    /// part of the answer, and the model does not hear of it.
+    Delay(String),
+    /// What the model wants to see again of this round. It comes once at most.
+    Sealed(Sealed),
     /// What the round has used so far. A later one replaces it.
     Usage(Usage),
     /// It stops, and why. A stream that ends without it has stopped with [`StopReason::EndTurn`].
@@ -234,6 +299,22 @@ pub enum ModelErrorKind {
     /// Anything else.
     #[default]
     Other,
+}
+
+impl ModelErrorKind {
+    /// Its name, as clients find it in the `data` of an error.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::UnknownModel => "unknown_model",
+            Self::ContextFull => "context_full",
+            Self::Overloaded => "overloaded",
+            Self::Unreachable => "unreachable",
+            Self::Broken => "broken",
+            Self::Other => "other",
+        }
+    }
 }
 
 impl ModelError {
