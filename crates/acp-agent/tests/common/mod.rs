@@ -8,6 +8,8 @@
     clippy::panic
 )]
 
+pub mod provider;
+
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};

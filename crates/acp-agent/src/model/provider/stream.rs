@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::super::{Message, ModelError, Request, Sealed, Step, Steps, ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::config::Provider;
+use super::config::{Provider, ProviderModel};
 use super::convert::{self, Reader};
 use super::failure::{About, Again, Failure};
 use super::seen::Seen;
@@ -195,13 +195,10 @@ impl<'a> Round<'a> {
             Provider::Anthropic => Some(model.max_output.unwrap_or(MOST_OUTPUT)),
             Provider::OpenAi | Provider::Gemini => model.max_output,
         };
-        options.reasoning_effort = match model.provider {
-            // It does not take calls back, while thinking, without the thoughts that led to them.
-            Provider::Anthropic if convert::lacks_thoughts(reader, self.request.conversation) => {
-                None
-            }
-            provider => effort(provider, level),
-        };
+        // Anthropic does not take calls back, while thinking, without the thoughts that led to them.
+        let lost = model.provider == Provider::Anthropic
+            && convert::lacks_thoughts(reader, self.request.conversation);
+        options.reasoning_effort = effort(model, level.filter(|_| !lost));
         options
     }
 
@@ -387,18 +384,23 @@ fn usage(usage: &genai::chat::Usage) -> Usage {
 
 /// How much to think, as the provider crate wants to hear it. Where nothing is said, it takes the end of some models'
 /// names for it (`-max`, `-medium`) and sends the rest as the name; so something is said that has no effect.
-fn effort(provider: Provider, level: Option<ThoughtLevel>) -> Option<ReasoningEffort> {
-    Some(match (level, provider) {
-        (None, Provider::Anthropic) => return None,
-        (None, Provider::OpenAi) => ReasoningEffort::Budget(0),
-        (None, Provider::Gemini) => ReasoningEffort::Zero,
-        (Some(ThoughtLevel::Off), Provider::Gemini) => ReasoningEffort::Budget(0),
-        (Some(ThoughtLevel::Off), _) => ReasoningEffort::Zero,
-        (Some(ThoughtLevel::Low), _) => ReasoningEffort::Low,
-        (Some(ThoughtLevel::Medium), _) => ReasoningEffort::Medium,
-        (Some(ThoughtLevel::High), _) => ReasoningEffort::High,
-        (Some(ThoughtLevel::Max), Provider::OpenAi) => ReasoningEffort::XHigh,
-        (Some(ThoughtLevel::Max), _) => ReasoningEffort::Max,
+fn effort(model: &ProviderModel, level: Option<ThoughtLevel>) -> Option<ReasoningEffort> {
+    let Some(level) = level else {
+        let taken = ReasoningEffort::from_model_name(&model.name).0.is_some();
+        let nothing = match model.provider {
+            Provider::OpenAi => ReasoningEffort::Budget(0),
+            Provider::Anthropic | Provider::Gemini => ReasoningEffort::Zero,
+        };
+        return taken.then_some(nothing);
+    };
+    Some(match (level, model.provider) {
+        (ThoughtLevel::Off, Provider::Gemini) => ReasoningEffort::Budget(0),
+        (ThoughtLevel::Off, _) => ReasoningEffort::Zero,
+        (ThoughtLevel::Low, _) => ReasoningEffort::Low,
+        (ThoughtLevel::Medium, _) => ReasoningEffort::Medium,
+        (ThoughtLevel::High, _) => ReasoningEffort::High,
+        (ThoughtLevel::Max, Provider::OpenAi) => ReasoningEffort::XHigh,
+        (ThoughtLevel::Max, _) => ReasoningEffort::Max,
     })
 }
 
