@@ -186,6 +186,7 @@ fn ended(id: String) -> Message {
         status: ToolStatus::Cancelled,
         text: ENDED.to_owned(),
         data: Value::Null,
+        images: Vec::new(),
     })
 }
 
@@ -214,6 +215,7 @@ mod tests {
             status: ToolStatus::Done,
             text: String::new(),
             data: Value::Null,
+            images: Vec::new(),
         })
     }
 

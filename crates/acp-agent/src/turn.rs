@@ -166,6 +166,7 @@ impl Running<'_> {
             status: output.status,
             text: output.text,
             data: output.data,
+            images: Vec::new(),
         };
         if let Value::String(written) = &request.arguments {
             let why = unreadable(written);
@@ -381,5 +382,6 @@ fn unanswered(call: &ToolRequest) -> ToolResult {
         status: ToolStatus::Cancelled,
         text: "The turn ended before this was done.".to_owned(),
         data: Value::Null,
+        images: Vec::new(),
     }
 }

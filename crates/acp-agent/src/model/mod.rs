@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use acp::v1::{ContentBlock, StopReason};
+use acp::v1::{ContentBlock, ImageContent, StopReason};
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -193,6 +193,9 @@ pub struct ToolResult {
     pub text: String,
     /// The same as data.
     pub data: Value,
+    /// Images that belong to it, for models that see.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<ImageContent>,
 }
 
 /// How a tool call ended.

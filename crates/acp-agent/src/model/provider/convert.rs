@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use acp::v1::{ContentBlock, EmbeddedResourceResource};
+use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent};
 use genai::chat::{
     Binary, CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool,
     ToolCall, ToolResponse,
@@ -94,6 +94,7 @@ struct Open<'a> {
     told: String,
     tool: &'a str,
     result: Option<String>,
+    pictures: &'a [ImageContent],
 }
 
 fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
@@ -115,11 +116,12 @@ fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
                         &result.text
                     };
                     call.result = Some(text.to_owned());
+                    call.pictures = &result.images;
                 }
                 continue;
             }
             Message::User(content) => {
-                messages.extend(results(&mut open));
+                messages.extend(results(reader, &mut open));
                 messages.push(ChatMessage::user(prompt(reader, content)));
             }
             Message::Assistant {
@@ -128,13 +130,14 @@ fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
                 calls,
                 sealed,
             } => {
-                messages.extend(results(&mut open));
+                messages.extend(results(reader, &mut open));
                 for call in calls {
                     open.push(Open {
                         id: &call.id,
                         told: told_id(reader.provider, &call.id, &mut ids),
                         tool: &call.tool,
                         result: None,
+                        pictures: &[],
                     });
                 }
                 let sealed = own(reader, sealed.as_ref());
@@ -154,20 +157,38 @@ fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
             }
         }
     }
-    messages.extend(results(&mut open));
+    messages.extend(results(reader, &mut open));
     messages
 }
 
-/// The results of a round, all in one message, as Anthropic wants it.
-fn results(open: &mut Vec<Open<'_>>) -> Option<ChatMessage> {
-    let results: Vec<ToolResponse> = open
-        .drain(..)
-        .map(|call| {
-            let result = call.result.unwrap_or_else(|| NO_RESULT.to_owned());
-            ToolResponse::new(call.told, result).with_fn_name(call.tool)
-        })
-        .collect();
-    (!results.is_empty()).then(|| ChatMessage::tool(MessageContent::from_tool_responses(results)))
+/// The results of a round, all in one message, as Anthropic wants it. The provider crate has no place in them for
+/// pictures, so these follow as if the person had given them.
+fn results(reader: Reader<'_>, open: &mut Vec<Open<'_>>) -> Vec<ChatMessage> {
+    let mut pictures = Vec::new();
+    let mut results = Vec::with_capacity(open.len());
+    for call in open.drain(..) {
+        let result = call.result.unwrap_or_else(|| NO_RESULT.to_owned());
+        results.push(ToolResponse::new(call.told, result).with_fn_name(call.tool));
+        if !call.pictures.is_empty() {
+            let text = format!("(This is what the tool `{}` has shown.)", call.tool);
+            pictures.push(ContentPart::Text(text));
+        }
+        pictures.extend(
+            call.pictures
+                .iter()
+                .map(|image| picture(reader, &image.mime_type, &image.data, image.uri.as_deref())),
+        );
+    }
+    let mut messages = Vec::new();
+    if !results.is_empty() {
+        messages.push(ChatMessage::tool(MessageContent::from_tool_responses(
+            results,
+        )));
+    }
+    if !pictures.is_empty() {
+        messages.push(ChatMessage::user(MessageContent::from_parts(pictures)));
+    }
+    messages
 }
 
 /// A name for a call that this provider takes, and that no other call of the conversation has.
@@ -364,6 +385,7 @@ mod tests {
             status: ToolStatus::Done,
             text: format!("of {id}"),
             data: Value::Null,
+            images: Vec::new(),
         })
     }
 
@@ -412,6 +434,26 @@ mod tests {
                 "call call_3",
                 "call_3: There is no result of this.",
             ]
+        );
+    }
+
+    #[test]
+    fn pictures_of_a_result_follow_it() {
+        let Message::ToolResult(mut result) = result("a") else {
+            panic!("it is a result");
+        };
+        result.images = vec![ImageContent::new("aGk=", "image/png")];
+        let conversation = [user("1"), called(&["a"]), Message::ToolResult(result)];
+        let mut reader = reader(Provider::Anthropic);
+        let told = outline(&messages(reader, &conversation));
+        assert_eq!(told[2], "a: of a");
+        assert!(told[3].contains("takes no pictures"), "{told:?}");
+        reader.images = true;
+        let told = messages(reader, &conversation);
+        let parts = told[3].content.parts();
+        assert!(
+            matches!(&parts[1], ContentPart::Binary(b) if b.is_image()),
+            "{parts:?}"
         );
     }
 

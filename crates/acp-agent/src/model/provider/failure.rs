@@ -167,11 +167,8 @@ impl About<'_> {
                 "is the server running, and is the port right?",
             );
         }
-        // What it wraps in an I/O error is no cause of that, but stands in it.
-        let tls = causes().any(|e| {
-            let inner = e.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-            e.is::<rustls::Error>() || inner.is_some_and(|e| e.is::<rustls::Error>())
-        });
+        let tls =
+            causes().any(|e| e.is::<rustls::Error>() || e.to_string().contains("tls handshake"));
         let why = chain(error);
         if tls {
             let todo = "is it https there, and is its certificate one that this system trusts?";
@@ -447,7 +444,14 @@ fn causes<'a>(
     let mut next = Some(error);
     std::iter::from_fn(move || {
         let error = next?;
-        next = error.source();
+        // What an I/O error wraps is no cause of it: it stands in it, and only the cause of that is its cause.
+        let inner = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
         Some(error)
     })
 }

@@ -272,8 +272,14 @@ async fn gone(from: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
 /// Reads a request; none if there is no further one.
 async fn read(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<Heard>> {
     let mut line = String::new();
-    if from.read_line(&mut line).await? == 0 {
-        return Ok(None);
+    match from.read_line(&mut line).await {
+        Ok(0) => return Ok(None),
+        Ok(_) => {}
+        // It is none of HTTP; servers say so in HTTP.
+        Err(error) => {
+            from.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await?;
+            return Err(error);
+        }
     }
     let path = line.split(' ').nth(1).unwrap().to_owned();
     let mut headers = Vec::new();
