@@ -230,7 +230,7 @@ async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
         assert_eq!(server.heard().len(), 3);
         let thoughts = thoughts(&f);
         assert!(
-            thoughts.contains("for time 2 of 3") && thoughts.contains("for time 3 of 3"),
+            thoughts.contains("try 2 of 3") && thoughts.contains("try 3 of 3"),
             "{thoughts}"
         );
         assert!(thoughts.contains(&format!("HTTP {status}")), "{thoughts}");

@@ -113,7 +113,11 @@ impl<'a> Round<'a> {
 
     /// Waits for another try, or gives up.
     fn failed(&mut self, failure: Failure) {
-        let Failure { mut error, again } = failure;
+        let Failure {
+            mut error,
+            plain,
+            again,
+        } = failure;
         let retries = self.served.model.retries;
         let Again::After(asked_for) = again else {
             return self.ready.push_back(Err(error));
@@ -131,8 +135,7 @@ impl<'a> Round<'a> {
         }
         tracing::info!(%error, seconds, "the model is asked again");
         let (next, all) = (self.tries + 1, retries.tries);
-        let text =
-            format!("{error}. It is asked again in {seconds:.1} s, for time {next} of {all}.");
+        let text = format!("{plain}. It is asked again in {seconds:.1} s: try {next} of {all}.");
         self.ready.push_back(Ok(Step::Delay(text)));
         self.state = State::Wait(wait);
     }
