@@ -18,8 +18,8 @@
 //! With [`CodingAgent::keep_sessions`] its sessions outlive the process, though it be killed: see
 //! [`store`].
 //!
-//! This build has two models. [`OfflineModel`] is no AI and carries out typed commands;
-//! [`ScriptedModel`] plays a file, for tests.
+//! A [`ProviderModel`] is a language model: Anthropic's, OpenAI's, Gemini's, or one at any address that speaks as
+//! one of them. [`OfflineModel`] is no AI and carries out typed commands; [`ScriptedModel`] plays a file, for tests.
 
 mod commands;
 mod context;
@@ -56,8 +56,10 @@ use acp_host::{Sandbox, SandboxError};
 pub use mcp::McpLimits;
 pub use mode::{Mode, ParseModeError};
 pub use model::{
-    Message, Model, ModelConfig, ModelError, ModelErrorKind, OfflineModel, Request, ScriptError,
-    ScriptedModel, Step, Steps, ToolRequest, ToolResult, ToolSpec, ToolStatus, Usage,
+    Message, Model, ModelConfig, ModelError, ModelErrorKind, Models, OfflineModel,
+    ParseProviderError, ParseThoughtLevelError, Price, Provider, ProviderModel, Request, Retries,
+    ScriptError, ScriptedModel, Sealed, Secret, Step, Steps, ThoughtLevel, ToolRequest, ToolResult,
+    ToolSpec, ToolStatus, Usage,
 };
 pub use rules::RuleFiles;
 use sessions::Sessions;
@@ -98,13 +100,20 @@ impl CodingAgent {
             ModelConfig::Scripted(path) => Self::with_model(
                 ScriptedModel::read(path).map_err(|e| ModelError::new(e.to_string()))?,
             ),
+            ModelConfig::Provider(model) => {
+                Self::with_shared(Models::new().model((**model).clone())?)
+            }
         })
     }
 
     /// An agent with a model of one's own.
     pub fn with_model(model: impl Model + 'static) -> Self {
+        Self::with_shared(Arc::new(model))
+    }
+
+    fn with_shared(model: Arc<dyn Model>) -> Self {
         Self {
-            model: Arc::new(model),
+            model,
             tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
             rules: RuleFiles::new(),
@@ -181,7 +190,9 @@ impl acp::Agent for CodingAgent {
     }
 
     fn prompt_capabilities(&self) -> PromptCapabilities {
-        PromptCapabilities::new().embedded_context(true)
+        PromptCapabilities::new()
+            .embedded_context(true)
+            .image(self.model.takes_images())
     }
 
     fn mcp_capabilities(&self) -> McpCapabilities {

@@ -148,6 +148,7 @@ impl Untold {
                 text: std::mem::take(&mut self.text),
                 thought: std::mem::take(&mut self.thought),
                 calls: Vec::new(),
+                sealed: None,
             });
         }
     }
@@ -206,6 +207,7 @@ mod tests {
                 .iter()
                 .map(|id| ToolRequest::new(*id, "run", json!({})))
                 .collect(),
+            sealed: None,
         }
     }
 
@@ -266,6 +268,7 @@ mod tests {
             text: "Hello".to_owned(),
             thought: "Hm".to_owned(),
             calls: Vec::new(),
+            sealed: None,
         };
         let prompt = ["And", "now?"].map(ContentBlock::text).to_vec();
         assert_eq!(untold.finish(), [said, Message::User(prompt)]);

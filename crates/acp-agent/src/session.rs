@@ -81,6 +81,8 @@ struct Changing {
     calls: u64,
     /// What it is about, for people.
     title: Option<String>,
+    /// What it has cost so far, in billionths of a US dollar.
+    spent: u64,
 }
 
 impl SessionState {
@@ -98,6 +100,7 @@ impl SessionState {
             always: properties.always.iter().cloned().collect(),
             calls: properties.calls,
             title: properties.title.clone(),
+            spent: properties.spent,
         };
         Self {
             own,
@@ -153,6 +156,21 @@ impl SessionState {
         let mut changing = self.changing();
         changing.calls += 1;
         format!("call_{}", changing.calls)
+    }
+
+    /// What it has cost so far, in billionths of a US dollar.
+    pub(crate) fn spent(&self) -> u64 {
+        self.changing().spent
+    }
+
+    /// Adds to what it has cost, and keeps it. Gives the sum.
+    pub(crate) async fn spend(&self, cost: u64) -> Result<u64, StoreError> {
+        let spent = self.spent().saturating_add(cost);
+        self.log
+            .change(move |properties| properties.spent = spent)
+            .await?;
+        self.changing().spent = spent;
+        Ok(spent)
     }
 
     /// Keeps what the client is going to be shown.

@@ -4,15 +4,16 @@
 use std::path::Path;
 
 use acp::agent::{Prompt, ToolCallHandle};
-use acp::v1::{StopReason, ToolCall, ToolCallStatus, UsageUpdate};
+use acp::jsonrpc;
+use acp::v1::{Cost, StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
 
 use crate::context::{Begun, Conversation};
 use crate::mcp;
 use crate::mode::Mode;
 use crate::model::{
-    self, Message, Model, ModelErrorKind, Request, Step, ToolRequest, ToolResult, ToolSpec,
-    ToolStatus, Usage,
+    self, Message, Model, ModelError, ModelErrorKind, Request, Sealed, Step, ToolRequest,
+    ToolResult, ToolSpec, ToolStatus, Usage,
 };
 use crate::permission::{self, Decision};
 use crate::rules::{RuleFiles, Standing};
@@ -37,6 +38,7 @@ struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
+    sealed: Option<Sealed>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
     /// The conversation does not fit into the model's window.
@@ -78,6 +80,7 @@ impl Running<'_> {
             text,
             thought,
             calls,
+            sealed,
             usage,
             stop,
             ..
@@ -91,6 +94,7 @@ impl Running<'_> {
             text,
             thought,
             calls: calls.clone(),
+            sealed,
         };
         let kept = state.tell(conversation, message).await;
         if let Some(usage) = usage {
@@ -122,11 +126,18 @@ impl Running<'_> {
         ended.unwrap_or(Ok(None))
     }
 
-    /// Reports how full the model's window is, where its size is known.
+    /// Reports how full the model's window is, where its size is known, and what the session has cost so far, where
+    /// that is.
     async fn used(&self, usage: Usage) -> acp::Result<()> {
+        let state = &self.workspace.state;
+        let spent = match self.model.price() {
+            Some(price) => state.spend(price.of(&usage)).await?,
+            None => state.spent(),
+        };
         match self.model.context_window() {
             Some(size) => {
-                let usage = UsageUpdate::new(usage.in_window(), size);
+                let mut usage = UsageUpdate::new(usage.in_window(), size);
+                usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
                 self.workspace.turn.usage(usage).await
             }
             None => Ok(()),
@@ -157,6 +168,10 @@ impl Running<'_> {
                     reply.thought.push_str(&thought);
                 }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
+                // As a thought: that is what clients show as it comes and put aside afterwards, and none takes it for
+                // a part of the answer.
+                Some(Ok(Step::Delay(why))) => turn.thought(format!("{why}\n\n")).await?,
+                Some(Ok(Step::Sealed(sealed))) => reply.sealed = Some(sealed),
                 Some(Ok(Step::Usage(usage))) => reply.usage = Some(usage),
                 Some(Ok(Step::Stop(reason))) => {
                     reply.stop = Some(reason);
@@ -165,7 +180,7 @@ impl Running<'_> {
                 Some(Err(error)) => {
                     reply.overflows = error.kind == ModelErrorKind::ContextFull;
                     tracing::warn!(model = self.model.name(), %error, "the model failed");
-                    return Err(acp::Error::internal(error.message));
+                    return Err(failure(error));
                 }
             }
         }
@@ -180,6 +195,10 @@ impl Running<'_> {
             data: output.data,
             images: output.images,
         };
+        if let Value::String(written) = &request.arguments {
+            let why = unreadable(written);
+            return self.refuse(request, why).await.map(result);
+        }
         let servers = &self.workspace.state.servers;
         let call = match servers.call(self.tools, &request.tool, &request.arguments) {
             Some(call) => call.map(Call::Server),
@@ -356,6 +375,25 @@ impl Running<'_> {
         }
         let asked = permission::ask(&self.workspace, &subject, question.each_time, update);
         Ok(asked.await?)
+    }
+}
+
+/// What a prompt is answered with when the model fails. Error Handling: what it is, is in `data`, for programs.
+fn failure(error: ModelError) -> acp::Error {
+    let kind = error.kind;
+    let mut answer = match kind {
+        ModelErrorKind::Unauthorized => jsonrpc::Error::auth_required(),
+        _ => jsonrpc::Error::internal(""),
+    };
+    answer.message = error.message;
+    acp::Error::Rpc(answer.data(json!({ "kind": kind.as_str() })))
+}
+
+/// Why arguments cannot be read that are no JSON object, for the model.
+fn unreadable(written: &str) -> String {
+    match serde_json::from_str::<Value>(written) {
+        Ok(_) => "The arguments are no JSON object.".to_owned(),
+        Err(error) => format!("The arguments are not JSON: {error}. Nothing was done."),
     }
 }
 

@@ -49,7 +49,7 @@ pub(crate) enum Command {
 
     /// Be an agent: serve an editor or another client on stdin and stdout.
     ///
-    /// This is what an editor is told to start. Without a language model it carries out typed commands
+    /// This is what an editor is told to start. Without --model it is no AI, and carries out typed commands
     /// such as /test, /read or /edit; /help lists them.
     Agent(AgentArgs),
 
@@ -110,11 +110,36 @@ impl From<LogLevel> for LevelFilter {
     }
 }
 
+// Which language model; not documented, or it would be the text of whatever it is put into.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ModelArgs {
+    /// The language model to use: `anthropic`, `openai` or `gemini`, a slash, and the name that the model has
+    /// there. Its key is taken from ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.
+    #[arg(
+        long = "model",
+        value_name = "PROVIDER/NAME",
+        conflicts_with = "script"
+    )]
+    pub(crate) name: Option<String>,
+
+    /// Where the model is, if it is not at its provider's: any server that speaks as one of them, for example
+    /// http://127.0.0.1:11434/v1 with `openai` for Ollama. A key that is set is sent there; none is needed.
+    #[arg(long, value_name = "URL", requires = "name")]
+    pub(crate) base_url: Option<String>,
+
+    /// How many tokens fit into the model's window, where that is not known of it.
+    #[arg(long, value_name = "TOKENS", requires = "name", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) context_window: Option<u64>,
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
     /// Play the turns of this file instead of answering; for tests.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 
     /// Where to keep sessions, a directory of yours alone; `none` keeps them nowhere. By default `acp` in
     /// $XDG_STATE_HOME, which is ~/.local/state if it is not set.

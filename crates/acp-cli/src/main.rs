@@ -25,6 +25,9 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::args::{Args, Command};
 use crate::exit::Exit;
@@ -70,9 +73,23 @@ fn finish(work: impl Future<Output = Exit>) -> Exit {
 
 /// Logs go to stderr: stdout is for the protocol, or for what was asked for.
 fn log_to_stderr(level: args::LogLevel) {
+    let level = LevelFilter::from(level);
+    // What goes wrong with a model the agent answers with, in its own words; this has whole pages of it, and what a
+    // provider repeats of a key.
+    let others = if level >= LevelFilter::DEBUG {
+        level
+    } else {
+        LevelFilter::OFF
+    };
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
         .with_max_level(level)
+        .finish()
+        .with(
+            Targets::new()
+                .with_default(level)
+                .with_target("genai", others),
+        )
         .init();
 }

@@ -1,7 +1,9 @@
 //! Models: what decides what to say and which tools to call.
 
 mod offline;
+mod provider;
 mod scripted;
+mod thought;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,7 +17,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use offline::OfflineModel;
+pub use provider::{Models, ParseProviderError, Price, Provider, ProviderModel, Retries, Secret};
 pub use scripted::{ScriptError, ScriptedModel};
+pub use thought::{ParseThoughtLevelError, ThoughtLevel};
 
 /// Which model an agent has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -26,6 +30,8 @@ pub enum ModelConfig {
     Offline,
     /// Turns from a file, for tests. See [`ScriptedModel`].
     Scripted(PathBuf),
+    /// A language model of a provider, or at any address that speaks as one of them.
+    Provider(Box<ProviderModel>),
 }
 
 /// Something that carries a conversation on.
@@ -51,6 +57,16 @@ pub trait Model: Send + Sync {
         true
     }
 
+    /// Whether it can look at pictures in a prompt. One that cannot is told that there was one.
+    fn takes_images(&self) -> bool {
+        false
+    }
+
+    /// What its provider takes for tokens, where that is known.
+    fn price(&self) -> Option<Price> {
+        None
+    }
+
     /// Carries the conversation on. The steps are reported as they come. Dropping the stream is how
     /// a round is cancelled: a model must then stop whatever it does for it.
     fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a>;
@@ -72,6 +88,8 @@ pub struct Request<'a> {
     pub cwd: &'a str,
     /// What the model is told before the conversation: who it is, and what holds in this session.
     pub instructions: &'a str,
+    /// How much it is to think; as its provider has it if that is not said.
+    pub thought: Option<ThoughtLevel>,
 }
 
 impl<'a> Request<'a> {
@@ -83,6 +101,7 @@ impl<'a> Request<'a> {
             tools,
             cwd,
             instructions: "",
+            thought: None,
         }
     }
 
@@ -90,6 +109,13 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn instructions(mut self, instructions: &'a str) -> Self {
         self.instructions = instructions;
+        self
+    }
+
+    /// Sets how much the model is to think.
+    #[must_use]
+    pub fn thought(mut self, thought: Option<ThoughtLevel>) -> Self {
+        self.thought = thought;
         self
     }
 }
@@ -109,6 +135,9 @@ pub enum Message {
         thought: String,
         /// The tools it called, in order. Each has a result further on.
         calls: Vec<ToolRequest>,
+        /// What its provider wants to see again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sealed: Option<Sealed>,
     },
     /// What came of a tool call.
     ToolResult(ToolResult),
@@ -129,6 +158,7 @@ impl Message {
             text: text.into(),
             thought: String::new(),
             calls: Vec::new(),
+            sealed: None,
         }
     }
 
@@ -139,6 +169,28 @@ impl Message {
             text: String::new(),
             thought: String::new(),
             calls,
+            sealed: None,
+        }
+    }
+}
+
+/// What only the model that gave it has a use for: signatures of its thoughts, say. It is given back to
+/// that model as it came, and to no other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Sealed {
+    /// Which model gave it, and where.
+    pub by: String,
+    /// What it gave.
+    pub parts: Value,
+}
+
+impl Sealed {
+    /// What that model gave.
+    pub fn new(by: impl Into<String>, parts: Value) -> Self {
+        Self {
+            by: by.into(),
+            parts,
         }
     }
 }
@@ -151,7 +203,7 @@ pub struct ToolRequest {
     pub id: String,
     /// The tool.
     pub tool: String,
-    /// The tool's arguments, an object.
+    /// The tool's arguments, an object. Where a model wrote no JSON it is a string: what it wrote.
     pub arguments: Value,
 }
 
@@ -210,6 +262,21 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
+impl ToolSpec {
+    /// A tool with the JSON Schema of its arguments.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        description: impl Into<Cow<'static, str>>,
+        parameters: Value,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            parameters,
+        }
+    }
+}
+
 /// A piece of a model's answer.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -220,6 +287,11 @@ pub enum Step {
     Thought(String),
     /// It calls a tool. The calls of a round are carried out in order when the round is over.
     Call(ToolRequest),
+    /// Nothing comes for now, and why, for the person: the model is busy and asked again later, say. It is no
+    /// part of the answer, and the model does not hear of it.
+    Delay(String),
+    /// What the model wants to see again of this round. It comes once at most.
+    Sealed(Sealed),
     /// What the round has used so far. A later one replaces it.
     Usage(Usage),
     /// It stops, and why. A stream that ends without it has stopped with [`StopReason::EndTurn`].
@@ -282,6 +354,22 @@ pub enum ModelErrorKind {
     /// Anything else.
     #[default]
     Other,
+}
+
+impl ModelErrorKind {
+    /// Its name, as clients find it in the `data` of an error.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unauthorized => "unauthorized",
+            Self::UnknownModel => "unknown_model",
+            Self::ContextFull => "context_full",
+            Self::Overloaded => "overloaded",
+            Self::Unreachable => "unreachable",
+            Self::Broken => "broken",
+            Self::Other => "other",
+        }
+    }
 }
 
 impl ModelError {

@@ -124,6 +124,8 @@ pub struct Properties {
     pub calls: u64,
     /// What the person answered with "always".
     pub always: Vec<(Subject, bool)>,
+    /// What its models have cost so far, in billionths of a US dollar.
+    pub spent: u64,
 }
 
 /// A session that is kept.

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use acp::v1::SessionId;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, named_params, params};
+use serde::{Deserialize, Serialize};
 
 use self::worker::{Starting, Worker};
 use super::{
@@ -80,14 +81,14 @@ fn time(millis: i64) -> SystemTime {
 }
 
 /// The columns of a session, in the order in which [`kept`] reads them.
-const COLUMNS: &str =
-    "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded";
+const COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";
 
 fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
     let json = |column: usize| -> Result<String, StoreError> { row.get(column).map_err(failed) };
     fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
         serde_json::from_str(text).map_err(|e| StoreError::Unreadable(e.to_string()))
     }
+    let more: More = read(&json(12)?)?;
     let properties = Properties {
         cwd: row.get(1).map_err(failed)?,
         additional_directories: read(&json(2)?)?,
@@ -95,6 +96,7 @@ fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
         mode: row.get(4).map_err(failed)?,
         calls: row.get(5).map_err(failed)?,
         always: read(&json(6)?)?,
+        spent: more.spent,
     };
     Ok(Kept {
         id: row.get::<_, String>(0).map_err(failed)?.into(),
@@ -107,12 +109,23 @@ fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
     })
 }
 
-/// What of the properties is kept as JSON: the directories and the answers.
-fn lists(properties: &Properties) -> Result<(String, String), StoreError> {
+/// Properties that nobody looks for: each by its name in one column, so that a further one is no new format.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct More {
+    spent: u64,
+}
+
+/// What of the properties is kept as JSON: the directories, the answers, and the rest.
+fn lists(properties: &Properties) -> Result<(String, String, String), StoreError> {
     let write = |e: serde_json::Error| StoreError::Failed(format!("it cannot be written: {e}"));
     let directories = serde_json::to_string(&properties.additional_directories).map_err(write)?;
     let always = serde_json::to_string(&properties.always).map_err(write)?;
-    Ok((directories, always))
+    let more = More {
+        spent: properties.spent,
+    };
+    let more = serde_json::to_string(&more).map_err(write)?;
+    Ok((directories, always, more))
 }
 
 /// A session of the version that is expected.
@@ -156,12 +169,12 @@ fn insert(db: &Connection, key: i64, from: u64, entries: &[Entry]) -> Result<(),
 }
 
 fn create(db: &Connection, id: &SessionId, properties: &Properties) -> Result<Kept, StoreError> {
-    let (directories, always) = lists(properties)?;
+    let (directories, always, more) = lists(properties)?;
     let now = millis(SystemTime::now());
     let made = db
         .execute(
-            "INSERT INTO session (id, cwd, directories, title, mode, calls, always, created, updated)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO session (id, cwd, directories, title, mode, calls, always, created, updated, more)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
             params![
                 id.as_str(),
                 properties.cwd,
@@ -171,7 +184,8 @@ fn create(db: &Connection, id: &SessionId, properties: &Properties) -> Result<Ke
                 properties.calls,
                 always,
                 now,
-                now
+                now,
+                more
             ],
         )
         .map_err(failed)?;
@@ -209,9 +223,9 @@ fn append(
     .and_then(|mut update| update.execute(params![version.0, next, updated, session.key]))
     .map_err(failed)?;
     if let Some(properties) = properties {
-        let (directories, always) = lists(properties)?;
+        let (directories, always, more) = lists(properties)?;
         db.prepare_cached(
-            "UPDATE session SET cwd = ?, directories = ?, title = ?, mode = ?, calls = ?, always = ?
+            "UPDATE session SET cwd = ?, directories = ?, title = ?, mode = ?, calls = ?, always = ?, more = ?
              WHERE key = ?",
         )
         .and_then(|mut update| {
@@ -222,6 +236,7 @@ fn append(
                 properties.mode,
                 properties.calls,
                 always,
+                more,
                 session.key
             ])
         })

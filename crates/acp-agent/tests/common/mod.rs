@@ -9,6 +9,7 @@
 )]
 
 pub mod hears;
+pub mod provider;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,8 @@ use crate::store::{StoreError, private};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What makes each format of the one before. Never changed once it was released: a new one is added.
-const FORMATS: &[&str] = &["
+const FORMATS: &[&str] = &[
+    "
 CREATE TABLE session (
     key INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
@@ -37,7 +38,11 @@ CREATE TABLE entry (
     body TEXT NOT NULL,
     PRIMARY KEY (session, number)
 ) STRICT;
-"];
+",
+    "
+ALTER TABLE session ADD COLUMN more TEXT NOT NULL DEFAULT '{}';
+",
+];
 
 /// The format that this program writes.
 const LATEST: i64 = FORMATS.len() as i64;
@@ -130,13 +135,28 @@ mod tests {
                 error,
                 StoreError::Newer {
                     theirs: 7,
-                    ours: 1,
+                    ours: 2,
                     ..
                 }
             ),
             "{error}"
         );
         assert!(error.to_string().contains("newer version"), "{error}");
+    }
+
+    #[test]
+    fn an_older_format_is_brought_up_to_date() {
+        let dir = tempfile::tempdir().unwrap();
+        let db = Connection::open(dir.path().join("sessions.db")).unwrap();
+        db.execute_batch(FORMATS[0]).unwrap();
+        db.execute_batch(
+            "INSERT INTO session (id, cwd, directories, mode, calls, always, created, updated)
+             VALUES ('old', '/', '[]', 'ask', 3, '[]', 0, 0); PRAGMA user_version = 1;",
+        )
+        .unwrap();
+        drop(db);
+        let old = super::super::find(&open(dir.path()).unwrap(), &"old".into()).unwrap();
+        assert_eq!((old.properties.calls, old.properties.spent), (3, 0));
     }
 
     #[test]
@@ -160,7 +180,7 @@ mod tests {
                 db.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
                     .unwrap()
             };
-            assert_eq!(pragma("user_version"), 1.into());
+            assert_eq!(pragma("user_version"), 2.into());
             assert_eq!(pragma("journal_mode"), "wal".to_owned().into());
             assert_eq!(pragma("synchronous"), 1.into());
             assert_eq!(pragma("foreign_keys"), 1.into());

@@ -1,0 +1,275 @@
+//! What is known of well-known models. All others work as well; less can be said of them.
+//!
+//! Prices and windows are what the providers' own pages said in November 2026 (Anthropic) and July 2026 (OpenAI,
+//! Google), for requests at their usual speed. They are for people to see roughly what a session costs, and no
+//! bill.
+
+use super::super::Usage;
+use super::config::Provider;
+
+/// What is known of a model.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// Its name, as the provider has it, without a date.
+    name: &'static str,
+    /// How many tokens a conversation and the answer may have together.
+    pub(super) window: u64,
+    pub(super) images: bool,
+    pub(super) price: Option<Price>,
+}
+
+/// What a provider takes for tokens.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Price {
+    /// For a million tokens that the model is given, in US dollars.
+    pub input: f64,
+    /// The same, of those that come from the provider's cache.
+    pub cache_read: f64,
+    /// The same, of those that are put there.
+    pub cache_write: f64,
+    /// For a million tokens that it answers with, in US dollars.
+    pub output: f64,
+    /// Where long conversations cost more: from how many tokens on, how many times as much what goes in costs
+    /// then, and how many times as much what comes out.
+    pub long: Option<(u64, f64, f64)>,
+}
+
+impl Price {
+    const fn new(input: f64, cache_read: f64, output: f64) -> Self {
+        Self {
+            input,
+            cache_read,
+            cache_write: input,
+            output,
+            long: None,
+        }
+    }
+
+    /// Anthropic's: what is put into the cache for five minutes costs a quarter more, what is taken from it a tenth.
+    const fn anthropic(input: f64, output: f64) -> Self {
+        let mut price = Self::new(input, input / 10.0, output);
+        price.cache_write = input * 1.25;
+        price
+    }
+
+    const fn long(mut self, from: u64, input: f64, output: f64) -> Self {
+        self.long = Some((from, input, output));
+        self
+    }
+
+    /// What that much costs, in billionths of a US dollar: whole numbers, so that a sum of many is exact.
+    #[must_use]
+    pub fn of(&self, usage: &Usage) -> u64 {
+        let cached = usage.cache_read.saturating_add(usage.cache_write);
+        let fresh = usage.input.saturating_sub(cached);
+        let (input, output) = match self.long {
+            Some((from, input, output)) if usage.input > from => (input, output),
+            _ => (1.0, 1.0),
+        };
+        // A dollar for a million tokens is a thousand billionths for one.
+        let part = |tokens: u64, price: f64| tokens as f64 * price * 1000.0;
+        let input = input
+            * (part(fresh, self.input)
+                + part(usage.cache_read, self.cache_read)
+                + part(usage.cache_write, self.cache_write));
+        (input + output * part(usage.output, self.output)).round() as u64
+    }
+}
+
+/// A million tokens, as Google and OpenAI count it.
+const MEGA: u64 = 1_048_576;
+
+const fn known(name: &'static str, window: u64, price: Option<Price>) -> Known {
+    Known {
+        name,
+        window,
+        images: true,
+        price,
+    }
+}
+
+const ANTHROPIC: &[Known] = &[
+    known(
+        "claude-fable-5-1",
+        1_000_000,
+        Some(Price::anthropic(10.0, 50.0)),
+    ),
+    known(
+        "claude-opus-5-5",
+        1_000_000,
+        Some(Price::anthropic(4.0, 20.0)),
+    ),
+    known(
+        "claude-opus-5",
+        1_000_000,
+        Some(Price::anthropic(5.0, 25.0)),
+    ),
+    known(
+        "claude-opus-4-8",
+        1_000_000,
+        Some(Price::anthropic(5.0, 25.0)),
+    ),
+    known(
+        "claude-opus-4-7",
+        1_000_000,
+        Some(Price::anthropic(5.0, 25.0)),
+    ),
+    known(
+        "claude-opus-4-6",
+        1_000_000,
+        Some(Price::anthropic(5.0, 25.0)),
+    ),
+    known(
+        "claude-opus-4-5",
+        200_000,
+        Some(Price::anthropic(5.0, 25.0)),
+    ),
+    known(
+        "claude-opus-4-1",
+        200_000,
+        Some(Price::anthropic(15.0, 75.0)),
+    ),
+    known("claude-opus-4", 200_000, Some(Price::anthropic(15.0, 75.0))),
+    known(
+        "claude-sonnet-5-5",
+        1_000_000,
+        Some(Price::anthropic(2.0, 10.0)),
+    ),
+    known(
+        "claude-sonnet-4-6",
+        1_000_000,
+        Some(Price::anthropic(3.0, 15.0)),
+    ),
+    known(
+        "claude-sonnet-4-5",
+        200_000,
+        Some(Price::anthropic(3.0, 15.0)),
+    ),
+    known(
+        "claude-sonnet-4",
+        200_000,
+        Some(Price::anthropic(3.0, 15.0)),
+    ),
+    // Its price goes by what it is used for.
+    known("claude-haiku-5-5", 1_000_000, None),
+    known(
+        "claude-haiku-4-5",
+        200_000,
+        Some(Price::anthropic(1.0, 5.0)),
+    ),
+];
+
+const OPENAI: &[Known] = &[
+    known(
+        "gpt-5.5",
+        1_050_000,
+        Some(Price::new(5.0, 0.5, 30.0).long(272_000, 2.0, 1.5)),
+    ),
+    known(
+        "gpt-5.4",
+        1_050_000,
+        Some(Price::new(2.5, 0.25, 15.0).long(272_000, 2.0, 1.5)),
+    ),
+    known("gpt-5.4-mini", 400_000, Some(Price::new(0.75, 0.075, 4.5))),
+    known("gpt-5.4-nano", 400_000, Some(Price::new(0.2, 0.02, 1.25))),
+    known("gpt-5.2", 400_000, Some(Price::new(1.75, 0.175, 14.0))),
+    known("gpt-5.1", 400_000, Some(Price::new(1.25, 0.125, 10.0))),
+    known("gpt-5", 400_000, Some(Price::new(1.25, 0.125, 10.0))),
+    known("gpt-5-mini", 400_000, Some(Price::new(0.25, 0.025, 2.0))),
+    known("gpt-5-nano", 400_000, Some(Price::new(0.05, 0.005, 0.4))),
+    known("gpt-4.1", 1_047_576, Some(Price::new(2.0, 0.5, 8.0))),
+    known("gpt-4.1-mini", 1_047_576, Some(Price::new(0.4, 0.1, 1.6))),
+    known("gpt-4.1-nano", 1_047_576, Some(Price::new(0.1, 0.025, 0.4))),
+    known("gpt-4o", 128_000, Some(Price::new(2.5, 1.25, 10.0))),
+    known("gpt-4o-mini", 128_000, Some(Price::new(0.15, 0.075, 0.6))),
+    known("o3", 200_000, Some(Price::new(2.0, 0.5, 8.0))),
+    known("o4-mini", 200_000, Some(Price::new(1.1, 0.275, 4.4))),
+];
+
+const GEMINI: &[Known] = &[
+    known(
+        "gemini-3.1-pro",
+        MEGA,
+        Some(Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5)),
+    ),
+    known("gemini-3-flash", MEGA, Some(Price::new(0.5, 0.05, 3.0))),
+    known(
+        "gemini-2.5-pro",
+        MEGA,
+        Some(Price::new(1.25, 0.125, 10.0).long(200_000, 2.0, 1.5)),
+    ),
+    known("gemini-2.5-flash", MEGA, Some(Price::new(0.3, 0.03, 2.5))),
+    known(
+        "gemini-2.5-flash-lite",
+        MEGA,
+        Some(Price::new(0.1, 0.01, 0.4)),
+    ),
+];
+
+/// What is known of a model of that name.
+pub(super) fn find(provider: Provider, name: &str) -> Option<Known> {
+    let models = match provider {
+        Provider::Anthropic => ANTHROPIC,
+        Provider::OpenAi => OPENAI,
+        Provider::Gemini => GEMINI,
+    };
+    let same = |known: &&Known| name.strip_prefix(known.name).is_some_and(is_release);
+    models.iter().find(same).copied()
+}
+
+/// Whether this stands behind the name of a model for one of its releases: nothing, a date, `-latest`, `-preview`.
+/// A further number or word makes another model of it.
+fn is_release(rest: &str) -> bool {
+    let Some(rest) = rest.strip_prefix('-') else {
+        return rest.is_empty();
+    };
+    let date = rest.bytes().take_while(u8::is_ascii_digit).count() >= 4;
+    date || rest == "latest" || rest == "preview" || rest.starts_with("preview-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_known_by_its_name_with_or_without_a_date() {
+        let name = |provider, name| find(provider, name).map(|known| known.name);
+        for (asked, found) in [
+            ("claude-sonnet-4-20250514", Some("claude-sonnet-4")),
+            ("claude-sonnet-4-5-20250929", Some("claude-sonnet-4-5")),
+            ("claude-sonnet-4-9", None),
+            ("claude-opus-4-5", Some("claude-opus-4-5")),
+        ] {
+            assert_eq!(name(Provider::Anthropic, asked), found, "{asked}");
+        }
+        assert_eq!(name(Provider::OpenAi, "gpt-5-2025-08-07"), Some("gpt-5"));
+        assert_eq!(name(Provider::OpenAi, "gpt-5-mini"), Some("gpt-5-mini"));
+        assert_eq!(name(Provider::OpenAi, "gpt-5-codex"), None);
+        assert_eq!(
+            name(Provider::Gemini, "gemini-3.1-pro-preview"),
+            Some("gemini-3.1-pro")
+        );
+    }
+
+    #[test]
+    fn a_price_is_that_of_each_kind_of_token() {
+        let price = Price::anthropic(3.0, 15.0);
+        let usage = Usage {
+            input: 1_000_000,
+            output: 100_000,
+            cache_read: 500_000,
+            cache_write: 100_000,
+            ..Usage::default()
+        };
+        // 1.2 for what is fresh, 0.15 for what was read, 0.375 for what was written, 1.5 for the answer.
+        assert_eq!(price.of(&usage), 3_225_000_000);
+        let long = Price::new(2.0, 0.2, 12.0).long(200_000, 2.0, 1.5);
+        let usage = Usage {
+            input: 300_000,
+            output: 1000,
+            ..Usage::default()
+        };
+        assert_eq!(long.of(&usage), 1_218_000_000);
+    }
+}

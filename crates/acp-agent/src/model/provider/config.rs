@@ -1,0 +1,335 @@
+//! Which model is meant, where it is, and how long it may take.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::header::HeaderValue;
+
+use super::super::{ModelError, ModelErrorKind, ThoughtLevel};
+
+/// The most that one answer may have, in bytes of text, thoughts and arguments, if nothing else is set. No
+/// model's longest answer comes near it.
+const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
+
+/// How long a model may say nothing, if nothing else is set. A large one at home may read a long prompt for
+/// minutes before its first word, and some providers are silent while theirs think.
+const SILENCE: Duration = Duration::from_secs(300);
+
+/// In whose way a model is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Provider {
+    /// Anthropic's messages.
+    Anthropic,
+    /// OpenAI's chat completions, and all who speak as they do: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
+    OpenAi,
+    /// Google's Gemini.
+    Gemini,
+}
+
+/// There is no such provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no provider {0}; there are anthropic, openai and gemini")]
+pub struct ParseProviderError(String);
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
+
+    /// Its name, as it is typed.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The environment variable in which its key is looked for by everyone.
+    #[must_use]
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAi => "OPENAI_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+        }
+    }
+
+    /// Where it is, if no other address is given.
+    pub(super) fn base_url(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com/v1/",
+            Self::OpenAi => "https://api.openai.com/v1/",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta/",
+        }
+    }
+
+    /// What stands behind the host in an address that has nothing there.
+    fn version_path(self) -> &'static str {
+        match self {
+            Self::Anthropic | Self::OpenAi => "/v1/",
+            Self::Gemini => "/v1beta/",
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Provider {
+    type Err = ParseProviderError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|provider| provider.as_str() == name)
+            .ok_or_else(|| ParseProviderError(name.to_owned()))
+    }
+}
+
+/// A key. It is not part of any `Debug`, and of no message.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Arc<str>);
+
+impl Secret {
+    /// A key; white space around it is none of it.
+    pub fn new(key: impl AsRef<str>) -> Self {
+        Self(key.as_ref().trim().into())
+    }
+
+    pub(super) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+/// How often a busy model is asked again, and how long is waited before that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// How often it is asked in all; at least once.
+    pub tries: u32,
+    /// How long is waited before the second time, twice as long before the third, and so on; what the provider
+    /// asks for goes before it.
+    pub first: Duration,
+    /// How long is waited at most. Where a provider asks for more, it is not asked again.
+    pub longest: Duration,
+}
+
+impl Default for Retries {
+    /// Four times; after 1, 2 and 4 seconds; a minute at most.
+    fn default() -> Self {
+        Self {
+            tries: 4,
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+        }
+    }
+}
+
+/// A language model: whose, which, where, and what is known of it.
+///
+/// ```
+/// use acp_agent::{Provider, ProviderModel};
+///
+/// let model: ProviderModel = "openai/qwen3:8b".parse()?;
+/// let model = model.at("http://127.0.0.1:11434/v1");
+/// assert_eq!((model.provider, model.name.as_str()), (Provider::OpenAi, "qwen3:8b"));
+/// # Ok::<(), acp_agent::ModelError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProviderModel {
+    /// In whose way it is talked to.
+    pub provider: Provider,
+    /// Its name, as the provider has it.
+    pub name: String,
+    /// Where it is; the provider's own address if that is not said. It ends with the version, as `/v1`; where
+    /// nothing stands behind the host, the provider's usual one is meant.
+    pub base_url: Option<String>,
+    /// The key. The providers want one, most models at home do not.
+    pub key: Option<Secret>,
+    /// How much it is to think, where a session does not say it.
+    pub thought: Option<ThoughtLevel>,
+    /// How many tokens a conversation and the answer may have together, if it is not what is known of the model.
+    pub context_window: Option<u64>,
+    /// How many tokens an answer may have.
+    pub max_output: Option<u32>,
+    /// Whether it takes pictures, if it is not what is known of the model.
+    pub images: Option<bool>,
+    /// How long it may say nothing: until it begins to answer, and in the middle of an answer.
+    pub silence: Duration,
+    /// How many bytes an answer may have.
+    pub longest_answer: usize,
+    /// How often it is asked again.
+    pub retries: Retries,
+}
+
+impl ProviderModel {
+    /// A model of a provider.
+    pub fn new(provider: Provider, name: impl Into<String>) -> Self {
+        Self {
+            provider,
+            name: name.into(),
+            base_url: None,
+            key: None,
+            thought: None,
+            context_window: None,
+            max_output: None,
+            images: None,
+            silence: SILENCE,
+            longest_answer: LONGEST_ANSWER,
+            retries: Retries::default(),
+        }
+    }
+
+    /// Sets where it is.
+    #[must_use]
+    pub fn at(mut self, base_url: impl Into<String>) -> Self {
+        self.base_url = Some(base_url.into());
+        self
+    }
+
+    /// Sets the key.
+    #[must_use]
+    pub fn key(mut self, key: Secret) -> Self {
+        self.key = Some(key);
+        self
+    }
+
+    /// Sets how often it is asked again.
+    #[must_use]
+    pub fn retries(mut self, retries: Retries) -> Self {
+        self.retries = retries;
+        self
+    }
+
+    /// Its address, with a `/` at the end.
+    ///
+    /// # Errors
+    /// The address, the name or the key is none that can be used.
+    pub(super) fn address(&self) -> Result<Url, ModelError> {
+        let unusable = |why: String| ModelError::new(format!("the model {self}: {why}"));
+        // Some of it becomes a part of an address, and `::` means something to what makes requests of it.
+        let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#');
+        if self.name.is_empty() || self.name.contains(strange) || self.name.contains("::") {
+            return Err(unusable("this is no name of a model".to_owned()));
+        }
+        let key = self.key.as_ref().map_or("", Secret::reveal);
+        if HeaderValue::from_str(key).is_err() {
+            return Err(ModelError::of(
+                ModelErrorKind::Unauthorized,
+                format!(
+                    "the key for the model {self} has characters that no key has; check {}",
+                    self.provider.key_variable()
+                ),
+            ));
+        }
+        let text = self.base_url.as_deref();
+        let text = text.unwrap_or(self.provider.base_url());
+        let mut url =
+            Url::parse(text).map_err(|e| unusable(format!("{text} is no address: {e}")))?;
+        if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+            return Err(unusable(format!(
+                "{text} is no address of a server; it begins with http:// or https://"
+            )));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(unusable(
+                "a name or password in its address is not supported".to_owned(),
+            ));
+        }
+        url.set_fragment(None);
+        if url.path() == "/" {
+            url.set_path(self.provider.version_path());
+        } else if !url.path().ends_with('/') {
+            let path = format!("{}/", url.path());
+            url.set_path(&path);
+        }
+        Ok(url)
+    }
+}
+
+impl fmt::Display for ProviderModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.provider, self.name)
+    }
+}
+
+impl FromStr for ProviderModel {
+    type Err = ModelError;
+
+    /// Reads `PROVIDER/NAME`. There may be a `/` in the name.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let Some((provider, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty())
+        else {
+            return Err(ModelError::new(format!(
+                "{text} is no model: expected PROVIDER/NAME, as in anthropic/claude-sonnet-4-6"
+            )));
+        };
+        let provider = provider
+            .parse()
+            .map_err(|e: ParseProviderError| ModelError::new(e.to_string()))?;
+        Ok(Self::new(provider, name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> String {
+        let model = ProviderModel::new(Provider::OpenAi, "m").at(text);
+        model.address().map_or_else(|e| e.to_string(), Into::into)
+    }
+
+    #[test]
+    fn an_address_is_taken_as_people_write_it() {
+        assert_eq!(
+            address("http://localhost:11434"),
+            "http://localhost:11434/v1/"
+        );
+        assert_eq!(
+            address("http://localhost:11434/v1"),
+            "http://localhost:11434/v1/"
+        );
+        assert_eq!(
+            address("https://a.example/x/v2/"),
+            "https://a.example/x/v2/"
+        );
+        assert!(address("localhost:11434").contains("no address"));
+        assert!(address("https://me:secret@a.example").contains("not supported"));
+        assert!(!address("https://me:secret@a.example").contains("secret"));
+    }
+
+    #[test]
+    fn a_model_is_named_with_its_provider() {
+        let model: ProviderModel = "openai/meta/llama-4".parse().unwrap();
+        assert_eq!(model.name, "meta/llama-4");
+        assert_eq!(model.to_string(), "openai/meta/llama-4");
+        for wrong in ["claude", "anthropic/", "/x", "acme/x"] {
+            assert!(wrong.parse::<ProviderModel>().is_err(), "{wrong}");
+        }
+        let strange = ProviderModel::new(Provider::Gemini, "a b");
+        assert!(strange.address().is_err());
+    }
+
+    #[test]
+    fn a_key_is_never_shown() {
+        let model = ProviderModel::new(Provider::OpenAi, "m").key(Secret::new(" sk-1\n2 "));
+        assert!(!format!("{model:?}").contains("sk-1"));
+        let error = model.address().unwrap_err();
+        assert_eq!(error.kind, ModelErrorKind::Unauthorized);
+        assert!(!error.message.contains("sk-1"), "{error}");
+    }
+}

@@ -1,0 +1,489 @@
+//! What went wrong, whether it is worth another try, and what a person is told about it.
+
+use std::io;
+use std::time::Duration;
+
+use genai::webc::StreamTimeout;
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use super::super::{ModelError, ModelErrorKind};
+use super::config::ProviderModel;
+use super::said::{REPEATED, Said, asked_for, repeated};
+use crate::tools::head;
+
+/// A failure.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) error: ModelError,
+    /// The same without what to do about it, for while something is done about it.
+    pub(super) plain: String,
+    pub(super) again: Again,
+}
+
+/// Whether it is worth another try.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    No,
+    /// After this time, if the provider named one.
+    After(Option<Duration>),
+}
+
+/// Which model failed, and where.
+pub(super) struct About<'a> {
+    pub(super) model: &'a ProviderModel,
+    /// Its address.
+    pub(super) address: &'a str,
+    /// Whether that is on this machine.
+    pub(super) here: bool,
+}
+
+impl About<'_> {
+    /// A failure, in one sentence: which model, where, what, and what to do.
+    pub(super) fn failure(
+        &self,
+        kind: ModelErrorKind,
+        again: Again,
+        what: &str,
+        todo: &str,
+    ) -> Failure {
+        let plain = format!("{} at {}: {what}", self.model, self.address);
+        let plain = self.without_key(plain);
+        let text = match todo {
+            "" => plain.clone(),
+            todo => format!("{plain}; {todo}"),
+        };
+        Failure {
+            error: ModelError::of(kind, text),
+            plain,
+            again,
+        }
+    }
+
+    /// The answer broke off, or is none.
+    pub(super) fn broken(&self, what: &str) -> Failure {
+        let again = Again::After(None);
+        self.failure(
+            ModelErrorKind::Broken,
+            again,
+            what,
+            "say something to go on, or try again",
+        )
+    }
+
+    /// Some repeat the key that they do not take.
+    fn without_key(&self, text: String) -> String {
+        match self.model.key.as_ref().map(super::Secret::reveal) {
+            Some(key) if !key.is_empty() => text.replace(key, "(the key)"),
+            _ => text,
+        }
+    }
+
+    /// What the provider crate says.
+    pub(super) fn of(&self, error: &genai::Error, last: &str) -> Failure {
+        match error {
+            genai::Error::HttpError {
+                status,
+                body,
+                headers,
+                ..
+            } => self.status(*status, headers, body),
+            genai::Error::WebStream { error, .. } => {
+                if let Some(error) = error.downcast_ref::<genai::Error>() {
+                    return self.of(error, last);
+                }
+                if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
+                    return self.silent(*timeout);
+                }
+                match error.downcast_ref::<reqwest::Error>() {
+                    Some(error) => self.web(error),
+                    None => self.broken(&format!("the answer cannot be read: {}", chain(&**error))),
+                }
+            }
+            genai::Error::WebModelCall { webc_error, .. } => match webc_error {
+                genai::webc::Error::Reqwest(error) => self.web(error),
+                other => self.other(&other.to_string()),
+            },
+            genai::Error::ChatResponse { body, .. } => self.event(body),
+            genai::Error::StreamParse { serde_error, .. } => self.broken(&format!(
+                "the answer has what its format does not: {serde_error} in {last:?}"
+            )),
+            // An event in which something is missing that is never missing.
+            genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => self.broken(&format!(
+                "the answer has what its format does not: {last:?}"
+            )),
+            other => self.other(&other.to_string()),
+        }
+    }
+
+    fn other(&self, what: &str) -> Failure {
+        self.failure(ModelErrorKind::Other, Again::No, head(what, REPEATED), "")
+    }
+
+    fn silent(&self, timeout: StreamTimeout) -> Failure {
+        let seconds = self.model.silence.as_secs_f64();
+        match timeout {
+            StreamTimeout::Headers => self.failure(
+                ModelErrorKind::Unreachable,
+                Again::No,
+                &format!("there was no answer for {seconds} s"),
+                "try again, or another model",
+            ),
+            StreamTimeout::Read => {
+                self.broken(&format!("the answer stopped: nothing came for {seconds} s"))
+            }
+        }
+    }
+
+    /// It cannot be reached, or the connection broke.
+    fn web(&self, error: &reqwest::Error) -> Failure {
+        let unreachable = |again, what: &str, todo: &str| {
+            self.failure(ModelErrorKind::Unreachable, again, what, todo)
+        };
+        if error.is_builder() {
+            return self.other(&chain(error));
+        }
+        if !error.is_connect() {
+            // In the middle of an answer, or before it.
+            return self.broken(&format!("the connection broke: {}", chain(error)));
+        }
+        // Who is not running here is not running a second later either.
+        let later = if self.here {
+            Again::No
+        } else {
+            Again::After(None)
+        };
+        if error.is_timeout() {
+            return unreachable(
+                later,
+                "connecting took too long",
+                "is the address right, and is there a network?",
+            );
+        }
+        let causes = || causes(error).skip(1);
+        let refused = causes()
+            .filter_map(|e| e.downcast_ref::<io::Error>())
+            .any(|e| e.kind() == io::ErrorKind::ConnectionRefused);
+        if refused {
+            return unreachable(
+                later,
+                "the connection was refused",
+                "is the server running, and is the port right?",
+            );
+        }
+        let tls =
+            causes().any(|e| e.is::<rustls::Error>() || e.to_string().contains("tls handshake"));
+        let why = chain(error);
+        if tls {
+            let todo = "is it https there, and is its certificate one that this system trusts?";
+            return unreachable(
+                Again::No,
+                &format!("there is no safe connection: {why}"),
+                todo,
+            );
+        }
+        if causes().any(|e| e.to_string().contains("dns error")) {
+            return unreachable(
+                later,
+                "there is no such host",
+                "is the address right, and is there a network?",
+            );
+        }
+        unreachable(
+            later,
+            &format!("it cannot be reached: {why}"),
+            "is the address right, and is there a network?",
+        )
+    }
+
+    /// An answer with an HTTP status that is none of success.
+    fn status(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Failure {
+        let said = Said::read(body);
+        let code = status.as_u16();
+        let what = |what: &str| match &said.message {
+            Some(message) => format!("{what} (HTTP {code}: {})", repeated(message)),
+            None => format!("{what} (HTTP {code})"),
+        };
+        let fail = |kind, what: &str, todo: &str| self.failure(kind, Again::No, what, todo);
+        if said.is_about_length() || code == 413 {
+            return self.too_long(&what("the conversation is too long for it"));
+        }
+        if matches!(code, 401 | 403) || said.is_about_key() {
+            return self.unauthorized(&what("the key is not taken"));
+        }
+        if said.is_about_model() || code == 404 && said.message.is_some() {
+            let todo = "check its name";
+            return fail(
+                ModelErrorKind::UnknownModel,
+                &what("there is no such model"),
+                todo,
+            );
+        }
+        if code == 404 || status.is_redirection() {
+            let todo = "check the address: it usually ends in /v1";
+            return fail(
+                ModelErrorKind::Other,
+                &what("there is nothing that answers as a model"),
+                todo,
+            );
+        }
+        if said.is_about_money() {
+            let todo = "look at your plan with the provider";
+            return fail(
+                ModelErrorKind::Overloaded,
+                &what("the account has nothing left"),
+                todo,
+            );
+        }
+        let again = match headers.get("x-should-retry").map(|value| value.as_bytes()) {
+            Some(b"false") => Again::No,
+            _ => Again::After(asked_for(headers).or(said.retry)),
+        };
+        match code {
+            429 => self.failure(
+                ModelErrorKind::Overloaded,
+                again,
+                &what("the limit of what may be asked is reached"),
+                "wait a while, or take another model",
+            ),
+            503 | 529 => self.overloaded(again, &what("it is overloaded")),
+            408 | 409 | 500..=599 => self.overloaded(again, &what("the provider has a fault")),
+            _ => fail(
+                ModelErrorKind::Other,
+                &what("the provider does not take this"),
+                "",
+            ),
+        }
+    }
+
+    fn overloaded(&self, again: Again, what: &str) -> Failure {
+        self.failure(
+            ModelErrorKind::Overloaded,
+            again,
+            what,
+            "try again later, or take another model",
+        )
+    }
+
+    fn too_long(&self, what: &str) -> Failure {
+        let todo = "begin a new session, or take a model with more room";
+        self.failure(ModelErrorKind::ContextFull, Again::No, what, todo)
+    }
+
+    pub(super) fn unauthorized(&self, what: &str) -> Failure {
+        let variable = self.model.provider.key_variable();
+        let todo = format!("set {variable} to a key that is valid there");
+        self.failure(ModelErrorKind::Unauthorized, Again::No, what, &todo)
+    }
+
+    /// An error that came in the place of an event.
+    fn event(&self, body: &Value) -> Failure {
+        let said = Said::of(body);
+        let message = said.message.as_deref().map(repeated);
+        let message = message.unwrap_or_else(|| head(&body.to_string(), REPEATED).to_owned());
+        let what = format!("the answer ended with an error: {message}");
+        if said.is_about_length() {
+            return self.too_long(&what);
+        }
+        let busy = [
+            "overloaded",
+            "rate_limit",
+            "unavailable",
+            "resource_exhausted",
+            "server_error",
+            "api_error",
+            "timeout",
+        ];
+        if busy.iter().any(|busy| said.names.contains(busy)) {
+            return self.overloaded(Again::After(said.retry), &what);
+        }
+        self.broken(&what)
+    }
+}
+
+/// An error, and what it comes of.
+fn causes<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
+    let mut next = Some(error);
+    std::iter::from_fn(move || {
+        let error = next?;
+        // What an I/O error wraps is no cause of it: it stands in it, and only the cause of that is its cause.
+        let inner = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+        Some(error)
+    })
+}
+
+/// An error with its causes.
+pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for text in causes(error).map(ToString::to_string) {
+        // Some repeat their cause.
+        if !texts.last().is_some_and(|last| last.contains(&text)) {
+            texts.push(text);
+        }
+    }
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Provider;
+    use super::*;
+
+    fn fail(
+        provider: Provider,
+        status: u16,
+        headers: &[(&'static str, &str)],
+        body: &str,
+    ) -> Failure {
+        let model = ProviderModel::new(provider, "m").key(super::super::Secret::new("sk-secret"));
+        let about = About {
+            model: &model,
+            address: "https://a.example/v1",
+            here: false,
+        };
+        let headers = headers
+            .iter()
+            .map(|(name, value)| ((*name).parse().unwrap(), value.parse().unwrap()));
+        let status = StatusCode::from_u16(status).unwrap();
+        about.status(status, &HeaderMap::from_iter(headers), body)
+    }
+
+    #[test]
+    fn each_provider_s_way_of_saying_it_is_understood() {
+        use ModelErrorKind::*;
+        use Provider::*;
+        for (provider, status, body, kind) in [
+            (
+                Anthropic,
+                401,
+                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+                Unauthorized,
+            ),
+            (
+                Anthropic,
+                404,
+                r#"{"type":"error","error":{"type":"not_found_error","message":"model: m"}}"#,
+                UnknownModel,
+            ),
+            (
+                Anthropic,
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 210000 tokens > 200000 maximum"}}"#,
+                ContextFull,
+            ),
+            (
+                Anthropic,
+                413,
+                r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+                ContextFull,
+            ),
+            (
+                Anthropic,
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API."}}"#,
+                Overloaded,
+            ),
+            (
+                OpenAi,
+                404,
+                r#"{"error":{"message":"The model `m` does not exist or you do not have access to it.","type":"invalid_request_error","code":"model_not_found"}}"#,
+                UnknownModel,
+            ),
+            (
+                OpenAi,
+                404,
+                r#"{"error":"model 'm' not found"}"#,
+                UnknownModel,
+            ),
+            (OpenAi, 404, "<html>404</html>", Other),
+            (
+                OpenAi,
+                400,
+                r#"{"error":{"message":"This model's maximum context length is 128000 tokens.","code":"context_length_exceeded"}}"#,
+                ContextFull,
+            ),
+            (
+                OpenAi,
+                400,
+                r#"{"error":{"code":400,"message":"the request exceeds the available context size","type":"exceed_context_size_error"}}"#,
+                ContextFull,
+            ),
+            (
+                OpenAi,
+                429,
+                r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+                Overloaded,
+            ),
+            (
+                OpenAi,
+                400,
+                r#"{"error":{"message":"Invalid schema"}}"#,
+                Other,
+            ),
+            (
+                Gemini,
+                400,
+                r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#,
+                Unauthorized,
+            ),
+            (
+                Gemini,
+                404,
+                r#"{"error":{"code":404,"message":"models/m is not found for API version v1beta","status":"NOT_FOUND"}}"#,
+                UnknownModel,
+            ),
+            (
+                Gemini,
+                400,
+                r#"[{"error":{"code":400,"message":"The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]"#,
+                ContextFull,
+            ),
+        ] {
+            let failure = fail(provider, status, &[], body);
+            assert_eq!(failure.error.kind, kind, "{body}: {}", failure.error);
+            assert_eq!(failure.again, Again::No, "{body}");
+        }
+    }
+
+    #[test]
+    fn how_long_to_wait_is_read_wherever_it_is_said() {
+        let after = |headers: &[(&'static str, &str)], body| {
+            fail(Provider::Gemini, 429, headers, body).again
+        };
+        let seconds = |n| Again::After(Some(Duration::from_secs(n)));
+        assert_eq!(after(&[("retry-after", "7")], ""), seconds(7));
+        assert_eq!(
+            after(&[("retry-after-ms", "2000"), ("retry-after", "7")], ""),
+            seconds(2)
+        );
+        assert_eq!(
+            after(&[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], ""),
+            seconds(0)
+        );
+        assert_eq!(after(&[("retry-after", "soon")], ""), Again::After(None));
+        let body = r#"{"error":{"code":429,"message":"Busy","details":[{"retryDelay":"34s"}]}}"#;
+        assert_eq!(after(&[], body), seconds(34));
+        assert_eq!(after(&[("x-should-retry", "false")], ""), Again::No);
+    }
+
+    #[test]
+    fn a_key_that_is_repeated_is_taken_out() {
+        let body = r#"{"error":{"message":"Incorrect API key provided: sk-secret."}}"#;
+        let text = fail(Provider::OpenAi, 401, &[], body).error.message;
+        assert!(!text.contains("sk-secret"), "{text}");
+        assert!(
+            text.starts_with("openai/m at https://a.example/v1: the key is not taken"),
+            "{text}"
+        );
+        assert!(text.contains("OPENAI_API_KEY"), "{text}");
+    }
+}

@@ -1,0 +1,151 @@
+//! What providers say about their errors.
+
+use std::time::{Duration, SystemTime};
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::tools::head;
+
+/// How much of what a provider says about an error is repeated, in bytes.
+pub(super) const REPEATED: usize = 400;
+
+/// What a provider says about an error. All of them say it in JSON, each in its own.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) message: Option<String>,
+    /// Its names for it, in small letters.
+    pub(super) names: String,
+    /// After which time one may ask again.
+    pub(super) retry: Option<Duration>,
+}
+
+impl Said {
+    pub(super) fn read(body: &str) -> Self {
+        match serde_json::from_str::<Value>(body) {
+            Ok(body) => Self::of(&body),
+            // A page for a browser says nothing.
+            Err(_) if body.trim_start().starts_with('<') || body.trim().is_empty() => {
+                Self::default()
+            }
+            Err(_) => Self {
+                message: None,
+                names: head(body, REPEATED).to_lowercase(),
+                retry: None,
+            },
+        }
+    }
+
+    pub(super) fn of(body: &Value) -> Self {
+        let body = body.get(0).unwrap_or(body);
+        let error = body.get("error").unwrap_or(body);
+        let text = |name: &str| match error.get(name) {
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Number(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        let message = error
+            .as_str()
+            .map(str::to_owned)
+            .or_else(|| text("message"));
+        let names = ["type", "code", "status"].into_iter().filter_map(text);
+        let mut names = names.collect::<Vec<_>>().join(" ");
+        let details = error.get("details").and_then(Value::as_array);
+        let details = details.map_or(&[][..], Vec::as_slice);
+        let mut retry = None;
+        for detail in details {
+            if let Some(reason) = detail.get("reason").and_then(Value::as_str) {
+                names = format!("{names} {reason}");
+            }
+            let delay = detail.get("retryDelay").and_then(Value::as_str);
+            let seconds = delay.and_then(|delay| delay.trim_end_matches('s').parse().ok());
+            retry = retry.or(seconds.and_then(seconds_of));
+        }
+        Self {
+            message,
+            names: names.to_lowercase(),
+            retry,
+        }
+    }
+
+    fn says(&self, words: &[&str]) -> bool {
+        let message = self.message.as_deref().unwrap_or_default().to_lowercase();
+        words
+            .iter()
+            .any(|word| self.names.contains(word) || message.contains(word))
+    }
+
+    pub(super) fn is_about_length(&self) -> bool {
+        self.says(&[
+            "context_length_exceeded",
+            "exceed_context_size",
+            "request_too_large",
+            "prompt is too long",
+            "exceed context limit",
+            "maximum context length",
+            "available context size",
+            "exceeds the maximum number of tokens",
+            "context window",
+            "context the overflows",
+        ])
+    }
+
+    pub(super) fn is_about_key(&self) -> bool {
+        self.says(&[
+            "api_key_invalid",
+            "invalid_api_key",
+            "authentication_error",
+            "api key not valid",
+        ])
+    }
+
+    pub(super) fn is_about_model(&self) -> bool {
+        let message = self.message.as_deref().unwrap_or_default().to_lowercase();
+        let not_there = [
+            "not found",
+            "does not exist",
+            "not exist",
+            "not a valid model",
+        ];
+        self.names.contains("model_not_found")
+            || message.contains("model") && not_there.iter().any(|word| message.contains(word))
+    }
+
+    pub(super) fn is_about_money(&self) -> bool {
+        self.says(&[
+            "insufficient_quota",
+            "credit balance",
+            "billing_error",
+            "insufficient credits",
+        ])
+    }
+}
+
+/// What a provider says, in one line and not too much of it.
+pub(super) fn repeated(text: &str) -> String {
+    let line: Vec<&str> = text.split_whitespace().collect();
+    head(&line.join(" "), REPEATED)
+        .trim_end_matches('.')
+        .to_owned()
+}
+
+/// After which time the provider wants to be asked again.
+pub(super) fn asked_for(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    if let Some(milliseconds) = text("retry-after-ms").and_then(|ms| ms.trim().parse::<f64>().ok())
+    {
+        return seconds_of(milliseconds / 1000.0);
+    }
+    let after = text("retry-after")?.trim();
+    if let Ok(seconds) = after.parse() {
+        return seconds_of(seconds);
+    }
+    // Or a point in time.
+    let then = jiff::fmt::rfc2822::parse(after).ok()?;
+    let then = SystemTime::from(then.timestamp());
+    Some(then.duration_since(SystemTime::now()).unwrap_or_default())
+}
+
+fn seconds_of(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
+}

@@ -1,0 +1,58 @@
+//! How much a model is to think.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How much a model is to think before it answers. What a provider does not have is rounded to what it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ThoughtLevel {
+    /// Not at all, where a model can do without.
+    Off,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// As much as it can.
+    Max,
+}
+
+/// There is no such level.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no thought level {0}; there are off, low, medium, high and max")]
+pub struct ParseThoughtLevelError(String);
+
+impl ThoughtLevel {
+    /// All of them, the least first.
+    pub const ALL: [Self; 5] = [Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Max => "max",
+        }
+    }
+}
+
+impl fmt::Display for ThoughtLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ThoughtLevel {
+    type Err = ParseThoughtLevelError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|level| level.as_str() == name)
+            .ok_or_else(|| ParseThoughtLevelError(name.to_owned()))
+    }
+}

@@ -1,0 +1,304 @@
+//! A server on this machine that speaks as the providers of models do, as a script says, well or badly.
+
+mod wire;
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use acp_agent::{Provider, ProviderModel, Retries, Secret};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// A piece of an answer.
+#[derive(Debug, Clone)]
+pub enum Say {
+    Text(&'static str),
+    Think(&'static str),
+    /// What is signed: the thoughts before it, or for Gemini the next call.
+    Sign(&'static str),
+    /// Thoughts that only Anthropic can read.
+    Redacted(&'static str),
+    /// A tool call, its arguments in pieces.
+    Call(&'static str, &'static str, Value),
+    /// The same with arguments that are no JSON.
+    Scribble(&'static str, &'static str, &'static str),
+    Usage(Used),
+    Stop(Why),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    /// All that the model was given.
+    pub input: u64,
+    /// Of that, what came from the cache.
+    pub cached: u64,
+    /// All that it answered with.
+    pub output: u64,
+    /// Of that, thoughts.
+    pub thought: u64,
+}
+
+/// Why an answer ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    End,
+    Tools,
+    Length,
+    Refusal,
+}
+
+/// How a request is answered.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// As it should be.
+    Says(Vec<Say>),
+    /// The same, but the connection breaks instead of the end.
+    Cut(Vec<Say>),
+    /// The same, but nothing comes any more, until the client goes.
+    Stalls(Vec<Say>),
+    /// The same, then this in the place of an event.
+    Event(Vec<Say>, String),
+    /// With this status, these headers and this body.
+    Status(u16, &'static [(&'static str, &'static str)], String),
+    /// With status 200, and a body of this type.
+    Body(&'static str, String),
+    /// With an answer that has no end.
+    Endless,
+    /// Not at all: the connection is closed.
+    Closes,
+    /// Not at all, until the client goes.
+    Silent,
+}
+
+/// A request, as it came.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    pub path: String,
+    headers: Vec<(String, String)>,
+    pub body: Value,
+}
+
+impl Heard {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
+        Some(&found.1)
+    }
+}
+
+/// The server. It is gone when this is.
+pub struct Server {
+    pub provider: Provider,
+    pub address: SocketAddr,
+    state: Arc<State>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+struct State {
+    provider: Provider,
+    answers: Mutex<VecDeque<Answer>>,
+    heard: watch::Sender<Vec<Heard>>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    /// One that answers the requests from here on with these.
+    pub async fn new(provider: Provider, answers: impl IntoIterator<Item = Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(State {
+            provider,
+            answers: Mutex::new(answers.into_iter().collect()),
+            heard: watch::channel(Vec::new()).0,
+        });
+        let task = tokio::spawn({
+            let state = Arc::clone(&state);
+            async move {
+                let mut connections = tokio::task::JoinSet::new();
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    let state = Arc::clone(&state);
+                    // A client that has gone is none of its errors.
+                    connections.spawn(async move { state.serve(stream).await.ok() });
+                }
+            }
+        });
+        Self {
+            provider,
+            address,
+            state,
+            task,
+        }
+    }
+
+    /// A model at this server, which is asked again at once, three times at most.
+    pub fn model(&self) -> ProviderModel {
+        ProviderModel::new(self.provider, "a-model")
+            .at(format!("http://{}", self.address))
+            .key(Secret::new("a-key"))
+            .retries(Retries {
+                tries: 3,
+                first: Duration::from_millis(1),
+                longest: Duration::from_secs(5),
+            })
+    }
+
+    /// What was asked so far.
+    pub fn heard(&self) -> Vec<Heard> {
+        self.state.heard.borrow().clone()
+    }
+
+    /// Waits until it was asked so often.
+    pub async fn asked(&self, times: usize) {
+        let mut heard = self.state.heard.subscribe();
+        heard.wait_for(|heard| heard.len() >= times).await.unwrap();
+    }
+}
+
+impl State {
+    async fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
+        let mut stream = BufReader::new(stream);
+        while let Some(heard) = read(&mut stream).await? {
+            self.heard.send_modify(|all| all.push(heard));
+            let answer = self.answers.lock().unwrap().pop_front();
+            let answer = answer.unwrap_or_else(|| {
+                Answer::Status(
+                    418,
+                    &[],
+                    r#"{"error":{"message":"nobody expects this"}}"#.to_owned(),
+                )
+            });
+            if !self.answer(&mut stream, answer).await? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives whether the connection goes on.
+    async fn answer(&self, to: &mut BufReader<TcpStream>, answer: Answer) -> std::io::Result<bool> {
+        let events = |says: &[Say]| wire::events(self.provider, says);
+        match answer {
+            Answer::Says(says) => {
+                begin(to).await?;
+                pieces(to, &events(&says).concat()).await?;
+                to.write_all(b"0\r\n\r\n").await?;
+                Ok(true)
+            }
+            Answer::Cut(says) => {
+                begin(to).await?;
+                pieces(to, &wire::beginning(self.provider, &says).concat()).await?;
+                Ok(false)
+            }
+            Answer::Stalls(says) => {
+                begin(to).await?;
+                pieces(to, &wire::beginning(self.provider, &says).concat()).await?;
+                gone(to).await
+            }
+            Answer::Event(says, event) => {
+                begin(to).await?;
+                pieces(to, &wire::beginning(self.provider, &says).concat()).await?;
+                pieces(to, &event).await?;
+                to.write_all(b"0\r\n\r\n").await?;
+                Ok(true)
+            }
+            Answer::Status(status, headers, body) => {
+                let headers: String = headers
+                    .iter()
+                    .map(|(name, value)| format!("{name}: {value}\r\n"))
+                    .collect();
+                let head = format!(
+                    "HTTP/1.1 {status} So\r\ncontent-type: application/json\r\n{headers}content-length: {}\r\n\r\n",
+                    body.len()
+                );
+                to.write_all(format!("{head}{body}").as_bytes()).await?;
+                Ok(true)
+            }
+            Answer::Body(content_type, body) => {
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
+                    body.len()
+                );
+                to.write_all(format!("{head}{body}").as_bytes()).await?;
+                Ok(true)
+            }
+            Answer::Endless => {
+                begin(to).await?;
+                let more = wire::beginning(self.provider, &[Say::Text("and so on ")]);
+                loop {
+                    // Until the client has enough.
+                    pieces(to, &more.concat()).await?;
+                }
+            }
+            Answer::Closes => Ok(false),
+            Answer::Silent => gone(to).await,
+        }
+    }
+}
+
+async fn begin(to: &mut BufReader<TcpStream>) -> std::io::Result<()> {
+    let head =
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    to.write_all(head.as_bytes()).await
+}
+
+/// Text in pieces that end anywhere, in the middle of a letter also.
+async fn pieces(to: &mut BufReader<TcpStream>, text: &str) -> std::io::Result<()> {
+    for piece in text.as_bytes().chunks(61) {
+        to.write_all(format!("{:x}\r\n", piece.len()).as_bytes())
+            .await?;
+        to.write_all(piece).await?;
+        to.write_all(b"\r\n").await?;
+        to.flush().await?;
+    }
+    Ok(())
+}
+
+/// Waits until the client is gone.
+async fn gone(from: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
+    from.read_u8().await?;
+    Ok(false)
+}
+
+/// Reads a request; none if there is no further one.
+async fn read(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<Heard>> {
+    let mut line = String::new();
+    match from.read_line(&mut line).await {
+        Ok(0) => return Ok(None),
+        Ok(_) => {}
+        // It is none of HTTP; servers say so in HTTP.
+        Err(error) => {
+            from.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await?;
+            return Err(error);
+        }
+    }
+    let path = line.split(' ').nth(1).unwrap().to_owned();
+    let mut headers = Vec::new();
+    loop {
+        let mut line = String::new();
+        from.read_line(&mut line).await?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else {
+            break;
+        };
+        headers.push((name.to_owned(), value.to_owned()));
+    }
+    let mut heard = Heard {
+        path,
+        headers,
+        body: Value::Null,
+    };
+    let length = heard.header("content-length").unwrap().parse().unwrap();
+    let mut body = vec![0; length];
+    from.read_exact(&mut body).await?;
+    heard.body = serde_json::from_slice(&body).unwrap();
+    Ok(Some(heard))
+}

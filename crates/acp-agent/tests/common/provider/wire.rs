@@ -1,0 +1,279 @@
+//! Answers as each of the providers writes them.
+
+use acp_agent::Provider;
+use serde_json::{Value, json};
+
+use super::{Say, Used, Why};
+
+/// The events of an answer.
+pub fn events(provider: Provider, says: &[Say]) -> Vec<String> {
+    let mut events = beginning(provider, says);
+    let usage = says.iter().find_map(|say| match say {
+        Say::Usage(used) => Some(*used),
+        _ => None,
+    });
+    let calls = says
+        .iter()
+        .any(|say| matches!(say, Say::Call(..) | Say::Scribble(..)));
+    let why = says.iter().find_map(|say| match say {
+        Say::Stop(why) => Some(*why),
+        _ => None,
+    });
+    let why = why.unwrap_or(if calls { Why::Tools } else { Why::End });
+    events.extend(match provider {
+        Provider::Anthropic => anthropic_end(why, usage),
+        Provider::OpenAi => openai_end(why, usage),
+        _ => gemini_end(why, usage),
+    });
+    events
+}
+
+/// The events of an answer up to its end.
+pub fn beginning(provider: Provider, says: &[Say]) -> Vec<String> {
+    match provider {
+        Provider::Anthropic => anthropic(says),
+        Provider::OpenAi => openai(says),
+        _ => gemini(says),
+    }
+}
+
+fn data(data: &Value) -> String {
+    format!("data: {data}\n\n")
+}
+
+fn named(data: Value) -> String {
+    let name = data["type"].as_str().unwrap();
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// A text in two pieces, cut in the middle.
+fn halves(text: &str) -> [&str; 2] {
+    let mut middle = text.len() / 2;
+    while !text.is_char_boundary(middle) {
+        middle -= 1;
+    }
+    let (a, b) = text.split_at(middle);
+    [a, b]
+}
+
+fn written(say: &Say) -> Option<(&'static str, &'static str, String)> {
+    match say {
+        Say::Call(id, tool, arguments) => Some((id, tool, arguments.to_string())),
+        Say::Scribble(id, tool, text) => Some((id, tool, (*text).to_owned())),
+        _ => None,
+    }
+}
+
+fn anthropic(says: &[Say]) -> Vec<String> {
+    let used = says.iter().find_map(|say| match say {
+        Say::Usage(used) => Some(*used),
+        _ => None,
+    });
+    let used = used.unwrap_or_default();
+    let mut events = vec![
+        named(json!({"type": "message_start", "message": {
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "a-model", "content": [],
+            "stop_reason": null, "stop_sequence": null, "usage": {
+                "input_tokens": used.input - used.cached, "cache_creation_input_tokens": 0,
+                "cache_read_input_tokens": used.cached, "output_tokens": 1}}})),
+        named(json!({"type": "ping"})),
+    ];
+    let mut index = 0;
+    let mut thinking = false;
+    for say in says {
+        let mut block = |start: Value, deltas: Vec<Value>, stops: bool| {
+            if !start.is_null() {
+                events.push(named(
+                    json!({"type": "content_block_start", "index": index, "content_block": start}),
+                ));
+            }
+            for delta in deltas {
+                events.push(named(
+                    json!({"type": "content_block_delta", "index": index, "delta": delta}),
+                ));
+            }
+            if stops {
+                events.push(named(json!({"type": "content_block_stop", "index": index})));
+                index += 1;
+            }
+        };
+        if std::mem::take(&mut thinking) && !matches!(say, Say::Sign(_)) {
+            block(Value::Null, vec![], true);
+        }
+        match say {
+            Say::Text(text) => block(
+                json!({"type": "text", "text": ""}),
+                halves(text)
+                    .map(|text| json!({"type": "text_delta", "text": text}))
+                    .into(),
+                true,
+            ),
+            Say::Think(text) => {
+                block(
+                    json!({"type": "thinking", "thinking": "", "signature": ""}),
+                    halves(text)
+                        .map(|text| json!({"type": "thinking_delta", "thinking": text}))
+                        .into(),
+                    false,
+                );
+                thinking = true;
+            }
+            Say::Sign(signature) => block(
+                Value::Null,
+                vec![json!({"type": "signature_delta", "signature": signature})],
+                true,
+            ),
+            Say::Redacted(text) => block(
+                json!({"type": "redacted_thinking", "data": text}),
+                vec![],
+                true,
+            ),
+            Say::Call(..) | Say::Scribble(..) => {
+                let (id, tool, written) = written(say).unwrap();
+                block(
+                    json!({"type": "tool_use", "id": id, "name": tool, "input": {}}),
+                    halves(&written)
+                        .map(|text| json!({"type": "input_json_delta", "partial_json": text}))
+                        .into(),
+                    true,
+                );
+            }
+            Say::Usage(_) | Say::Stop(_) => {}
+        }
+    }
+    events
+}
+
+fn anthropic_end(why: Why, used: Option<Used>) -> Vec<String> {
+    let reason = match why {
+        Why::End => "end_turn",
+        Why::Tools => "tool_use",
+        Why::Length => "max_tokens",
+        Why::Refusal => "refusal",
+    };
+    let output = used.unwrap_or_default().output;
+    vec![
+        named(
+            json!({"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": null},
+                     "usage": {"output_tokens": output}}),
+        ),
+        named(json!({"type": "message_stop"})),
+    ]
+}
+
+fn openai(says: &[Say]) -> Vec<String> {
+    let chunk = |delta: Value| {
+        data(
+            &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "a-model",
+                     "choices": [{"index": 0, "delta": delta, "finish_reason": null}]}),
+        )
+    };
+    let mut events = vec![chunk(
+        json!({"role": "assistant", "content": "", "refusal": null}),
+    )];
+    let mut index = 0;
+    for say in says {
+        match say {
+            Say::Text(text) => {
+                events.extend(halves(text).map(|text| chunk(json!({"content": text}))))
+            }
+            Say::Think(text) => {
+                events.extend(halves(text).map(|text| chunk(json!({"reasoning_content": text}))));
+            }
+            Say::Call(..) | Say::Scribble(..) => {
+                let (id, tool, written) = written(say).unwrap();
+                events.push(chunk(
+                    json!({"tool_calls": [{"index": index, "id": id, "type": "function",
+                                         "function": {"name": tool, "arguments": ""}}]}),
+                ));
+                events.extend(halves(&written).map(|text| {
+                    chunk(
+                        json!({"tool_calls": [{"index": index, "function": {"arguments": text}}]}),
+                    )
+                }));
+                index += 1;
+            }
+            Say::Sign(_) | Say::Redacted(_) | Say::Usage(_) | Say::Stop(_) => {}
+        }
+    }
+    events
+}
+
+fn openai_end(why: Why, used: Option<Used>) -> Vec<String> {
+    let reason = match why {
+        Why::End => "stop",
+        Why::Tools => "tool_calls",
+        Why::Length => "length",
+        Why::Refusal => "content_filter",
+    };
+    let mut events = vec![data(
+        &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1,
+        "model": "a-model", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}),
+    )];
+    if let Some(used) = used {
+        events.push(data(
+            &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [], "usage": {
+            "prompt_tokens": used.input, "completion_tokens": used.output,
+            "total_tokens": used.input + used.output,
+            "prompt_tokens_details": {"cached_tokens": used.cached},
+            "completion_tokens_details": {"reasoning_tokens": used.thought}}}),
+        ));
+    }
+    events.push("data: [DONE]\n\n".to_owned());
+    events
+}
+
+fn gemini(says: &[Say]) -> Vec<String> {
+    let frame = |parts: Value| {
+        data(
+            &json!({"candidates": [{"content": {"parts": parts, "role": "model"}, "index": 0}],
+                     "modelVersion": "a-model", "responseId": "r"}),
+        )
+    };
+    let mut events = Vec::new();
+    let mut calls = Vec::new();
+    let mut signature = None;
+    for say in says {
+        match say {
+            Say::Text(text) => {
+                events.extend(halves(text).map(|text| frame(json!([{"text": text}]))));
+            }
+            Say::Think(text) => {
+                events.extend(
+                    halves(text).map(|text| frame(json!([{"text": text, "thought": true}]))),
+                );
+            }
+            Say::Sign(text) => signature = Some(text),
+            // It calls tools all at once, and gives no names to its calls.
+            Say::Call(_, tool, arguments) => {
+                let mut part = json!({"functionCall": {"name": tool, "args": arguments}});
+                if let Some(signature) = signature.take() {
+                    part["thoughtSignature"] = json!(signature);
+                }
+                calls.push(part);
+            }
+            Say::Scribble(_, tool, text) => {
+                calls.push(json!({"functionCall": {"name": tool, "args": text}}));
+            }
+            Say::Redacted(_) | Say::Usage(_) | Say::Stop(_) => {}
+        }
+    }
+    if !calls.is_empty() {
+        events.push(frame(json!(calls)));
+    }
+    events
+}
+
+fn gemini_end(why: Why, used: Option<Used>) -> Vec<String> {
+    let reason = match why {
+        Why::End | Why::Tools => "STOP",
+        Why::Length => "MAX_TOKENS",
+        Why::Refusal => "SAFETY",
+    };
+    let used = used.unwrap_or_default();
+    vec![data(&json!({
+        "candidates": [{"content": {"parts": [{"text": ""}], "role": "model"}, "finishReason": reason, "index": 0}],
+        "usageMetadata": {"promptTokenCount": used.input, "cachedContentTokenCount": used.cached,
+            "candidatesTokenCount": used.output - used.thought, "thoughtsTokenCount": used.thought,
+            "totalTokenCount": used.input + used.output}}))]
+}
