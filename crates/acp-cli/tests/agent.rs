@@ -152,3 +152,18 @@ fn bad_input_is_answered_and_loses_nothing() {
     assert_eq!(codes, [-32700, -32700, -32600, -32601]);
     assert!(output.status.success());
 }
+
+#[test]
+fn the_model_is_told_what_the_user_and_the_project_say() {
+    let project = Project::new();
+    project.configure("AGENTS.md", "Mine: answer in rhymes.");
+    project.write("AGENTS.md", "Ours: use tabs.");
+    let script = project.script(
+        r#"{"expect": "Mine: answer in rhymes."}, {"expect": "Ours: use tabs."}, {"say": "Told."}"#,
+    );
+    let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);
+    assert!(ended.stdout.contains("Told."), "{}", ended.stderr);
+    std::fs::remove_file(project.file("AGENTS.md")).unwrap();
+    let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);
+    assert!(ended.stderr.contains("Ours: use tabs."), "{}", ended.stderr);
+}
