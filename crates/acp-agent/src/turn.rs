@@ -379,7 +379,7 @@ impl Running<'_> {
 }
 
 /// What a prompt is answered with when the model fails. Error Handling: what it is, is in `data`, for programs.
-fn failure(error: ModelError) -> acp::Error {
+pub(crate) fn failure(error: ModelError) -> acp::Error {
     let kind = error.kind;
     let mut answer = match kind {
         ModelErrorKind::Unauthorized => jsonrpc::Error::auth_required(),

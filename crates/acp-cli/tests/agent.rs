@@ -237,3 +237,18 @@ fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
         "{said}"
     );
 }
+
+#[test]
+fn the_model_is_told_what_the_user_and_the_project_say() {
+    let project = Project::new();
+    project.configure("AGENTS.md", "Mine: answer in rhymes.");
+    project.write("AGENTS.md", "Ours: use tabs.");
+    let script = project.script(
+        r#"{"expect": "Mine: answer in rhymes."}, {"expect": "Ours: use tabs."}, {"say": "Told."}"#,
+    );
+    let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);
+    assert!(ended.stdout.contains("Told."), "{}", ended.stderr);
+    std::fs::remove_file(project.file("AGENTS.md")).unwrap();
+    let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);
+    assert!(ended.stderr.contains("Ours: use tabs."), "{}", ended.stderr);
+}

@@ -79,7 +79,7 @@ pub(super) fn size(message: &Message) -> u64 {
             let calls = calls.iter().map(|call| call.arguments.to_string().len());
             text.len() + calls.sum::<usize>()
         }
-        Message::ToolResult(result) => result.text.len(),
+        Message::ToolResult(result) => result.text.len() + PICTURE * result.images.len(),
     };
     u64::try_from(length).unwrap_or(u64::MAX)
 }
@@ -169,7 +169,7 @@ fn cut_results(messages: &mut [Message], long: usize, left: usize) {
     let before = last_round.and_then(|at| messages.get_mut(..at));
     for message in before.unwrap_or_default() {
         if let Message::ToolResult(result) = message
-            && result.text.len() > long
+            && (result.text.len() > long || !result.images.is_empty())
         {
             cut(result, left);
         }
@@ -180,6 +180,7 @@ fn cut(result: &mut ToolResult, left: usize) {
     result.text = shortened(&result.text, left);
     // The same once more, as data.
     result.data = serde_json::Value::Null;
+    result.images.clear();
 }
 
 /// The beginning and the end of a text, and between them how much is left out.

@@ -11,7 +11,7 @@ use super::compaction::{Compaction, Keeps, last_prompt, size_of};
 use super::conversation::{BYTES_PER_TOKEN, Conversation};
 use super::summary;
 use crate::model::{Message, ModelError};
-use crate::turn::Running;
+use crate::turn::{Running, failure};
 
 /// What is to be done to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,11 +84,14 @@ impl Running<'_> {
             }
             Err(Failure::Nothing) => ended,
             Err(Failure::Stop(error)) => Err(error),
-            Err(Failure::Model(error)) => Err(acp::Error::internal(format!(
-                "the conversation is longer than the model's window, and it could not be summarised: {}. It is \
-                 as it was; a model with a larger window can go on with it",
-                error.message
-            ))),
+            Err(Failure::Model(error)) => {
+                let message = format!(
+                    "the conversation is longer than the model's window, and it could not be summarised: {}. It \
+                     is as it was; a model with a larger window can go on with it",
+                    error.message
+                );
+                Err(failure(ModelError::of(error.kind, message)))
+            }
         }
     }
 
@@ -105,11 +108,12 @@ impl Running<'_> {
             Ok(said) => said,
             Err(Failure::Nothing) => "There is nothing to summarise yet.".to_owned(),
             Err(Failure::Stop(error)) => return Err(error),
-            Err(failure) => {
-                return Err(acp::Error::internal(format!(
+            Err(Failure::Model(error)) => {
+                let message = format!(
                     "the conversation could not be summarised, and is as it was: {}",
-                    failure.why()
-                )));
+                    error.message
+                );
+                return Err(failure(ModelError::of(error.kind, message)));
             }
         };
         self.workspace.turn.message(&said).await?;

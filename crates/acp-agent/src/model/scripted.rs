@@ -34,6 +34,7 @@ use crate::context;
 /// | `{"stop": "max_tokens"}`                 | ends the turn with this stop reason                 |
 /// | `{"usage": {"input": 900, "output": 40}}` | says how many tokens the round has used            |
 /// | `{"error": "text"}`                      | the model fails                                     |
+/// | `{"expect": "text"}`                     | the model fails unless that is in its instructions or in the prompt |
 ///
 /// Tool calls that stand together are made in one round, as a model makes several at once. What
 /// follows them comes after their results. A step that is not in this table, or a second member in a
@@ -114,6 +115,7 @@ enum ScriptStep {
     Stop(String),
     Usage(ScriptUsage),
     Error(String),
+    Expect(String),
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -165,7 +167,8 @@ impl ScriptStep {
             | Self::Hang(_)
             | Self::Stop(_)
             | Self::Usage(_)
-            | Self::Error(_) => return None,
+            | Self::Error(_)
+            | Self::Expect(_) => return None,
         })
     }
 }
@@ -215,7 +218,7 @@ impl Model for ScriptedModel {
             return Known::steps([Err(error)], false);
         }
         if context::is_summary_request(&request) {
-            return self.play(&self.summary, "summary", given);
+            return self.play(&self.summary, "summary", &request);
         }
         let (mut prompts, mut round, mut rounds) = (0_usize, 0_usize, 0_usize);
         for message in request.conversation {
@@ -240,13 +243,13 @@ impl Model for ScriptedModel {
             return Known::steps([Err(ModelError::new(message))], false);
         };
         let name = format!("{prompts}_{round}");
-        self.play(round_of(turn, round), &name, given)
+        self.play(round_of(turn, round), &name, &request)
     }
 }
 
 impl ScriptedModel {
     /// Plays steps. Tool calls in them have ids with this name in them.
-    fn play<'a>(&self, script: &[ScriptStep], name: &str, given: u64) -> Steps<'a> {
+    fn play<'a>(&self, script: &[ScriptStep], name: &str, request: &Request<'_>) -> Steps<'a> {
         let mut steps = Vec::new();
         let mut hang = false;
         let mut said = 0;
@@ -276,6 +279,10 @@ impl ScriptedModel {
                     output: usage.output,
                     ..Usage::default()
                 }))),
+                ScriptStep::Expect(text) if !is_told(request, text) => {
+                    let message = format!("the script expects that the model is told {text:?}");
+                    steps.push(Err(ModelError::new(message)));
+                }
                 ScriptStep::Error(message) => steps.push(Err(ModelError::new(message.clone()))),
                 _ => {}
             }
@@ -286,7 +293,7 @@ impl ScriptedModel {
         if self.window.is_some() && !states {
             // First: after it has stopped nobody listens.
             let usage = Usage {
-                input: given,
+                input: tokens(request),
                 output: in_tokens(said),
                 ..Usage::default()
             };
@@ -294,6 +301,20 @@ impl ScriptedModel {
         }
         Known::steps(steps, hang)
     }
+}
+
+/// Whether a text is in the instructions or in the prompt of a request.
+fn is_told(request: &Request<'_>, text: &str) -> bool {
+    let mut messages = request.conversation.iter().rev();
+    let prompt = messages.find_map(|message| match message {
+        Message::User(content) => Some(content),
+        _ => None,
+    });
+    let mut prompt = prompt
+        .into_iter()
+        .flatten()
+        .filter_map(ContentBlock::as_text);
+    request.instructions.contains(text) || prompt.any(|told| told.contains(text))
 }
 
 /// How many tokens a request has.

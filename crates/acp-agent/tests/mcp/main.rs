@@ -207,9 +207,11 @@ async fn the_person_is_asked_for_each_tool_as_the_mode_says() {
     f.says("go").await;
     assert_eq!(f.mode(), "architect");
     assert_eq!(f.call().status, ToolCallStatus::Failed);
-    // In code mode nobody is asked.
+    // In code mode, too: no rule says anything of it, and what a server does is not confined.
     f.session.set_mode("code").await.unwrap();
+    f.answers([ALLOW]);
     f.says("go").await;
+    assert_eq!(f.asked().len(), 1);
     assert!(texts(&f.call()).contains("Changed."));
 }
 

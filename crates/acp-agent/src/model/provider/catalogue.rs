@@ -1,8 +1,8 @@
 //! What is known of well-known models. All others work as well; less can be said of them.
 //!
-//! Prices and windows are what the providers' own pages said in November 2026 (Anthropic) and July 2026 (OpenAI,
-//! Google), for requests at their usual speed. They are for people to see roughly what a session costs, and no
-//! bill.
+//! Prices and windows are what price lists said in 2026, the providers' own for the newest of Anthropic's and quotations
+//! of them for the others, for requests at the usual speed. They are for people to see roughly what a session costs,
+//! and no bill.
 
 use super::super::Usage;
 use super::config::Provider;
@@ -91,16 +91,6 @@ const fn known(name: &'static str, window: u64, price: Option<Price>) -> Known {
 
 const ANTHROPIC: &[Known] = &[
     known(
-        "claude-fable-5-1",
-        1_000_000,
-        Some(Price::anthropic(10.0, 50.0)),
-    ),
-    known(
-        "claude-opus-5-5",
-        1_000_000,
-        Some(Price::anthropic(4.0, 20.0)),
-    ),
-    known(
         "claude-opus-5",
         1_000_000,
         Some(Price::anthropic(5.0, 25.0)),
@@ -132,11 +122,6 @@ const ANTHROPIC: &[Known] = &[
     ),
     known("claude-opus-4", 200_000, Some(Price::anthropic(15.0, 75.0))),
     known(
-        "claude-sonnet-5-5",
-        1_000_000,
-        Some(Price::anthropic(2.0, 10.0)),
-    ),
-    known(
         "claude-sonnet-4-6",
         1_000_000,
         Some(Price::anthropic(3.0, 15.0)),
@@ -151,8 +136,6 @@ const ANTHROPIC: &[Known] = &[
         200_000,
         Some(Price::anthropic(3.0, 15.0)),
     ),
-    // Its price goes by what it is used for.
-    known("claude-haiku-5-5", 1_000_000, None),
     known(
         "claude-haiku-4-5",
         200_000,
