@@ -21,6 +21,7 @@
 //! A [`ProviderModel`] is a language model: Anthropic's, OpenAI's, Gemini's, or one at any address that speaks as
 //! one of them. [`OfflineModel`] is no AI and carries out typed commands; [`ScriptedModel`] plays a file, for tests.
 
+mod causes;
 mod commands;
 mod context;
 mod log;

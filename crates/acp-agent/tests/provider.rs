@@ -125,7 +125,8 @@ fn sent_back(provider: Provider, body: &Value) {
             assert_eq!(results["content"][1]["cache_control"]["type"], "ephemeral");
         }
         Provider::OpenAi => {
-            let said = &body["messages"][1];
+            // Here the instructions are a message, the first.
+            let said = &body["messages"][2];
             assert_eq!(said["content"], "Ich schaue nach: ä, ö, 🦀.");
             assert_eq!(said["reasoning_content"], "Hm… two files");
             assert_eq!(said["tool_calls"][1]["id"], "two");
@@ -133,10 +134,10 @@ fn sent_back(provider: Provider, body: &Value) {
                 said["tool_calls"][1]["function"]["arguments"],
                 r#"{"path":"b.txt"}"#
             );
-            assert_eq!(body["messages"][2]["role"], "tool");
-            assert_eq!(body["messages"][2]["tool_call_id"], "one");
+            assert_eq!(body["messages"][3]["role"], "tool");
+            assert_eq!(body["messages"][3]["tool_call_id"], "one");
             assert!(
-                body["messages"][3]["content"]
+                body["messages"][4]["content"]
                     .as_str()
                     .unwrap()
                     .contains("beta")
@@ -307,11 +308,11 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
                 let body = &server.heard()[0].body;
                 let picture = match provider {
                     Provider::Anthropic => &body["messages"][0]["content"][1]["source"]["data"],
-                    Provider::OpenAi => &body["messages"][0]["content"][1]["image_url"]["url"],
+                    Provider::OpenAi => &body["messages"][1]["content"][1]["image_url"]["url"],
                     _ => &body["contents"][0]["parts"][1]["inline_data"]["data"],
                 };
                 assert!(picture.as_str().unwrap().ends_with("aGVsbG8="), "{body}");
-                assert!(body.to_string().contains("file:///notes.md"));
+                assert!(body.to_string().contains("/notes.md"));
             } else {
                 // The client does not offer it then; an old session may have one still.
                 let conversation = [Message::User(prompt())];

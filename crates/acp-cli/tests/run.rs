@@ -370,15 +370,19 @@ fn mcp_servers_are_read_before_anything_is_started() {
         .run(&["--mcp", "mcp.json", "/help"])
         .code(2)
         .says("mcp.json");
-    // The bundled agent connects to servers on stdio only, so far.
+    // One that cannot be reached costs itself, and the person sees why.
     project.write(
         "mcp.json",
         r#"{"mcpServers": {"x": {"url": "http://localhost:1"}}}"#,
     );
     project
         .run(&["--mcp", "mcp.json", "/help"])
-        .code(2)
-        .says("mcpCapabilities.http");
+        .code(0)
+        .shows(&[
+            "The MCP server `x` did not start",
+            "http://localhost:1",
+            "refused",
+        ]);
 }
 
 #[test]

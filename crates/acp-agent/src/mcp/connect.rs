@@ -12,13 +12,16 @@ use reqwest::{Client, Url, redirect};
 use rmcp::service::{RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransportConfig, StreamableHttpError,
+};
 use rmcp::{ServiceExt, service::ClientInitializeError};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use super::bounded::Bounded;
 use super::handler::Handler;
 use super::sse::SseTransport;
+use crate::causes::chain;
 use crate::tools::{fenced, tail};
 
 /// How long a server on HTTP may take to accept a connection.
@@ -134,24 +137,16 @@ fn shaken(error: &ClientInitializeError) -> String {
             format!("It refused the connection: {}.", error.message)
         }
         ClientInitializeError::TransportError { error, .. } => {
-            format!("{}.", chain(error.error.as_ref()))
+            let error = error.error.as_ref();
+            // It names what it comes of, and does not give it.
+            let why = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+                Some(StreamableHttpError::Client(error)) => chain(error),
+                _ => chain(error),
+            };
+            format!("{why}.")
         }
         other => format!("It did not answer as an MCP server does: {}.", chain(other)),
     }
-}
-
-/// An error with what it came from: those of HTTP say what happened at the end of that only.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(&format!(": {more}"));
-        }
-        source = error.source();
-    }
-    text
 }
 
 /// A client for a server's address that sends its headers there and nowhere else.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 
+use crate::causes::chain;
+
 pub(crate) use page::readable;
 
 /// The largest document that is taken, in bytes.
@@ -125,12 +127,12 @@ impl Target {
             .connect_timeout(CONNECTING)
             .resolve_to_addrs(&self.host, &pinned)
             .build()
-            .map_err(|e| explain(&e))?;
+            .map_err(|e| chain(&e))?;
         let request = client.get(self.url.clone()).header(
             "accept",
             "text/html, text/plain, application/json, text/*, */*;q=0.5",
         );
-        let response = request.send().await.map_err(|e| explain(&e))?;
+        let response = request.send().await.map_err(|e| chain(&e))?;
         // What was asked for above holds, or else nothing of the answer is used.
         let peer = response.remote_addr().map(|address| address.ip());
         if !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
@@ -175,7 +177,7 @@ async fn read(mut response: Response) -> Result<Document, String> {
         return Err(too_large());
     }
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|e| explain(&e))? {
+    while let Some(piece) = response.chunk().await.map_err(|e| chain(&e))? {
         if body.len() + piece.len() > MOST {
             return Err(too_large());
         }
@@ -187,20 +189,6 @@ async fn read(mut response: Response) -> Result<Document, String> {
         charset,
         body,
     })
-}
-
-/// An error with its causes: the first alone says no more than that it failed.
-fn explain(error: &reqwest::Error) -> String {
-    let mut said = Vec::new();
-    let mut cause: Option<&dyn std::error::Error> = Some(error);
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if said.last() != Some(&text) {
-            said.push(text);
-        }
-        cause = error.source();
-    }
-    said.join(": ")
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::super::{ModelError, ModelErrorKind};
 use super::config::ProviderModel;
 use super::said::{REPEATED, Said, asked_for, repeated};
+use crate::causes::{causes, chain};
 use crate::tools::head;
 
 /// A failure.
@@ -300,37 +301,6 @@ impl About<'_> {
         }
         self.broken(&what)
     }
-}
-
-/// An error, and what it comes of.
-fn causes<'a>(
-    error: &'a (dyn std::error::Error + 'static),
-) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    let mut next = Some(error);
-    std::iter::from_fn(move || {
-        let error = next?;
-        // What an I/O error wraps is no cause of it: it stands in it, and only the cause of that is its cause.
-        let inner = error
-            .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
-        next = match inner {
-            Some(inner) => Some(inner),
-            None => error.source(),
-        };
-        Some(error)
-    })
-}
-
-/// An error with its causes.
-pub(super) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for text in causes(error).map(ToString::to_string) {
-        // Some repeat their cause.
-        if !texts.last().is_some_and(|last| last.contains(&text)) {
-            texts.push(text);
-        }
-    }
-    texts.join(": ")
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn build(here: bool, tls: bool) -> Result<genai::Client, String> {
             .with_no_client_auth();
         client = client.tls_backend_preconfigured(config);
     }
-    let client = client.build().map_err(|e| super::failure::chain(&e))?;
+    let client = client.build().map_err(|e| crate::causes::chain(&e))?;
     let client = genai::Client::builder().with_reqwest(client).build();
     client.map_err(|e| e.to_string())
 }
