@@ -250,8 +250,9 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
         .await;
     told.ended("end_turn");
     assert_eq!(
-        told.outline()[..4],
+        told.outline()[..5],
         [
+            "session_info_update",
             "new call_1 pending",
             "call call_1 in_progress",
             "read note.txt",

@@ -280,8 +280,9 @@ async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
     let told = official.client(&["/read note.txt"], &bundled).await;
     told.ended("end_turn");
     assert_eq!(
-        told.outline()[..4],
+        told.outline()[..5],
         [
+            "session_info_update",
             "new call_1 pending",
             "call call_1 in_progress",
             "read note.txt",
@@ -341,13 +342,13 @@ async fn the_official_client_runs_commands_for_the_bundled_agent() {
     assert_eq!(told.of_call("call_1", "rawOutput")["exitCode"], 3);
     assert_eq!(official.project.read("made"), "made\n");
 
-    // In this mode it does not ask.
+    // In this mode it does not ask for a change of a file.
     let told = official
-        .client(&["--mode", "code", "/run echo again > made"], &bundled)
+        .client(&["--mode", "code", "/write made again"], &bundled)
         .await;
     told.ended("end_turn");
     assert_eq!(told.all("permission").len(), 0);
-    assert_eq!(official.project.read("made"), "again\n");
+    assert_eq!(official.project.read("made"), "again");
 }
 
 #[tokio::test]
