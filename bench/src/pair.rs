@@ -1,8 +1,8 @@
 //! An agent and a client at work, and what they take.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Command as Process, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 use std::time::{Duration, Instant};
 
 use bench_work::{Answer, Command};
@@ -155,36 +155,71 @@ fn cost(process: u32, before: Duration) -> io::Result<Cost> {
     })
 }
 
-/// Starts a program and waits for its answer to `initialize`; gives how long that took.
-pub(crate) fn start_of(program: &Program, processor: Option<usize>) -> Result<Duration, Failure> {
-    const INITIALIZE: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\
-        \"protocolVersion\":1,\"clientCapabilities\":{\"fs\":{\"readTextFile\":true,\"writeTextFile\":true}}}}\n";
-    let mut command = program.command();
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let (took, _ended) = machine::on(processor, || {
-        let start = Instant::now();
+/// A program whose client this is.
+struct Talking {
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    running: Running,
+}
+
+impl Talking {
+    fn start(program: &Program) -> io::Result<Self> {
+        let mut command = program.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut running = Running::start(command)?;
-        let mut input = running.0.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let mut output = running.0.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        input.write_all(INITIALIZE)?;
-        let mut answer = Vec::new();
-        let mut piece = [0; 4096];
-        while !answer.contains(&b'\n') {
-            let read = output.read(&mut piece)?;
-            if read == 0 {
+        let pipes = running.0.stdin.take().zip(running.0.stdout.take());
+        let (input, output) = pipes.ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Self {
+            input,
+            output: BufReader::new(output),
+            running,
+        })
+    }
+
+    /// Sends a request and reads up to its answer, which has this in it.
+    fn ask(&mut self, request: &str, answer: &str) -> io::Result<()> {
+        self.input.write_all(request.as_bytes())?;
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if self.output.read_line(&mut line)? == 0 {
                 return Err(io::Error::other("it ends without an answer"));
             }
-            answer.extend_from_slice(piece.get(..read).unwrap_or_default());
+            if line.contains(answer) {
+                return Ok(());
+            }
+            if line.contains("\"error\"") {
+                return Err(io::Error::other(line));
+            }
         }
-        let took = start.elapsed();
-        if !answer
-            .windows(17)
-            .any(|text| text == b"\"protocolVersion\"")
-        {
-            return Err(io::Error::other(String::from_utf8_lossy(&answer)));
-        }
-        drop(input);
-        Ok((took, running))
+    }
+
+    fn initialize(&mut self) -> io::Result<()> {
+        let request = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\
+            \"protocolVersion\":1,\"clientCapabilities\":{\"fs\":{\"readTextFile\":true,\"writeTextFile\":true}}}}\n";
+        self.ask(request, "\"protocolVersion\"")
+    }
+}
+
+/// Starts a program and waits for its answer to `initialize`; gives how long that took.
+pub(crate) fn start_of(program: &Program, processor: Option<usize>) -> Result<Duration, Failure> {
+    let (took, ended) = machine::on(processor, || {
+        let start = Instant::now();
+        let mut talking = Talking::start(program)?;
+        talking.initialize()?;
+        Ok((start.elapsed(), talking))
     })?;
+    // Not within the time, nor on that processor.
+    drop(ended);
     Ok(took)
+}
+
+/// What a program takes that has a session open and nothing to do.
+pub(crate) fn at_rest(program: &Program) -> Result<Memory, Failure> {
+    let mut talking = Talking::start(program)?;
+    talking.initialize()?;
+    let request = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/new\",\"params\":{\
+        \"cwd\":\"/\",\"mcpServers\":[]}}\n";
+    talking.ask(request, "\"sessionId\"")?;
+    Ok(machine::memory(talking.running.0.id())?)
 }

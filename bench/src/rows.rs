@@ -6,7 +6,7 @@ use std::path::Path;
 use bench_work::Command;
 
 use crate::Failure;
-use crate::pair::{Pair, Took, start_of};
+use crate::pair::{Pair, Took, at_rest, start_of};
 use crate::peers::{Peers, Who};
 
 /// The text of a chunk of 208 bytes, line end included, without a message id. Our agent gives each chunk
@@ -38,6 +38,8 @@ pub(crate) enum Metric {
     AgentPeak,
     /// The same of the client.
     ClientPeak,
+    /// What the agent has resident while nothing happens, in MB.
+    AgentRest,
     /// What a session that rests takes of the agent, in KB.
     AgentSession,
     /// The same of the client.
@@ -56,6 +58,7 @@ impl Metric {
             Self::ClientCpu => "CPU µs, client",
             Self::AgentPeak => "peak MB, agent",
             Self::ClientPeak => "peak MB, client",
+            Self::AgentRest => "MB at rest",
             Self::AgentSession => "KB a session, agent",
             Self::ClientSession => "KB a session, client",
         }
@@ -108,6 +111,8 @@ pub(crate) enum Work {
     Load(u64),
     /// A program is started.
     Start,
+    /// An agent has a session open and nothing to do.
+    Rest,
 }
 
 /// A row: its id, what it is, where it runs, who takes part.
@@ -174,6 +179,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let clients = [Ours, Rust, TypeScript];
     let slow: Vec<Sides> = clients.map(|who| pair(Ours, who)).to_vec();
     let started = [Least, Floor, Ours, AcpAgent, Rust, TypeScript, Python].map(both);
+    let resting = [Ours, AcpAgent, Rust, TypeScript, Python].map(both);
     vec![
         row(
             "stream-pinned",
@@ -280,6 +286,13 @@ pub(crate) fn rows() -> Vec<Row> {
             Work::Start,
             &started,
         ),
+        row(
+            "rest",
+            "An agent with a session open and nothing to do",
+            false,
+            Work::Rest,
+            &resting,
+        ),
     ]
 }
 
@@ -346,6 +359,11 @@ impl Setting<'_> {
                 Ok(rated(&took, messages))
             }
             Work::Start => self.started(who, row.pinned),
+            Work::Rest => {
+                let program = self.peers.agent(who.agent).ok_or("not here")?;
+                let memory = mega(at_rest(program)?.now);
+                Ok(Sample::from([(Metric::AgentRest, memory)]))
+            }
         }
     }
 
@@ -478,8 +496,11 @@ fn micro(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
 
+fn mega(bytes: u64) -> f64 {
+    bytes as f64 / 1e6
+}
+
 fn peaks(took: &Took) -> Sample {
-    let mega = |bytes: u64| bytes as f64 / 1e6;
     Sample::from([
         (Metric::AgentPeak, mega(took.agent.memory.peak)),
         (Metric::ClientPeak, mega(took.client.memory.peak)),

@@ -67,8 +67,8 @@ pub(crate) fn rows(results: &Results) -> String {
 
 /// The metric by which pairs are compared.
 fn main_metric(runs: &Runs) -> Option<Metric> {
-    use Metric::{AgentPeak, ClientPeak, P50, Rate, Start, Throughput};
-    let order = [Throughput, Rate, P50, Start];
+    use Metric::{AgentPeak, AgentRest, ClientPeak, P50, Rate, Start, Throughput};
+    let order = [Throughput, Rate, P50, Start, AgentRest];
     let has = |metric: &Metric| runs.metrics().any(|other| other == *metric);
     match runs.row {
         "stall" => Some(AgentPeak),
