@@ -251,6 +251,14 @@ impl ProviderModel {
         }
     }
 
+    /// That it can be asked, as far as that is known without asking.
+    ///
+    /// # Errors
+    /// Its name, its address or its key is none.
+    pub fn check(&self) -> Result<(), ModelError> {
+        self.address().map(drop)
+    }
+
     /// Its address, with a `/` at the end.
     ///
     /// # Errors
