@@ -25,8 +25,8 @@ mod choice;
 mod commands;
 mod context;
 mod keys;
-mod login;
 mod log;
+mod login;
 mod mcp;
 mod mode;
 mod model;
@@ -47,8 +47,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    Authentication, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Recorder,
-    ResumeSession, Session, SessionOpened, SessionSetup, Turn,
+    Authentication, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt,
+    Recorder, ResumeSession, Session, SessionOpened, SessionSetup, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
@@ -88,8 +88,7 @@ pub struct CodingAgent {
 
 impl std::fmt::Debug for CodingAgent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CodingAgent")
-            .finish_non_exhaustive()
+        f.debug_struct("CodingAgent").finish_non_exhaustive()
     }
 }
 

@@ -18,8 +18,9 @@ impl Authentication for Choice {
     /// and one that looks for keys once more.
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
-        let mut accounts: Vec<Account> =
-            own.filter(|account| !self.keys().is_given(account)).collect();
+        let mut accounts: Vec<Account> = own
+            .filter(|account| !self.keys().is_given(account))
+            .collect();
         for model in self.elsewhere() {
             let account = model.account();
             if !accounts.contains(&account) {
@@ -68,10 +69,16 @@ fn terminal(account: &Account) -> AuthMethod {
     let provider = account.provider();
     let mut args = vec!["login".to_owned(), provider.to_string()];
     let (id, name) = match account.address() {
-        None => (provider.to_string(), format!("Key for {}", provider.title())),
+        None => (
+            provider.to_string(),
+            format!("Key for {}", provider.title()),
+        ),
         Some(address) => {
             args.extend(["--at".to_owned(), address.to_owned()]);
-            (format!("{provider} {address}"), format!("Key for {address}"))
+            (
+                format!("{provider} {address}"),
+                format!("Key for {address}"),
+            )
         }
     };
     let description = "You type it in a terminal. It is kept in a file that you alone can read.";

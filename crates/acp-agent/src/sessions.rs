@@ -128,7 +128,8 @@ impl Sessions {
         let own = self.own(session).await?;
         let kept = store.find(session.id().clone()).await?;
         let past = Past::new(Arc::clone(store), kept);
-        self.authorized(&Chosen::of(&past.kept().properties)).await?;
+        self.authorized(&Chosen::of(&past.kept().properties))
+            .await?;
         let Told { messages, missing } = past.told().await?;
         if replayed {
             replay(session, &past).await?;

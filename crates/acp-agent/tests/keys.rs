@@ -61,7 +61,9 @@ fn must_log_in<T>(answer: Result<T, Error>) -> String {
 
 /// The models that can be chosen.
 fn models(session: &acp::client::Session) -> Vec<String> {
-    let options = session.thread().read(|thread| thread.config_options().to_vec());
+    let options = session
+        .thread()
+        .read(|thread| thread.config_options().to_vec());
     let model = options.iter().find(|option| option.id.as_str() == "model");
     let Some(option) = model else {
         return Vec::new();
@@ -79,9 +81,14 @@ fn models(session: &acp::client::Session) -> Vec<String> {
 async fn without_a_key_one_is_asked_to_log_in_and_then_it_works() {
     let home = Home::new();
     let model = ProviderModel::new(Provider::Gemini, "gemini-x");
-    let agent = home.agent(ModelChoices::new(home.keys()).first(model)).await;
+    let agent = home
+        .agent(ModelChoices::new(home.keys()).first(model))
+        .await;
     let said = must_log_in(home.opens(&agent).await);
-    assert!(said.contains("gemini/gemini-x") && said.contains("GEMINI_API_KEY"), "{said}");
+    assert!(
+        said.contains("gemini/gemini-x") && said.contains("GEMINI_API_KEY"),
+        "{said}"
+    );
     must_log_in(agent.authenticate("key").await);
     // Another provider's is of no use to it.
     home.types(Provider::OpenAi);
@@ -91,7 +98,11 @@ async fn without_a_key_one_is_asked_to_log_in_and_then_it_works() {
     let session = home.opens(&agent).await.unwrap();
     let models = models(&session);
     assert_eq!(models[0], "gemini/gemini-x");
-    assert!(models.iter().any(|model| model.starts_with("gemini/gemini-2.5")));
+    assert!(
+        models
+            .iter()
+            .any(|model| model.starts_with("gemini/gemini-2.5"))
+    );
     assert!(models.iter().any(|model| model.starts_with("openai/")));
     assert!(!models.iter().any(|model| model.starts_with("anthropic/")));
 
@@ -124,7 +135,10 @@ async fn ways_to_log_in_are_those_that_are_of_use() {
         [
             ("anthropic".to_owned(), args(&["login", "anthropic"])),
             ("openai".to_owned(), args(&["login", "openai"])),
-            (format!("openai {at}"), args(&["login", "openai", "--at", &at])),
+            (
+                format!("openai {at}"),
+                args(&["login", "openai", "--at", &at])
+            ),
             ("key".to_owned(), Vec::new()),
         ]
     );
@@ -160,11 +174,15 @@ async fn a_model_with_a_variable_of_its_own_needs_what_is_in_it() {
     let mut model = server.model();
     model.key = None;
     model.key_variable = Some("HOME_KEY".to_owned());
-    let agent = home.agent(ModelChoices::new(home.keys()).first(model.clone())).await;
+    let agent = home
+        .agent(ModelChoices::new(home.keys()).first(model.clone()))
+        .await;
     let said = must_log_in(home.opens(&agent).await);
     assert!(said.contains("HOME_KEY"), "{said}");
     // One that was only named is not offered without.
-    let agent = home.agent(ModelChoices::new(home.keys()).and([model])).await;
+    let agent = home
+        .agent(ModelChoices::new(home.keys()).and([model]))
+        .await;
     let session = home.opens(&agent).await.unwrap();
     assert_eq!(models(&session), Vec::<String>::new());
 }
@@ -201,10 +219,15 @@ async fn a_file_that_others_can_read_is_refused() {
     let file = home.file.path().to_owned();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
     let model = ProviderModel::new(Provider::OpenAi, "gpt-x");
-    let agent = home.agent(ModelChoices::new(home.keys()).first(model)).await;
+    let agent = home
+        .agent(ModelChoices::new(home.keys()).first(model))
+        .await;
     let said = must_log_in(home.opens(&agent).await);
     let todo = format!("chmod 600 {}", file.display());
-    assert!(said.contains("can be read by others") && said.contains(&todo), "{said}");
+    assert!(
+        said.contains("can be read by others") && said.contains(&todo),
+        "{said}"
+    );
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     home.opens(&agent).await.unwrap();
 }

@@ -39,7 +39,9 @@ fn shown(options: &[SessionConfigOption]) -> Vec<String> {
 }
 
 fn options(session: &acp::client::Session) -> Vec<String> {
-    session.thread().read(|thread| shown(thread.config_options()))
+    session
+        .thread()
+        .read(|thread| shown(thread.config_options()))
 }
 
 fn values(options: &[SessionConfigOption], id: &str) -> Vec<String> {
@@ -79,7 +81,11 @@ async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
             Some(SessionConfigOptionCategory::ThoughtLevel),
         ]
     );
-    let models = ["openai/gpt-5.4", "anthropic/claude-haiku-4-5", "openai/plain"];
+    let models = [
+        "openai/gpt-5.4",
+        "anthropic/claude-haiku-4-5",
+        "openai/plain",
+    ];
     assert_eq!(values(&all, "model"), models);
     let levels = ["default", "off", "low", "medium", "high", "max"];
     assert_eq!(values(&all, "thought_level"), levels);
@@ -91,7 +97,11 @@ async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
     set("thought_level", "high").await;
     assert_eq!(f.says("2").await, "b");
     set("model", "anthropic/claude-haiku-4-5").await;
-    let now = ["mode=ask", "model=anthropic/claude-haiku-4-5", "thought_level=high"];
+    let now = [
+        "mode=ask",
+        "model=anthropic/claude-haiku-4-5",
+        "thought_level=high",
+    ];
     assert_eq!(options(&f.session), now);
     assert_eq!(f.says("3").await, "c");
     set("thought_level", "off").await;
@@ -137,7 +147,10 @@ async fn between_two_rounds_another_model_can_take_over() {
     f.answers([allowed]);
     let turn = f.begin("Write it");
     until(f.session.thread(), |_| !f.asked().is_empty()).await;
-    f.session.set_config_option("model", "gemini/other").await.unwrap();
+    f.session
+        .set_config_option("model", "gemini/other")
+        .await
+        .unwrap();
     allow.send(()).unwrap();
     turn.await.unwrap().unwrap();
     assert_eq!(f.text("a.txt"), "1");
@@ -158,8 +171,14 @@ async fn what_was_chosen_is_kept_with_the_session() {
     };
     let agent = started(&["plain", "gpt-5.4"]).await;
     let session = agent.new_session(cwd).await.unwrap();
-    session.set_config_option("model", "openai/gpt-5.4").await.unwrap();
-    session.set_config_option("thought_level", "low").await.unwrap();
+    session
+        .set_config_option("model", "openai/gpt-5.4")
+        .await
+        .unwrap();
+    session
+        .set_config_option("thought_level", "low")
+        .await
+        .unwrap();
     session.prompt("1").await.unwrap();
     let id = session.id().clone();
     drop((agent, session));
@@ -200,10 +219,16 @@ async fn two_servers_may_have_a_model_of_the_same_name() {
     ]);
     let f = Fixture::new(agent(choices).keep_sessions(MemoryStore::new()), NONE).await;
     let second = format!("openai/plain@{}", two.address);
-    let all = f.session.thread().read(|thread| thread.config_options().to_vec());
+    let all = f
+        .session
+        .thread()
+        .read(|thread| thread.config_options().to_vec());
     assert_eq!(values(&all, "model"), ["openai/plain", second.as_str()]);
     assert_eq!(f.says("?").await, "one");
-    f.session.set_config_option("model", second.as_str()).await.unwrap();
+    f.session
+        .set_config_option("model", second.as_str())
+        .await
+        .unwrap();
     assert_eq!(f.says("?").await, "two");
 }
 
@@ -221,8 +246,14 @@ async fn what_is_configured_is_where_a_session_begins() {
     let begins = ["mode=code", "model=openai/gpt-5.4", "thought_level=default"];
     assert_eq!(options(&f.session), begins);
     f.says("1").await;
-    f.session.set_config_option("model", "openai/plain").await.unwrap();
-    f.session.set_config_option("thought_level", "high").await.unwrap();
+    f.session
+        .set_config_option("model", "openai/plain")
+        .await
+        .unwrap();
+    f.session
+        .set_config_option("thought_level", "high")
+        .await
+        .unwrap();
     f.says("2").await;
     let heard = server.heard();
     assert_eq!(heard[0].body["reasoning_effort"], "medium");

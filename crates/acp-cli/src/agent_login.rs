@@ -17,7 +17,9 @@ pub(crate) fn login(args: AccountArgs, model: ModelArgs) -> Exit {
             Some(model) => model,
             // That of the model that the agent would have.
             None => config::read()?.agent.model(model)?.ok_or_else(|| {
-                Exit::usage("say whose key it is: `acp agent login anthropic`, `openai` or `gemini`")
+                Exit::usage(
+                    "say whose key it is: `acp agent login anthropic`, `openai` or `gemini`",
+                )
             })?,
         };
         keep(&file, model)
@@ -30,10 +32,10 @@ pub(crate) fn logout(args: AccountArgs) -> Exit {
     let done = file().and_then(|file| {
         let account = wanted(args)?.map(|model| model.account());
         let forgotten = file.forget(account.as_ref());
-        match forgotten.map_err(|e| Exit::failed(e.to_string()))? {
-            0 => print(b"there was no key\n"),
-            _ => print(b"logged out\n"),
-        }
+        print(match forgotten.map_err(|e| Exit::failed(e.to_string()))? {
+            0 => b"there was no key\n".as_slice(),
+            _ => b"logged out\n",
+        });
         still_given(account.map(|account| account.provider()));
         Ok(())
     });

@@ -55,9 +55,7 @@ impl TryFrom<Written> for Agent {
                 model.base_url = written.base_url;
                 model.context_window = written.context_window.map(NonZeroU64::get);
                 // Whoever says both knows that it can be told.
-                model.thought = written
-                    .thought_level
-                    .filter(|_| model.base_url.is_some());
+                model.thought = written.thought_level.filter(|_| model.base_url.is_some());
                 model.check().map_err(|e| e.to_string())?;
             }
             _ if written.base_url.is_some() => {

@@ -91,7 +91,11 @@ fn what_is_configured_counts_unless_something_else_is_typed() {
     let mut editor = Editor::start(agent(&project, &[]), 1);
     let opened = opens(&mut editor, &project).unwrap();
     let (set, models) = options(&opened);
-    let begins = ["mode=code", "model=openai/qwen3:8b", "thought_level=default"];
+    let begins = [
+        "mode=code",
+        "model=openai/qwen3:8b",
+        "thought_level=default",
+    ];
     assert_eq!(set, begins);
     // Those that lack their key are not offered.
     assert_eq!(models, ["openai/qwen3:8b"]);
@@ -108,7 +112,11 @@ fn what_is_configured_counts_unless_something_else_is_typed() {
     assert_eq!(set, ["mode=code", "model=openai/big"]);
     let named = ["openai/big", "openai/qwen3:8b", "gemini/gemini-x"];
     assert_eq!(models[..3], named);
-    assert!(models[3..].iter().all(|model| model.starts_with("gemini/gemini-")));
+    assert!(
+        models[3..]
+            .iter()
+            .all(|model| model.starts_with("gemini/gemini-"))
+    );
 
     let mut editor = Editor::start(agent(&project, &["--model", "offline"]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
@@ -120,11 +128,20 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
     let project = Project::new();
     for (config, said) in [
         ("[agent]\nmodel = 'claude'", ", line 2: claude is no model"),
-        ("[agent]\n\nmode = 'fast'", ", line 3: there is no mode `fast`"),
-        ("[agent]\nthought_level = 'huge'", ", line 2: there is no thought level huge"),
+        (
+            "[agent]\n\nmode = 'fast'",
+            ", line 3: there is no mode `fast`",
+        ),
+        (
+            "[agent]\nthought_level = 'huge'",
+            ", line 2: there is no thought level huge",
+        ),
         ("[agent]\nmax_requests = 0", ", line 2: "),
         ("[agent]\nmodle = 'a'", ", line 2: unknown field `modle`"),
-        ("[agent]\nbase_url = 'http://a'", ", line 1: `base_url` needs a `model`"),
+        (
+            "[agent]\nbase_url = 'http://a'",
+            ", line 1: `base_url` needs a `model`",
+        ),
         (
             "\n[[agent.models]]\nprovider = 'openai'\nname = 'x'\nbase_url = 'localhost'",
             "localhost is no address",
@@ -156,7 +173,10 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     let mut login = shell(&format!("agent login openai --at {at}"));
     login.answer("it is not shown", "sk-typed\n");
     let screen = login.ends(0);
-    assert!(screen.contains("logged in") && !screen.contains("sk-typed"), "{screen}");
+    assert!(
+        screen.contains("logged in") && !screen.contains("sk-typed"),
+        "{screen}"
+    );
     let file = project.sessions().join("keys.json");
     let mode = file.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);
@@ -166,7 +186,10 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     let session = editor.new_session(project.path());
     editor.prompt(&session, "Hi").unwrap();
     let (head, _) = heard.join().unwrap();
-    assert!(head.contains("authorization: Bearer sk-typed\r\n"), "{head}");
+    assert!(
+        head.contains("authorization: Bearer sk-typed\r\n"),
+        "{head}"
+    );
 
     // With --model alone it is known whose key is meant.
     let mut login = shell("agent --model gemini/gemini-x login");
@@ -200,7 +223,10 @@ fn an_editor_logs_in_by_the_agents_own_program() {
         .shell(&format!("acp run hello -- {this}"))
         .code(1)
         .says("ANTHROPIC_API_KEY");
-    assert!(refused.stderr.contains("login --method anthropic"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("login --method anthropic"),
+        "{refused:?}"
+    );
     let line = format!("{} login --method anthropic -- {this}", common::ACP);
     let mut login = Terminal::start(&project, &line);
     login.answer("Key for Anthropic", "sk-typed\n");
