@@ -22,9 +22,12 @@
 //! one of them. [`OfflineModel`] is no AI and carries out typed commands; [`ScriptedModel`] plays a file, for tests.
 
 mod causes;
+mod choice;
 mod commands;
 mod context;
+mod keys;
 mod log;
+mod login;
 mod mcp;
 mod mode;
 mod model;
@@ -45,8 +48,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
-    CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt, Recorder,
-    ResumeSession, Session, SessionOpened, SessionSetup, Turn,
+    Authentication, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt,
+    Recorder, ResumeSession, Session, SessionOpened, SessionSetup, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
@@ -54,6 +57,9 @@ use acp::v1::{
 };
 
 use acp_host::{Sandbox, SandboxError};
+use choice::Choice;
+pub use choice::ModelChoices;
+pub use keys::{Account, KeyFile, KeyFileError, Keys};
 pub use mcp::McpLimits;
 pub use mode::{Mode, ParseModeError};
 pub use model::{
@@ -72,7 +78,6 @@ const MAX_REQUESTS: usize = 200;
 
 /// The agent.
 pub struct CodingAgent {
-    model: Arc<dyn Model>,
     /// Made when a model is asked first: a client that only wants to know who is there need not wait for them.
     tools: LazyLock<Vec<ToolSpec>>,
     max_requests: usize,
@@ -84,9 +89,7 @@ pub struct CodingAgent {
 
 impl std::fmt::Debug for CodingAgent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CodingAgent")
-            .field("model", &self.model.name())
-            .finish_non_exhaustive()
+        f.debug_struct("CodingAgent").finish_non_exhaustive()
     }
 }
 
@@ -96,29 +99,20 @@ impl CodingAgent {
     /// # Errors
     /// The model cannot be used as it is configured.
     pub fn new(model: &ModelConfig) -> Result<Self, ModelError> {
-        Ok(match model {
-            ModelConfig::Offline => Self::with_model(OfflineModel::new()),
-            ModelConfig::Scripted(path) => Self::with_model(
-                ScriptedModel::read(path).map_err(|e| ModelError::new(e.to_string()))?,
-            ),
-            ModelConfig::Provider(model) => {
-                Self::with_shared(Models::new().model((**model).clone())?)
-            }
-        })
+        Choice::of(model).map(Self::choosing)
     }
 
     /// An agent with a model of one's own.
     pub fn with_model(model: impl Model + 'static) -> Self {
-        Self::with_shared(Arc::new(model))
+        Self::choosing(Choice::only(Arc::new(model)))
     }
 
-    fn with_shared(model: Arc<dyn Model>) -> Self {
+    fn choosing(choice: Choice) -> Self {
         Self {
-            model,
             tools: LazyLock::new(tools::specs),
             max_requests: MAX_REQUESTS,
             rules: RuleFiles::new(),
-            sessions: Sessions::default(),
+            sessions: Sessions::new(choice),
             user_instructions: None,
         }
     }
@@ -128,6 +122,13 @@ impl CodingAgent {
     #[must_use]
     pub fn max_requests(mut self, requests: usize) -> Self {
         self.max_requests = requests;
+        self
+    }
+
+    /// The mode that sessions begin in; [`Mode::Ask`] if it is not set.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.sessions.begin_in(mode);
         self
     }
 
@@ -193,7 +194,7 @@ impl acp::Agent for CodingAgent {
     fn prompt_capabilities(&self) -> PromptCapabilities {
         PromptCapabilities::new()
             .embedded_context(true)
-            .image(self.model.takes_images())
+            .image(self.sessions.choice.takes_images())
     }
 
     fn mcp_capabilities(&self) -> McpCapabilities {
@@ -202,6 +203,11 @@ impl acp::Agent for CodingAgent {
 
     fn additional_directories(&self) -> bool {
         true
+    }
+
+    fn authentication(&self) -> Option<&impl Authentication> {
+        let choice = &self.sessions.choice;
+        choice.keys().has_file().then_some(choice.as_ref())
     }
 
     fn close_session(&self) -> Option<&impl CloseSession> {
@@ -244,12 +250,12 @@ impl acp::Agent for CodingAgent {
         let Ok(state) = self.sessions.get(session.id()) else {
             return;
         };
-        let understands = self.model.understands();
+        let understands = state.understands();
         if let Err(error) = context::commands::announce(&session, &state, understands).await {
             tracing::debug!(%error, "the commands were not announced");
         }
         // The servers' prompts follow when they are there.
-        state.servers.announce(session, understands, &state);
+        state.servers.announce(session, &state);
     }
 
     async fn set_config_option(
@@ -259,33 +265,49 @@ impl acp::Agent for CodingAgent {
         value: SessionConfigOptionValue,
     ) -> acp::Result<Vec<SessionConfigOption>> {
         let state = self.sessions.get(session.id())?;
-        if option.as_str() != mode::OPTION {
-            return Err(acp::Error::invalid_params(format!(
-                "there is no config option {option}"
-            )));
+        // It is one of those that were offered.
+        let value = value.to_string();
+        match option.as_str() {
+            mode::OPTION => {
+                let mode = value.parse();
+                let mode =
+                    mode.map_err(|e: ParseModeError| acp::Error::invalid_params(e.to_string()))?;
+                state.set_mode(mode).await?;
+            }
+            choice::MODEL => state.choose_model(value).await?,
+            choice::THOUGHT => state.choose_thought(value).await?,
+            _ => {
+                return Err(acp::Error::invalid_params(format!(
+                    "there is no config option {option}"
+                )));
+            }
         }
-        let mode: Mode = value
-            .to_string()
-            .parse()
-            .map_err(|e: ParseModeError| acp::Error::invalid_params(e.to_string()))?;
-        state.set_mode(mode).await?;
-        Ok(mode::options(mode))
+        Ok(state.options())
     }
 
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         // What a turn has begun is ended before its end is reported: dropping it cannot wait.
         let _cancelled = turn.take_cancellation();
         let state = self.sessions.get(turn.id())?;
+        self.sessions.choice.look().await;
+        let options = state.options();
+        if turn.config_options() != options {
+            // There are other keys than before, and so maybe another model, for which other things can be typed.
+            turn.set_config_options(options).await?;
+            context::commands::announce(turn.session(), &state, state.understands()).await?;
+        }
+        let workspace = Workspace { turn, state };
+        let asked = workspace.state.asked()?;
         let running = turn::Running {
-            model: &*self.model,
+            asked: &asked,
             tools: &self.tools,
             max_requests: self.max_requests,
             user_instructions: self.user_instructions.as_deref(),
             rules: &self.rules,
-            workspace: Workspace { turn, state },
+            workspace: &workspace,
         };
         let ended = running.run(prompt).await;
-        let Workspace { turn, state } = &running.workspace;
+        let Workspace { turn, state } = &workspace;
         state.turn_ended(turn.id()).await;
         ended
     }

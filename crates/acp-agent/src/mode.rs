@@ -77,8 +77,8 @@ impl FromStr for Mode {
 #[error("there is no mode `{0}`; there are ask, architect and code")]
 pub struct ParseModeError(String);
 
-/// The config options of a session in this mode.
-pub(crate) fn options(mode: Mode) -> Vec<SessionConfigOption> {
+/// The config option of a session in this mode.
+pub(crate) fn option(mode: Mode) -> SessionConfigOption {
     let values = Mode::ALL
         .into_iter()
         .map(|mode| {
@@ -87,9 +87,7 @@ pub(crate) fn options(mode: Mode) -> Vec<SessionConfigOption> {
         })
         .collect();
     let select = SessionConfigSelect::new(mode.as_str(), values);
-    vec![
-        SessionConfigOption::new(OPTION, "Mode", select)
-            .description("What the agent may do without asking")
-            .category(SessionConfigOptionCategory::Mode),
-    ]
+    SessionConfigOption::new(OPTION, "Mode", select)
+        .description("What the agent may do without asking")
+        .category(SessionConfigOptionCategory::Mode)
 }

@@ -8,17 +8,19 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::Update;
-use acp::v1::{ContentBlock, SessionId};
+use acp::v1::{ContentBlock, SessionConfigOption, SessionId};
 use acp_host::{Files, Roots, Sandbox};
 
+use crate::choice::{Asked, Choice, Chosen};
 use crate::context::commands::Commands;
 use crate::context::{Compaction, Conversation};
 use crate::log::Log;
 use crate::mcp::Servers;
-use crate::mode::Mode;
+use crate::mode::{self, Mode};
 use crate::model::Message;
 use crate::permission::Subject;
 use crate::store::{Properties, StoreError};
+use crate::turn::failure;
 use crate::workspace::Tree;
 
 /// A session.
@@ -26,6 +28,8 @@ pub(crate) struct SessionState {
     /// Its directories as this process sees them; if it does not, why.
     own: Result<Own, String>,
     log: Log,
+    /// The agent's models.
+    choice: Arc<Choice>,
     /// Whether commands must run in a sandbox.
     pub(crate) sandboxed: bool,
     changing: Mutex<Changing>,
@@ -75,6 +79,7 @@ impl Own {
 #[derive(Default)]
 struct Changing {
     mode: Mode,
+    chosen: Chosen,
     /// What the person answered with "always".
     always: HashMap<Subject, bool>,
     /// How many tool calls there have been.
@@ -91,12 +96,14 @@ impl SessionState {
         own: Result<Own, String>,
         sandboxed: bool,
         log: Log,
+        choice: Arc<Choice>,
         properties: &Properties,
         conversation: Vec<Message>,
     ) -> Self {
         let changing = Changing {
             // A mode that a later version had is none that allows more than is known here.
             mode: properties.mode.parse().unwrap_or_default(),
+            chosen: Chosen::of(properties),
             always: properties.always.iter().cloned().collect(),
             calls: properties.calls,
             title: properties.title.clone(),
@@ -106,6 +113,7 @@ impl SessionState {
             own,
             sandboxed,
             log,
+            choice,
             changing: Mutex::new(changing),
             servers: Servers::default(),
             conversation: tokio::sync::Mutex::new(Conversation::of(conversation)),
@@ -131,6 +139,46 @@ impl SessionState {
             .await?;
         self.changing().mode = mode;
         Ok(())
+    }
+
+    /// What was chosen in it.
+    pub(crate) fn chosen(&self) -> Chosen {
+        self.changing().chosen.clone()
+    }
+
+    pub(crate) async fn choose_model(&self, id: String) -> Result<(), StoreError> {
+        let kept = id.clone();
+        self.log
+            .change(move |properties| properties.model = Some(kept))
+            .await?;
+        self.changing().chosen.model = Some(id);
+        Ok(())
+    }
+
+    pub(crate) async fn choose_thought(&self, id: String) -> Result<(), StoreError> {
+        let kept = id.clone();
+        self.log
+            .change(move |properties| properties.thought_level = Some(kept))
+            .await?;
+        self.changing().chosen.thought = Some(id);
+        Ok(())
+    }
+
+    /// What its next round is asked of.
+    pub(crate) fn asked(&self) -> acp::Result<Asked> {
+        self.choice.asked(&self.chosen()).map_err(failure)
+    }
+
+    /// Whether its model understands what it is told in words.
+    pub(crate) fn understands(&self) -> bool {
+        self.choice.understands(&self.chosen())
+    }
+
+    /// Its config options, in the order of their importance: Session config options, "Option Ordering".
+    pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
+        let mut options = vec![mode::option(self.mode())];
+        options.extend(self.choice.options(&self.chosen()));
+        options
     }
 
     /// What was answered with "always" before.

@@ -12,20 +12,25 @@ use acp::agent::{
 use acp::v1::{ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo};
 use jiff::Timestamp;
 
+use crate::choice::{Choice, Chosen};
 use crate::log::Log;
 use crate::mcp::{self, McpLimits, Servers};
-use crate::mode;
+use crate::mode::Mode;
+use crate::model::Message;
 use crate::past::{Past, Told};
 use crate::replay::replay;
 use crate::session::{Own, SessionState};
 use crate::store::{Kept, Properties, SessionStore};
+use crate::turn::failure;
 
 /// How many sessions are in a page of the list.
 const PAGE: usize = 100;
 
 /// The sessions.
-#[derive(Default)]
 pub(crate) struct Sessions {
+    pub(crate) choice: Arc<Choice>,
+    /// The mode that a session begins in.
+    mode: Mode,
     open: Mutex<HashMap<SessionId, Arc<SessionState>>>,
     store: Option<Arc<dyn SessionStore>>,
     /// Where commands may write beside the session's directories, if they are confined.
@@ -36,6 +41,22 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
+    pub(crate) fn new(choice: Choice) -> Self {
+        Self {
+            choice: Arc::new(choice),
+            mode: Mode::default(),
+            open: Mutex::default(),
+            store: None,
+            writable: None,
+            servers: Vec::new(),
+            limits: McpLimits::default(),
+        }
+    }
+
+    pub(crate) fn begin_in(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
     pub(crate) fn keep_in(&mut self, store: Arc<dyn SessionStore>) {
         self.store = Some(store);
     }
@@ -77,11 +98,12 @@ impl Sessions {
         session: &Session,
         setup: SessionSetup,
     ) -> acp::Result<SessionOpened> {
+        self.authorized(&Chosen::default()).await?;
         let own = self.own(session).await?;
         let properties = Properties {
             cwd: session.cwd().to_owned(),
             additional_directories: session.roots().iter().skip(1).cloned().collect(),
-            mode: mode::Mode::default().to_string(),
+            mode: self.mode.to_string(),
             ..Properties::default()
         };
         let log = match &self.store {
@@ -91,7 +113,7 @@ impl Sessions {
                 Log::new(Arc::clone(store), kept.await?, Vec::new())
             }
         };
-        let state = SessionState::new(own, self.confined(), log, &properties, Vec::new());
+        let state = self.state(own, log, &properties, Vec::new());
         Ok(self.opened(session, setup, state))
     }
 
@@ -106,6 +128,8 @@ impl Sessions {
         let own = self.own(session).await?;
         let kept = store.find(session.id().clone()).await?;
         let past = Past::new(Arc::clone(store), kept);
+        self.authorized(&Chosen::of(&past.kept().properties))
+            .await?;
         let Told { messages, missing } = past.told().await?;
         if replayed {
             replay(session, &past).await?;
@@ -122,7 +146,7 @@ impl Sessions {
             })
             .await?;
         }
-        let state = SessionState::new(own, self.confined(), log, &properties, messages);
+        let state = self.state(own, log, &properties, messages);
         Ok(self.opened(session, setup, state))
     }
 
@@ -134,13 +158,28 @@ impl Sessions {
     ) -> SessionOpened {
         let servers = mcp::joined(setup.mcp_servers, &self.servers);
         state.servers = Servers::start(servers, session, self.limits);
-        let options = mode::options(state.mode());
+        let options = state.options();
         self.open().insert(session.id().clone(), Arc::new(state));
         SessionOpened::new().config_options(options)
     }
 
-    fn confined(&self) -> bool {
-        self.writable.is_some()
+    fn state(
+        &self,
+        own: Result<Own, String>,
+        log: Log,
+        properties: &Properties,
+        messages: Vec<Message>,
+    ) -> SessionState {
+        let choice = Arc::clone(&self.choice);
+        let confined = self.writable.is_some();
+        SessionState::new(own, confined, log, choice, properties, messages)
+    }
+
+    /// That a session that has chosen this can ask its model: Authentication, "Session Creation". Keys are looked for
+    /// once more.
+    async fn authorized(&self, chosen: &Chosen) -> acp::Result<()> {
+        self.choice.look().await;
+        self.choice.ready(chosen).map_err(failure)
     }
 
     /// A session is closed: nothing of it goes on.

@@ -8,6 +8,7 @@ use acp::jsonrpc;
 use acp::v1::{Cost, StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
 
+use crate::choice::Asked;
 use crate::context::{Begun, Conversation};
 use crate::mcp;
 use crate::mode::Mode;
@@ -21,15 +22,17 @@ use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
 use crate::workspace::{Fault, Workspace};
 
 /// A turn that runs.
+#[derive(Clone, Copy)]
 pub(crate) struct Running<'a> {
-    pub(crate) model: &'a dyn Model,
+    /// The model, until the next round.
+    pub(crate) asked: &'a Asked,
     pub(crate) tools: &'a [ToolSpec],
     /// How often the model is asked at most.
     pub(crate) max_requests: usize,
     /// The user's own instructions, if there may be any.
     pub(crate) user_instructions: Option<&'a Path>,
     pub(crate) rules: &'a RuleFiles,
-    pub(crate) workspace: Workspace,
+    pub(crate) workspace: &'a Workspace,
 }
 
 /// What a model said in one round.
@@ -45,7 +48,11 @@ struct Reply {
     overflows: bool,
 }
 
-impl Running<'_> {
+impl<'a> Running<'a> {
+    pub(crate) fn model(&self) -> &'a dyn Model {
+        &*self.asked.model
+    }
+
     /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.
     pub(crate) async fn run(&self, prompt: Prompt) -> acp::Result<StopReason> {
         let mut conversation = self.workspace.state.conversation.lock().await;
@@ -56,7 +63,13 @@ impl Running<'_> {
             Err(error) => return Err(error),
         }
         for _ in 0..self.max_requests {
-            match self.round_with_room(&mut conversation).await {
+            // It may have been changed meanwhile.
+            let asked = self.workspace.state.asked()?;
+            let running = Running {
+                asked: &asked,
+                ..*self
+            };
+            match running.round_with_room(&mut conversation).await {
                 Ok(None) => {}
                 Ok(Some(reason)) => return Ok(reason),
                 Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
@@ -130,11 +143,11 @@ impl Running<'_> {
     /// that is.
     async fn used(&self, usage: Usage) -> acp::Result<()> {
         let state = &self.workspace.state;
-        let spent = match self.model.price() {
+        let spent = match self.model().price() {
             Some(price) => state.spend(price.of(&usage)).await?,
             None => state.spent(),
         };
-        match self.model.context_window() {
+        match self.model().context_window() {
             Some(size) => {
                 let mut usage = UsageUpdate::new(usage.in_window(), size);
                 usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
@@ -148,11 +161,12 @@ impl Running<'_> {
     /// error.
     async fn listen(&self, conversation: &Conversation, reply: &mut Reply) -> acp::Result<()> {
         let turn = &self.workspace.turn;
-        let tools = mcp::offered(&self.workspace, self.tools).await?;
+        let tools = mcp::offered(self.workspace, self.tools).await?;
         let instructions = conversation.instructions(self.workspace.state.mode());
         let request =
             Request::new(conversation.messages(), &tools, turn.cwd()).instructions(&instructions);
-        let mut steps = self.model.respond(request);
+        let request = request.thought(self.asked.thought);
+        let mut steps = self.model().respond(request);
         loop {
             let next = turn
                 .unless_cancelled(async { Ok(model::next(&mut steps).await) })
@@ -179,7 +193,7 @@ impl Running<'_> {
                 }
                 Some(Err(error)) => {
                     reply.overflows = error.kind == ModelErrorKind::ContextFull;
-                    tracing::warn!(model = self.model.name(), %error, "the model failed");
+                    tracing::warn!(model = self.model().name(), %error, "the model failed");
                     return Err(failure(error));
                 }
             }
@@ -209,7 +223,7 @@ impl Running<'_> {
             Err(why) => return self.refuse(request, why).await.map(result),
         };
         if let Some(plan) = call.as_plan() {
-            return match plan.run(&self.workspace).await {
+            return match plan.run(self.workspace).await {
                 Ok(output) => Ok(result(output)),
                 Err(Fault::Stop(error)) => Err(error),
                 Err(Fault::Failed(why) | Fault::Missing(why)) => Ok(result(failed(why))),
@@ -240,7 +254,7 @@ impl Running<'_> {
     /// Asks to leave architect mode, in which what this call does is not done.
     async fn leave_architect_mode(&self, call: &Call) -> acp::Result<Output> {
         let title = call
-            .about(&self.workspace)
+            .about(self.workspace)
             .map(|about| about.title)
             .unwrap_or_default();
         let plan = format!(
@@ -259,7 +273,7 @@ impl Running<'_> {
         arguments: &Value,
         refused: Option<String>,
     ) -> acp::Result<Output> {
-        let Some(about) = call.about(&self.workspace) else {
+        let Some(about) = call.about(self.workspace) else {
             return Err(acp::Error::internal("this tool has nothing to report"));
         };
         let arguments = if arguments.is_null() {
@@ -275,7 +289,7 @@ impl Running<'_> {
             .raw_input(arguments);
         let handle = self.workspace.turn.tool_call(report.clone()).await?;
         let mut doing = Doing {
-            workspace: &self.workspace,
+            workspace: self.workspace,
             handle: &handle,
             rules: self.rules,
             terminals: Vec::new(),
@@ -316,12 +330,12 @@ impl Running<'_> {
     ) -> Result<Output, Fault> {
         doing.workspace.go_on()?;
         // Before anything of a file is looked at, since it may be one that nobody is to read.
-        if let Some(deed) = call.deed(&self.workspace)
-            && let Standing::Refused(why) = self.rules.stand(&self.workspace, deed).await?
+        if let Some(deed) = call.deed(self.workspace)
+            && let Standing::Refused(why) = self.rules.stand(self.workspace, deed).await?
         {
             return Ok(Output::rejected(why));
         }
-        let change = call.preview(&self.workspace).await?;
+        let change = call.preview(self.workspace).await?;
         if let Some(change) = &change {
             let update = doing
                 .handle
@@ -349,11 +363,11 @@ impl Running<'_> {
         change: Option<&Change>,
         doing: &Doing<'_>,
     ) -> Result<Decision, Fault> {
-        let Some(deed) = call.deed(&self.workspace) else {
+        let Some(deed) = call.deed(self.workspace) else {
             return Ok(Decision::Allowed);
         };
         // Once more: the client may have gone back to another mode just now.
-        let question = match self.rules.stand(&self.workspace, deed.clone()).await? {
+        let question = match self.rules.stand(self.workspace, deed.clone()).await? {
             Standing::Allowed => return Ok(Decision::Allowed),
             Standing::Refused(why) => return Ok(Decision::Rejected(why)),
             Standing::Asked(question) => question,
@@ -373,7 +387,7 @@ impl Running<'_> {
                 .content(vec![change.content()])
                 .locations(vec![change.location()]);
         }
-        let asked = permission::ask(&self.workspace, &subject, question.each_time, update);
+        let asked = permission::ask(self.workspace, &subject, question.each_time, update);
         Ok(asked.await?)
     }
 }

@@ -11,7 +11,7 @@ use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
 use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel};
 use common::provider::{Answer, Say, Server};
-use common::{Fixture, NONE};
+use common::{Fixture, NONE, connect};
 use serde_json::json;
 
 /// What is answered in the end, after all that fails.
@@ -506,9 +506,13 @@ async fn where_tls_is_not_spoken_it_is_said() {
 #[tokio::test]
 async fn without_a_key_one_must_log_in() {
     for provider in Provider::ALL {
-        let f = fixture(ProviderModel::new(provider, "a-model")).await;
-        let (code, kind, text) = fails(&f).await;
-        assert_eq!((code, kind.as_str()), (-32000, "unauthorized"));
-        assert!(text.contains(provider.key_variable()), "{text}");
+        let model = ModelConfig::Provider(Box::new(ProviderModel::new(provider, "a-model")));
+        let agent = CodingAgent::new(&model).unwrap();
+        let agent = connect(agent).await;
+        let error = agent.new_session("/").await.unwrap_err();
+        let error = error.peer_error().unwrap();
+        assert_eq!(error.code, -32000);
+        assert_eq!(error.data, Some(json!({"kind": "unauthorized"})));
+        assert!(error.message.contains(provider.key_variable()), "{error}");
     }
 }

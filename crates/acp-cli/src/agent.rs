@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use acp_agent::store::{Opening, SqliteStore};
-use acp_agent::{CodingAgent, ModelConfig, ProviderModel, Secret};
+use acp_agent::{CodingAgent, ModelConfig};
 use etcetera::BaseStrategy;
 
-use crate::args::{AgentArgs, ModelArgs};
+use crate::args::AgentArgs;
 use crate::exit::Exit;
 use crate::{config, mcp_servers, permissions, places};
 
@@ -29,14 +29,21 @@ enum Sessions {
 impl Prepared {
     /// Makes what was asked for. The sessions are still being opened then, while whoever called this goes on.
     pub(crate) fn new(args: AgentArgs) -> Result<Self, Exit> {
+        let config = config::read()?;
         let (option, model) = match args.script {
             Some(script) => ("--script", ModelConfig::Scripted(script)),
-            None => ("--model", language_model(args.model)?),
+            None => ("--model", config.agent.choice(args.model)?),
         };
         let mut agent =
             CodingAgent::new(&model).map_err(|e| Exit::usage(format!("{option}: {e}")))?;
-        let servers = mcp_servers::definitions(config::read()?.mcp_servers);
+        let servers = mcp_servers::definitions(config.mcp_servers);
         agent = agent.mcp_servers(servers.map_err(|e| Exit::usage(format!("config.toml: {e}")))?);
+        if let Some(mode) = config.agent.mode {
+            agent = agent.mode(mode);
+        }
+        if let Some(requests) = config.agent.max_requests {
+            agent = agent.max_requests(requests.get());
+        }
         if let Some(config) = places::config() {
             agent = agent.user_instructions(config.join("AGENTS.md"));
         }
@@ -75,24 +82,6 @@ impl Prepared {
             Err(e) => Exit::broken(format!("the connection to the client failed: {e}")),
         }
     }
-}
-
-/// The language model that was asked for, with the key that is in the environment.
-fn language_model(args: ModelArgs) -> Result<ModelConfig, Exit> {
-    let Some(name) = args.name else {
-        return Ok(ModelConfig::Offline);
-    };
-    let model = name.parse::<ProviderModel>();
-    let mut model = model.map_err(|e| Exit::usage(format!("--model: {e}")))?;
-    model.base_url = args.base_url;
-    model.context_window = args.context_window;
-    let key = std::env::var(model.provider.key_variable());
-    // An empty one is how some take a variable back.
-    model.key = key
-        .ok()
-        .filter(|key| !key.trim().is_empty())
-        .map(Secret::new);
-    Ok(ModelConfig::Provider(Box::new(model)))
 }
 
 impl Sessions {

@@ -49,8 +49,10 @@ pub(crate) enum Command {
 
     /// Be an agent: serve an editor or another client on stdin and stdout.
     ///
-    /// This is what an editor is told to start. Without --model it is no AI, and carries out typed commands
-    /// such as /test, /read or /edit; /help lists them.
+    /// This is what an editor is told to start. Which model it asks is said with --model, or in [agent] of
+    /// config.toml in your configuration directory; else it is one of a provider that you have a key for, in the
+    /// environment or by `acp agent login`. With none of these it is no AI, and carries out typed commands such as
+    /// /test, /read or /edit; /help lists them.
     Agent(AgentArgs),
 
     /// Log in to an agent, by one of the ways that it names.
@@ -114,7 +116,8 @@ impl From<LogLevel> for LevelFilter {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ModelArgs {
     /// The language model to use: `anthropic`, `openai` or `gemini`, a slash, and the name that the model has
-    /// there. Its key is taken from ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY.
+    /// there; or `offline` for none. Its key is taken from ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or
+    /// is the one that `acp agent login` has kept.
     #[arg(
         long = "model",
         value_name = "PROVIDER/NAME",
@@ -134,6 +137,9 @@ pub(crate) struct ModelArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AgentArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<AgentCommand>,
+
     /// Play the turns of this file instead of answering; for tests.
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
@@ -156,6 +162,28 @@ pub(crate) struct AgentArgs {
 
     #[command(flatten)]
     pub(crate) protocol: ProtocolArg,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentCommand {
+    /// Type the key of a provider, for the bundled agent. It is kept in a file that you alone can read.
+    Login(AccountArgs),
+
+    /// Forget the keys that were typed, or one of them.
+    Logout(AccountArgs),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct AccountArgs {
+    /// Whose key it is: `anthropic`, `openai` or `gemini`. By default, to log in, that of the configured model, and to
+    /// log out, all of them.
+    #[arg(value_name = "PROVIDER")]
+    pub(crate) provider: Option<String>,
+
+    /// Where it is for, if not for the provider's own address: any server that speaks as it does. It is sent to no
+    /// other.
+    #[arg(long, value_name = "URL", requires = "provider")]
+    pub(crate) at: Option<String>,
 }
 
 // Where what is started may write.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::exit::Exit;
 use crate::mcp_servers::UsersServer;
+use crate::models::Agent;
 use crate::places;
 
 /// The largest file that is read, in bytes.
@@ -17,6 +18,9 @@ const MAX_FILE: u64 = 64 * 1024;
 pub(crate) struct Config {
     #[serde(default)]
     pub(crate) environment: Environment,
+    /// The bundled agent.
+    #[serde(default)]
+    pub(crate) agent: Agent,
     /// MCP servers for `acp agent`.
     #[serde(default)]
     pub(crate) mcp_servers: Vec<UsersServer>,

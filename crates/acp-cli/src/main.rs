@@ -1,6 +1,7 @@
 //! The `acp` command: parses arguments, joins the crates below it, holds no logic of its own.
 
 mod agent;
+mod agent_login;
 mod args;
 mod ask;
 mod bridge;
@@ -12,6 +13,7 @@ mod exit;
 mod login;
 mod mcp_proxy;
 mod mcp_servers;
+mod models;
 mod permissions;
 mod places;
 mod run;
@@ -29,7 +31,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::args::{Args, Command};
+use crate::args::{AgentCommand, Args, Command};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
@@ -37,9 +39,13 @@ fn main() -> ExitCode {
     log_to_stderr(args.log);
     let exit = match args.command {
         Command::Bridge(args) => finish(bridge::bridge(args)),
-        Command::Agent(args) => match agent::Prepared::new(args) {
-            Ok(agent) => finish(agent.serve()),
-            Err(exit) => exit,
+        Command::Agent(mut args) => match args.command.take() {
+            Some(AgentCommand::Login(account)) => agent_login::login(account, args.model),
+            Some(AgentCommand::Logout(account)) => agent_login::logout(account),
+            None => match agent::Prepared::new(args) {
+                Ok(agent) => finish(agent.serve()),
+                Err(exit) => exit,
+            },
         },
         Command::Login(args) => finish(login::login(args)),
         Command::Logout(args) => finish(login::logout(args)),

@@ -46,10 +46,215 @@ fn http(status: &str, content_type: &str, body: &str) -> String {
 fn agent(project: &Project, args: &[&str]) -> Command {
     let mut command = project.acp(&["agent"]);
     command.args(args);
-    for key in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
-        command.env_remove(key);
-    }
     command
+}
+
+fn opens(editor: &mut Editor, project: &Project) -> Result<Value, String> {
+    let params = json!({"cwd": project.path(), "mcpServers": []});
+    editor.ask("session/new", params)
+}
+
+/// `id=value` of each config option, and the models there are.
+fn options(opened: &Value) -> (Vec<String>, Vec<String>) {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let all = opened["configOptions"].as_array().unwrap();
+    let set = all
+        .iter()
+        .map(|option| format!("{}={}", text(&option["id"]), text(&option["currentValue"])));
+    let models = all.iter().find(|option| option["id"] == "model");
+    let models = models.map(|option| {
+        let values = option["options"].as_array().unwrap().iter();
+        values.map(|value| text(&value["value"])).collect()
+    });
+    (set.collect(), models.unwrap_or_default())
+}
+
+/// An answer that is nothing but this text.
+fn says(text: &str) -> String {
+    let text = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let events = format!("data: {text}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+    http("200 OK", "text/event-stream", &events)
+}
+
+#[test]
+fn what_is_configured_counts_unless_something_else_is_typed() {
+    let (home, heard) = server(says("Hello from home."));
+    let (other, _) = server(says("not asked"));
+    let project = Project::new();
+    let config = format!(
+        "[agent]\nmodel = \"openai/qwen3:8b\"\nbase_url = \"{home}/v1\"\nmode = \"code\"\nthought_level = \"low\"\n\n\
+         [[agent.models]]\nprovider = \"openai\"\nname = \"big\"\nbase_url = \"{other}\"\nkey_env = \"BIG_KEY\"\n\n\
+         [[agent.models]]\nprovider = \"gemini\"\nname = \"gemini-x\"\n"
+    );
+    project.configure("config.toml", &config);
+    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let opened = opens(&mut editor, &project).unwrap();
+    let (set, models) = options(&opened);
+    let begins = [
+        "mode=code",
+        "model=openai/qwen3:8b",
+        "thought_level=default",
+    ];
+    assert_eq!(set, begins);
+    // Those that lack their key are not offered.
+    assert_eq!(models, ["openai/qwen3:8b"]);
+    let session = opened["sessionId"].as_str().unwrap();
+    editor.prompt(session, "Hi").unwrap();
+    let (_, body) = heard.join().unwrap();
+    assert_eq!(body["model"], "qwen3:8b");
+    assert_eq!(body["reasoning_effort"], "low");
+
+    let mut command = agent(&project, &["--model", "openai/big"]);
+    command.env("BIG_KEY", "k").env("GEMINI_API_KEY", "k");
+    let mut editor = Editor::start(command, 1);
+    let (set, models) = options(&opens(&mut editor, &project).unwrap());
+    assert_eq!(set, ["mode=code", "model=openai/big"]);
+    let named = ["openai/big", "openai/qwen3:8b", "gemini/gemini-x"];
+    assert_eq!(models[..3], named);
+    assert!(
+        models[3..]
+            .iter()
+            .all(|model| model.starts_with("gemini/gemini-"))
+    );
+
+    let mut editor = Editor::start(agent(&project, &["--model", "offline"]), 1);
+    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    assert_eq!(set, ["mode=code"]);
+}
+
+#[test]
+fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
+    let project = Project::new();
+    for (config, said) in [
+        ("[agent]\nmodel = 'claude'", ", line 2: claude is no model"),
+        (
+            "[agent]\n\nmode = 'fast'",
+            ", line 3: there is no mode `fast`",
+        ),
+        (
+            "[agent]\nthought_level = 'huge'",
+            ", line 2: there is no thought level huge",
+        ),
+        ("[agent]\nmax_requests = 0", ", line 2: "),
+        ("[agent]\nmodle = 'a'", ", line 2: unknown field `modle`"),
+        (
+            "[agent]\nbase_url = 'http://a'",
+            ", line 1: `base_url` needs a `model`",
+        ),
+        (
+            "\n[[agent.models]]\nprovider = 'openai'\nname = 'x'\nbase_url = 'localhost'",
+            "localhost is no address",
+        ),
+        (
+            "[[agent.models]]\nprovider = 'acme'\nname = 'x'",
+            "there is no provider acme",
+        ),
+    ] {
+        project.configure("config.toml", config);
+        let ended = Ended::of(agent(&project, &[]).output().unwrap());
+        let ended = ended.code(2).says("config.toml, line ");
+        assert_eq!(ended.stdout, "", "{config}");
+        ended.says(said);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
+    use std::os::unix::fs::PermissionsExt;
+
+    use common::terminal::Terminal;
+
+    let project = Project::new();
+    let (address, heard) = server(says("Ah, you."));
+    let at = format!("{address}/v1");
+    let shell = |line: &str| Terminal::start(&project, &format!("{} {line}", common::ACP));
+    let mut login = shell(&format!("agent login openai --at {at}"));
+    login.answer("it is not shown", "sk-typed\n");
+    let screen = login.ends(0);
+    assert!(
+        screen.contains("logged in") && !screen.contains("sk-typed"),
+        "{screen}"
+    );
+    let file = project.sessions().join("keys.json");
+    let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+
+    let args = ["--model", "openai/x", "--base-url", &at];
+    let mut editor = Editor::start(agent(&project, &args), 1);
+    let session = editor.new_session(project.path());
+    editor.prompt(&session, "Hi").unwrap();
+    let (head, _) = heard.join().unwrap();
+    assert!(
+        head.contains("authorization: Bearer sk-typed\r\n"),
+        "{head}"
+    );
+
+    // With --model alone it is known whose key is meant.
+    let mut login = shell("agent --model gemini/gemini-x login");
+    login.answer("Key for Google Gemini", "another\n");
+    login.ends(0);
+    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    assert!(set[1].starts_with("model=gemini/"), "{set:?}");
+
+    let out = |args: &[&str]| {
+        let mut command = project.acp(&["agent", "logout"]);
+        command.args(args);
+        Ended::of(command.output().unwrap()).code(0)
+    };
+    out(&["gemini"]).shows(&["logged out"]);
+    out(&["gemini"]).shows(&["there was no key"]);
+    out(&[]).shows(&["logged out"]);
+    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    assert_eq!(set, ["mode=ask"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_editor_logs_in_by_the_agents_own_program() {
+    use common::terminal::Terminal;
+
+    let project = Project::new();
+    let this = format!("{} agent --model anthropic/claude-x", common::ACP);
+    let refused = project
+        .shell(&format!("acp run hello -- {this}"))
+        .code(1)
+        .says("ANTHROPIC_API_KEY");
+    assert!(
+        refused.stderr.contains("login --method anthropic"),
+        "{refused:?}"
+    );
+    let line = format!("{} login --method anthropic -- {this}", common::ACP);
+    let mut login = Terminal::start(&project, &line);
+    login.answer("Key for Anthropic", "sk-typed\n");
+    let screen = login.ends(0);
+    assert!(screen.contains("logged in: Key for Anthropic"), "{screen}");
+    let mut editor = Editor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
+    opens(&mut editor, &project).unwrap();
+    project
+        .shell(&format!("acp logout -- {this}"))
+        .code(0)
+        .shows(&["logged out"]);
+    let mut editor = Editor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
+    opens(&mut editor, &project).unwrap_err();
+}
+
+#[test]
+fn without_a_terminal_no_key_is_read() {
+    let project = Project::new();
+    for (args, said) in [
+        (&["login", "openai"][..], "set OPENAI_API_KEY"),
+        (&["login"], "say whose key it is"),
+        (&["login", "acme"], "there is no provider acme"),
+        (&["login", "openai", "--at", "here"], "here is no address"),
+    ] {
+        let ended = Ended::of(agent(&project, args).output().unwrap());
+        ended.code(2).says(said);
+    }
+    assert!(!project.sessions().join("keys.json").exists());
 }
 
 #[test]
@@ -110,8 +315,7 @@ fn a_key_of_the_environment_is_used_and_shown_nowhere() {
 fn without_a_key_a_provider_is_not_asked() {
     let project = Project::new();
     let mut editor = Editor::start(agent(&project, &["--model", "gemini/gemini-x"]), 1);
-    let session = editor.new_session(project.path());
-    let error = editor.prompt(&session, "Hi").unwrap_err();
+    let error = opens(&mut editor, &project).unwrap_err();
     assert!(error.contains("GEMINI_API_KEY"), "{error}");
 }
 

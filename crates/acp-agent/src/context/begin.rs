@@ -25,16 +25,16 @@ impl Running<'_> {
         conversation: &mut Conversation,
         content: Vec<ContentBlock>,
     ) -> acp::Result<Begun> {
-        let Workspace { turn, state } = &self.workspace;
+        let Workspace { turn, state } = self.workspace;
         if let Some(title) = state.name(&content).await? {
             turn.title(title).await?;
         }
-        if let Err(error) = mcp::started(&self.workspace).await {
+        if let Err(error) = mcp::started(self.workspace).await {
             // The person's words stay, also if the turn is cancelled while servers are waited for.
             state.tell(conversation, Message::User(content)).await?;
             return Err(error);
         }
-        let given = state.servers.typed(&self.workspace, content).await;
+        let given = state.servers.typed(self.workspace, content).await;
         let (mut content, words) = match given.map_err(stopped)? {
             mcp::Typed::Text(content) => (content, true),
             mcp::Typed::Prompt(content) => (content, false),
@@ -43,7 +43,7 @@ impl Running<'_> {
                 return self.answer(conversation, why).await;
             }
         };
-        if !self.model.understands() {
+        if !self.model().understands() {
             state.tell(conversation, Message::User(content)).await?;
             return Ok(Begun::Asks);
         }
@@ -72,20 +72,20 @@ impl Running<'_> {
             }
             None => None,
         };
-        let content = content::for_model(content, &self.workspace);
+        let content = content::for_model(content, self.workspace);
         state.tell(conversation, Message::User(content)).await?;
         if let Some(wanted) = typed {
             self.compact_as_asked(conversation, &wanted).await?;
             return Ok(Begun::Answered);
         }
-        let instructions = Instructions::read(&self.workspace, self.user_instructions).await;
+        let instructions = Instructions::read(self.workspace, self.user_instructions).await;
         conversation.instruct(instructions.map_err(stopped)?);
         Ok(Begun::Asks)
     }
 
     /// Answers in the model's place.
     async fn answer(&self, conversation: &mut Conversation, text: String) -> acp::Result<Begun> {
-        let Workspace { turn, state } = &self.workspace;
+        let Workspace { turn, state } = self.workspace;
         turn.message(&text).await?;
         state.tell(conversation, Message::said(text)).await?;
         Ok(Begun::Answered)

@@ -54,7 +54,7 @@ impl Running<'_> {
         &self,
         conversation: &mut Conversation,
     ) -> acp::Result<Option<StopReason>> {
-        let window = self.model.context_window();
+        let window = self.model().context_window();
         if window.is_some_and(|window| conversation.nearly_fills(window)) {
             match self.make_room(conversation).await {
                 Ok(()) => {}
@@ -194,7 +194,7 @@ impl Running<'_> {
             let gone = length.saturating_sub(left) / BYTES_PER_TOKEN;
             filled.saturating_sub(gone).max(left / BYTES_PER_TOKEN)
         });
-        let window = self.model.context_window();
+        let window = self.model().context_window();
         if let (Some(now), Some(window)) = (now, window) {
             // An estimate, until the model says it after the next round.
             let usage = UsageUpdate::new(now, window);
@@ -215,7 +215,7 @@ impl Running<'_> {
         };
         let turn = &self.workspace.turn;
         let summary = summary::summarise(
-            self.model,
+            self.model(),
             before.unwrap_or(messages),
             keeps,
             wanted,
@@ -224,7 +224,7 @@ impl Running<'_> {
         turn.unless_cancelled(async { Ok(summary.await) })
             .await?
             .map_err(|error| {
-                tracing::warn!(model = self.model.name(), %error, "the conversation was not summarised");
+                tracing::warn!(model = self.model().name(), %error, "the conversation was not summarised");
                 Failure::Model(error)
             })
     }

@@ -140,12 +140,7 @@ impl Servers {
     }
 
     /// Announces the commands anew each time when the servers have other prompts.
-    pub(crate) fn announce(
-        &self,
-        session: Session,
-        understands: bool,
-        state: &Arc<crate::session::SessionState>,
-    ) {
+    pub(crate) fn announce(&self, session: Session, state: &Arc<crate::session::SessionState>) {
         if self.all.is_empty() {
             return;
         }
@@ -157,6 +152,7 @@ impl Servers {
                 let Some(state) = state.upgrade() else {
                     return;
                 };
+                let understands = state.understands();
                 if let Err(error) = commands::announce(&session, &state, understands).await {
                     tracing::debug!(%error, "the servers' prompts were not announced");
                     return;

@@ -11,12 +11,15 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::choice::ModelChoices;
+
 use acp::v1::{ContentBlock, ImageContent, StopReason};
 use futures_core::Stream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use offline::OfflineModel;
+pub(crate) use provider::offered;
 pub use provider::{Models, ParseProviderError, Price, Provider, ProviderModel, Retries, Secret};
 pub use scripted::{ScriptError, ScriptedModel};
 pub use thought::{ParseThoughtLevelError, ThoughtLevel};
@@ -32,6 +35,8 @@ pub enum ModelConfig {
     Scripted(PathBuf),
     /// A language model of a provider, or at any address that speaks as one of them.
     Provider(Box<ProviderModel>),
+    /// Whatever language models there are keys for, and those that are named; each session chooses.
+    Choice(Box<ModelChoices>),
 }
 
 /// Something that carries a conversation on.
@@ -60,6 +65,11 @@ pub trait Model: Send + Sync {
     /// Whether it can look at pictures in a prompt. One that cannot is told that there was one.
     fn takes_images(&self) -> bool {
         false
+    }
+
+    /// How much it can be told to think, the least first. Nothing if it cannot be told.
+    fn thought_levels(&self) -> &[ThoughtLevel] {
+        &[]
     }
 
     /// What its provider takes for tokens, where that is known.

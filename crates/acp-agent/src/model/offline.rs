@@ -361,9 +361,8 @@ impl<'a> SoFar<'a> {
         }
         let mut said =
             "No language model is configured, so I cannot work on this: I am the `offline` \
-             model, which is no AI. It is the only one in this build; others, with a key or at an \
-             address of your own, will be chosen in the agent's settings as soon as it has them. \
-             Until then I carry out typed commands:\n\n"
+             model, which is no AI. For one, type a provider's key with `acp agent login`, or name a model at \
+             home with `--model` or in `config.toml`. Until then I carry out typed commands:\n\n"
                 .to_owned();
         said.push_str(&commands::help());
         let attached = self.attached();

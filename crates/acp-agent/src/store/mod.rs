@@ -11,7 +11,7 @@
 mod entry;
 mod fold;
 mod memory;
-mod private;
+pub(crate) mod private;
 mod sqlite;
 
 use std::pin::Pin;
@@ -126,6 +126,12 @@ pub struct Properties {
     pub always: Vec<(Subject, bool)>,
     /// What its models have cost so far, in billionths of a US dollar.
     pub spent: u64,
+    /// The id of the model that was chosen in it. Absent if none was: then it is the agent's.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The id of the thought level that was chosen in it. Absent if none was.
+    #[serde(default)]
+    pub thought_level: Option<String>,
 }
 
 /// A session that is kept.

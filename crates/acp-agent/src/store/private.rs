@@ -1,13 +1,34 @@
 //! Directories and files that their user alone can read.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 
+/// A file that was opened to be read, and whose it is.
+pub(crate) enum Opened {
+    /// Its user's alone.
+    Private(File),
+    /// Its user's, and others can do something with it.
+    Others,
+    /// Another's, or no file.
+    NotOurs,
+}
+
+/// Opens a file, and finds out whose it is. A symbolic link is not followed, and nothing is waited for.
+pub(crate) fn open(path: &Path) -> io::Result<Opened> {
+    system::open(path)
+}
+
+/// Makes a new file that is its user's alone, to be written.
+pub(crate) fn new(path: &Path) -> io::Result<File> {
+    system::new(path)
+}
+
 /// Makes a directory its user's alone, or finds it so, and gives its path without symbolic links. One of the
 /// user's own that others can enter is closed to them; one that is another's is refused.
-pub(super) fn directory(path: &Path) -> Result<PathBuf, StoreError> {
+pub(crate) fn directory(path: &Path) -> Result<PathBuf, StoreError> {
     let failed = |e: io::Error| StoreError::Failed(format!("{}: {e}", path.display()));
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(failed)?;
@@ -26,7 +47,7 @@ pub(super) fn directory(path: &Path) -> Result<PathBuf, StoreError> {
 ///
 /// A file that is there is not opened: closing it again would take from this process the locks that SQLite
 /// has on it.
-pub(super) fn file(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn file(path: &Path) -> Result<(), StoreError> {
     match system::new(path).map(drop) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => system::close(path),
@@ -49,7 +70,29 @@ mod system {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::Path;
 
-    use super::StoreError;
+    use super::{Opened, StoreError};
+
+    pub(super) fn open(path: &Path) -> io::Result<Opened> {
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags.bits().cast_signed())
+            .open(path);
+        let file = match file {
+            Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
+                return Ok(Opened::NotOurs);
+            }
+            file => file?,
+        };
+        let metadata = file.metadata()?;
+        if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Ok(Opened::NotOurs);
+        }
+        Ok(match metadata.permissions().mode() & 0o077 {
+            0 => Opened::Private(file),
+            _ => Opened::Others,
+        })
+    }
 
     pub(super) fn make(path: &Path) -> io::Result<()> {
         DirBuilder::new().mode(0o700).create(path)
@@ -94,7 +137,15 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    use super::StoreError;
+    use super::{Opened, StoreError};
+
+    pub(super) fn open(path: &Path) -> io::Result<Opened> {
+        let file = File::open(path)?;
+        Ok(match file.metadata()?.is_file() {
+            true => Opened::Private(file),
+            false => Opened::NotOurs,
+        })
+    }
 
     pub(super) fn make(path: &Path) -> io::Result<()> {
         std::fs::create_dir(path)

@@ -97,6 +97,8 @@ fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
         calls: row.get(5).map_err(failed)?,
         always: read(&json(6)?)?,
         spent: more.spent,
+        model: more.model,
+        thought_level: more.thought_level,
     };
     Ok(Kept {
         id: row.get::<_, String>(0).map_err(failed)?.into(),
@@ -114,6 +116,10 @@ fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
 #[serde(default)]
 struct More {
     spent: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_level: Option<String>,
 }
 
 /// What of the properties is kept as JSON: the directories, the answers, and the rest.
@@ -123,6 +129,8 @@ fn lists(properties: &Properties) -> Result<(String, String, String), StoreError
     let always = serde_json::to_string(&properties.always).map_err(write)?;
     let more = More {
         spent: properties.spent,
+        model: properties.model.clone(),
+        thought_level: properties.thought_level.clone(),
     };
     let more = serde_json::to_string(&more).map_err(write)?;
     Ok((directories, always, more))

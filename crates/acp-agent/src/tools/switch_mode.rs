@@ -84,7 +84,7 @@ impl SwitchMode {
             doing
                 .workspace
                 .turn
-                .set_config_options(mode::options(mode))
+                .set_config_options(state.options())
                 .await?;
         }
         let said = format!("The session is in {mode} mode.");

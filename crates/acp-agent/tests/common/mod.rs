@@ -196,6 +196,23 @@ impl Client for Lends {
     }
 }
 
+/// An agent with a client that lends nothing and shows nothing.
+pub async fn connect(agent: CodingAgent) -> AgentConnection {
+    struct Blind;
+    impl Client for Blind {
+        async fn update(&self, _: &UpdateContext, _: &Update) {}
+        async fn request_permission(
+            &self,
+            _: PermissionRequest,
+        ) -> acp::Result<RequestPermissionOutcome> {
+            panic!("nobody expects a question")
+        }
+    }
+    let (ours, theirs) = acp::transport::memory();
+    acp::agent::start(theirs, agent, acp::Options::new());
+    acp::client::connect(ours, Blind).await.unwrap()
+}
+
 /// A session with an agent, in a directory of its own.
 pub struct Fixture {
     dir: tempfile::TempDir,

@@ -119,6 +119,9 @@ impl Project {
             .current_dir(self.path())
             .envs(self.home())
             .stdin(Stdio::null());
+        for key in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
+            command.env_remove(key);
+        }
         command
     }
 

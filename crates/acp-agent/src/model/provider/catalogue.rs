@@ -4,7 +4,7 @@
 //! of them for the others, for requests at the usual speed. They are for people to see roughly what a session costs,
 //! and no bill.
 
-use super::super::Usage;
+use super::super::{ThoughtLevel, Usage};
 use super::config::Provider;
 
 /// What is known of a model.
@@ -190,6 +190,66 @@ const GEMINI: &[Known] = &[
     ),
 ];
 
+/// Those of a provider that are offered to whoever has a key for it, by the names that it takes. The first is taken
+/// where nobody chooses: a good one that is not the dearest.
+pub(crate) fn offered(provider: Provider) -> &'static [&'static str] {
+    match provider {
+        Provider::Anthropic => &[
+            "claude-sonnet-4-6",
+            "claude-opus-5",
+            "claude-opus-4-8",
+            "claude-haiku-4-5",
+        ],
+        Provider::OpenAi => &[
+            "gpt-5.4",
+            "gpt-5.5",
+            "gpt-5.4-mini",
+            "gpt-5.4-nano",
+            "gpt-5.2",
+            "gpt-4.1",
+        ],
+        Provider::Gemini => &[
+            "gemini-2.5-pro",
+            "gemini-3.1-pro-preview",
+            "gemini-3-flash-preview",
+            "gemini-2.5-flash",
+            "gemini-2.5-flash-lite",
+        ],
+    }
+}
+
+/// What most models that think can be told.
+pub(super) const USUAL: [ThoughtLevel; 4] = [
+    ThoughtLevel::Off,
+    ThoughtLevel::Low,
+    ThoughtLevel::Medium,
+    ThoughtLevel::High,
+];
+
+/// How much a model of that name can be told to think. Nothing for one that is not known: many servers refuse to be
+/// told.
+pub(super) fn thought_levels(provider: Provider, name: &str) -> &'static [ThoughtLevel] {
+    let Some(known) = find(provider, name) else {
+        return &[];
+    };
+    let never_off = USUAL.split_first().map_or(&[][..], |(_, rest)| rest);
+    match (provider, known.name) {
+        (
+            Provider::Anthropic,
+            "claude-opus-5" | "claude-opus-4-8" | "claude-opus-4-7" | "claude-opus-4-6"
+            | "claude-sonnet-4-6",
+        )
+        | (Provider::OpenAi, "gpt-5.5" | "gpt-5.4" | "gpt-5.4-mini" | "gpt-5.4-nano" | "gpt-5.2") => {
+            &ThoughtLevel::ALL
+        }
+        (Provider::OpenAi, name) if name.starts_with("gpt-4") => &[],
+        (Provider::Anthropic, _)
+        | (Provider::OpenAi, "gpt-5.1")
+        | (Provider::Gemini, "gemini-2.5-flash" | "gemini-2.5-flash-lite") => &USUAL,
+        (Provider::OpenAi | Provider::Gemini, _) => never_off,
+    }
+}
+
 /// What is known of a model of that name.
 pub(super) fn find(provider: Provider, name: &str) -> Option<Known> {
     let models = match provider {
@@ -233,6 +293,21 @@ mod tests {
             name(Provider::Gemini, "gemini-3.1-pro-preview"),
             Some("gemini-3.1-pro")
         );
+    }
+
+    #[test]
+    fn what_is_offered_is_known() {
+        for provider in Provider::ALL {
+            for name in offered(provider) {
+                assert!(find(provider, name).is_some(), "{name}");
+            }
+        }
+        let levels = |provider, name| thought_levels(provider, name).len();
+        assert_eq!(levels(Provider::OpenAi, "gpt-4.1"), 0);
+        assert_eq!(levels(Provider::OpenAi, "qwen3:8b"), 0);
+        assert_eq!(levels(Provider::OpenAi, "o3"), 3);
+        assert_eq!(levels(Provider::Anthropic, "claude-haiku-4-5"), 4);
+        assert_eq!(levels(Provider::Anthropic, "claude-opus-5"), 5);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 
 use super::super::{ModelError, ModelErrorKind, ThoughtLevel};
+use crate::keys::Account;
 
 /// The most that one answer may have, in bytes of text, thoughts and arguments, if nothing else is set. No
 /// model's longest answer comes near it.
@@ -19,7 +20,7 @@ const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 const SILENCE: Duration = Duration::from_secs(300);
 
 /// In whose way a model is talked to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Provider {
     /// Anthropic's messages.
@@ -46,6 +47,16 @@ impl Provider {
             Self::Anthropic => "anthropic",
             Self::OpenAi => "openai",
             Self::Gemini => "gemini",
+        }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Anthropic => "Anthropic",
+            Self::OpenAi => "OpenAI",
+            Self::Gemini => "Google Gemini",
         }
     }
 
@@ -103,7 +114,7 @@ impl Secret {
         Self(key.as_ref().trim().into())
     }
 
-    pub(super) fn reveal(&self) -> &str {
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }
@@ -159,6 +170,9 @@ pub struct ProviderModel {
     pub base_url: Option<String>,
     /// The key. The providers want one, most models at home do not.
     pub key: Option<Secret>,
+    /// The environment variable in which the user looks for its key, where that is not its provider's. Nothing is
+    /// read here; it is what a person is told. A model that has one needs a key.
+    pub key_variable: Option<String>,
     /// How much it is to think, where a session does not say it.
     pub thought: Option<ThoughtLevel>,
     /// How many tokens a conversation and the answer may have together, if it is not what is known of the model.
@@ -183,6 +197,7 @@ impl ProviderModel {
             name: name.into(),
             base_url: None,
             key: None,
+            key_variable: None,
             thought: None,
             context_window: None,
             max_output: None,
@@ -214,6 +229,36 @@ impl ProviderModel {
         self
     }
 
+    /// The environment variable in which its key is looked for.
+    #[must_use]
+    pub fn key_variable(&self) -> &str {
+        let variable = self.key_variable.as_deref();
+        variable.unwrap_or(self.provider.key_variable())
+    }
+
+    /// Whether it needs a key and has none.
+    pub(crate) fn lacks_key(&self) -> bool {
+        self.key.is_none() && (self.base_url.is_none() || self.key_variable.is_some())
+    }
+
+    /// Whom its key is for.
+    #[must_use]
+    pub fn account(&self) -> Account {
+        match (&self.base_url, self.address()) {
+            (None, _) => self.provider.into(),
+            (Some(_), Ok(address)) => Account::at(self.provider, address),
+            (Some(text), Err(_)) => Account::at(self.provider, text),
+        }
+    }
+
+    /// That it can be asked, as far as that is known without asking.
+    ///
+    /// # Errors
+    /// Its name, its address or its key is none.
+    pub fn check(&self) -> Result<(), ModelError> {
+        self.address().map(drop)
+    }
+
     /// Its address, with a `/` at the end.
     ///
     /// # Errors
@@ -231,7 +276,7 @@ impl ProviderModel {
                 ModelErrorKind::Unauthorized,
                 format!(
                     "the key for the model {self} has characters that no key has; check {}",
-                    self.provider.key_variable()
+                    self.key_variable()
                 ),
             ));
         }

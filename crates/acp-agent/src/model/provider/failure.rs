@@ -273,7 +273,7 @@ impl About<'_> {
     }
 
     pub(super) fn unauthorized(&self, what: &str) -> Failure {
-        let variable = self.model.provider.key_variable();
+        let variable = self.model.key_variable();
         let todo = format!("set {variable} to a key that is valid there");
         self.failure(ModelErrorKind::Unauthorized, Again::No, what, &todo)
     }

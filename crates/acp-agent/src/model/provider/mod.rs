@@ -17,8 +17,9 @@ use std::sync::Arc;
 
 use reqwest::Url;
 
-use super::{Model, ModelError, Request, Steps};
+use super::{Model, ModelError, Request, Steps, ThoughtLevel};
 pub use catalogue::Price;
+pub(crate) use catalogue::offered;
 pub use config::{ParseProviderError, Provider, ProviderModel, Retries, Secret};
 use http::Http;
 use stream::Round;
@@ -103,6 +104,15 @@ impl Model for Served {
 
     fn takes_images(&self) -> bool {
         self.images
+    }
+
+    fn thought_levels(&self) -> &[ThoughtLevel] {
+        let known = catalogue::thought_levels(self.model.provider, &self.model.name);
+        match self.model.thought {
+            // Whoever says how much an unknown one is to think knows that it can.
+            Some(_) if known.is_empty() => &catalogue::USUAL,
+            _ => known,
+        }
     }
 
     fn price(&self) -> Option<Price> {

@@ -145,7 +145,7 @@ impl<'a> Round<'a> {
         self.bytes = 0;
         let served = self.served;
         let model = &served.model;
-        if model.key.is_none() && model.base_url.is_none() {
+        if model.lacks_key() {
             return Err(served.about().unauthorized("there is no key for it"));
         }
         let client = served.http.client(&served.address).await.map_err(|why| {

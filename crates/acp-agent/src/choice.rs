@@ -1,0 +1,356 @@
+//! Which models there are to choose from, and which of them a session has.
+//!
+//! In the order in which they are offered, which is that of preference: the one that was configured, those that the
+//! user names, and the well-known ones of each provider for which there is a key. Where there is none at all it is the
+//! offline model.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use acp::v1::{
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelect,
+    SessionConfigSelectOption,
+};
+
+use crate::keys::{KeyFileError, Keys};
+use crate::model::{
+    Model, ModelConfig, ModelError, ModelErrorKind, Models, OfflineModel, Provider, ProviderModel,
+    ScriptedModel, ThoughtLevel, offered,
+};
+use crate::store::Properties;
+
+/// The id of the config option that is the model.
+pub(crate) const MODEL: &str = "model";
+
+/// The id of the config option that is how much it thinks.
+pub(crate) const THOUGHT: &str = "thought_level";
+
+/// The thought level that leaves it to the configuration, or else to the model's provider.
+const USUAL: &str = "default";
+
+/// Which language models there are to choose from, beside the well-known ones of each provider for which there is a
+/// key.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelChoices {
+    /// The one that a session has if it has chosen none. Without it that is the first of all there are.
+    pub default: Option<ProviderModel>,
+    /// Further ones. Those that need a key and have none are not offered.
+    pub named: Vec<ProviderModel>,
+    /// Where keys are.
+    pub keys: Keys,
+    /// How much a model is to think, where it can be told and a session does not say it.
+    pub thought: Option<ThoughtLevel>,
+}
+
+impl ModelChoices {
+    /// No models but those of providers for which there is a key.
+    #[must_use]
+    pub fn new(keys: Keys) -> Self {
+        Self {
+            keys,
+            ..Self::default()
+        }
+    }
+
+    /// Sets the model of sessions that have chosen none.
+    #[must_use]
+    pub fn first(mut self, model: ProviderModel) -> Self {
+        self.default = Some(model);
+        self
+    }
+
+    /// Adds further models.
+    #[must_use]
+    pub fn and(mut self, models: impl IntoIterator<Item = ProviderModel>) -> Self {
+        self.named.extend(models);
+        self
+    }
+
+    /// Sets how much a model is to think, where it can be told and a session does not say it.
+    #[must_use]
+    pub fn thought(mut self, level: Option<ThoughtLevel>) -> Self {
+        self.thought = level;
+        self
+    }
+}
+
+/// The models of an agent.
+pub(crate) struct Choice {
+    /// The only one, where there is nothing to choose.
+    only: Option<Arc<dyn Model>>,
+    choices: ModelChoices,
+    models: Models,
+    offline: Arc<dyn Model>,
+    offer: RwLock<Arc<Offer>>,
+}
+
+/// What there is to choose from, with the keys as they were found last.
+#[derive(Default)]
+struct Offer {
+    models: Vec<Offered>,
+    /// Why the file with the keys was not read.
+    wrong: Option<KeyFileError>,
+}
+
+struct Offered {
+    id: String,
+    /// With its key, if it has one.
+    model: ProviderModel,
+}
+
+/// What a session has chosen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Chosen {
+    pub(crate) model: Option<String>,
+    pub(crate) thought: Option<String>,
+}
+
+impl Chosen {
+    pub(crate) fn of(properties: &Properties) -> Self {
+        Self {
+            model: properties.model.clone(),
+            thought: properties.thought_level.clone(),
+        }
+    }
+}
+
+/// What a round is asked of.
+pub(crate) struct Asked {
+    pub(crate) model: Arc<dyn Model>,
+    pub(crate) thought: Option<ThoughtLevel>,
+}
+
+impl Choice {
+    /// Nothing to choose.
+    pub(crate) fn only(model: Arc<dyn Model>) -> Self {
+        Self {
+            only: Some(model),
+            ..Self::among(ModelChoices::default())
+        }
+    }
+
+    /// What is configured.
+    pub(crate) fn of(config: &ModelConfig) -> Result<Self, ModelError> {
+        let choices = match config {
+            ModelConfig::Offline => return Ok(Self::only(Arc::new(OfflineModel::new()))),
+            ModelConfig::Scripted(path) => {
+                let script = ScriptedModel::read(path);
+                let script = script.map_err(|e| ModelError::new(e.to_string()))?;
+                return Ok(Self::only(Arc::new(script)));
+            }
+            ModelConfig::Provider(model) => ModelChoices::default().first((**model).clone()),
+            ModelConfig::Choice(choices) => (**choices).clone(),
+        };
+        let choice = Self::among(choices);
+        // What is wrong with one of them is better known now than when it is chosen.
+        for model in choice.configured() {
+            choice.models.model(model.clone())?;
+        }
+        choice.refresh();
+        Ok(choice)
+    }
+
+    fn among(choices: ModelChoices) -> Self {
+        Self {
+            only: None,
+            choices,
+            models: Models::new(),
+            offline: Arc::new(OfflineModel::new()),
+            offer: RwLock::default(),
+        }
+    }
+
+    fn configured(&self) -> impl Iterator<Item = &ProviderModel> {
+        self.choices.default.iter().chain(&self.choices.named)
+    }
+
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.choices.keys
+    }
+
+    /// Those that are at an address of their own and have no key yet.
+    pub(crate) fn elsewhere(&self) -> impl Iterator<Item = &ProviderModel> {
+        self.configured()
+            .filter(|model| model.base_url.is_some() && model.key.is_none())
+    }
+
+    /// Looks for keys once more: they may have been typed, or taken back, in another process.
+    pub(crate) fn refresh(&self) {
+        if self.only.is_some() {
+            return;
+        }
+        let (keys, wrong) = match self.choices.keys.found() {
+            Ok(keys) => (keys, None),
+            Err(error) => {
+                tracing::warn!(%error, "no keys are read");
+                (self.choices.keys.given(), Some(error))
+            }
+        };
+        let mut offer = Offer {
+            models: Vec::new(),
+            wrong,
+        };
+        let asked_for = self.choices.default.is_some();
+        for (n, model) in self.configured().enumerate() {
+            let mut model = model.clone();
+            model.key = model.key.take().or_else(|| keys.of(&model.account()));
+            // The one that was asked for stays: that there is no key for it is said when it is asked.
+            if (n == 0 && asked_for) || !model.lacks_key() {
+                offer.add(model);
+            }
+        }
+        for provider in Provider::ALL {
+            let Some(key) = keys.of(&provider.into()) else {
+                continue;
+            };
+            for name in offered(provider) {
+                offer.add(ProviderModel::new(provider, *name).key(key.clone()));
+            }
+        }
+        *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
+    }
+
+    /// The same, for whoever may not wait for a disk.
+    pub(crate) async fn look(self: &Arc<Self>) {
+        if self.choices.keys.has_file() {
+            let choice = Arc::clone(self);
+            if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
+                tracing::warn!(%error, "keys were not looked for");
+            }
+        }
+    }
+
+    fn offer(&self) -> Arc<Offer> {
+        Arc::clone(&self.offer.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether any of them can look at pictures.
+    pub(crate) fn takes_images(&self) -> bool {
+        if let Some(only) = &self.only {
+            return only.takes_images();
+        }
+        let offer = self.offer();
+        let mut models = offer.models.iter();
+        models.any(|offered| {
+            let model = self.models.model(offered.model.clone());
+            model.is_ok_and(|model| model.takes_images())
+        })
+    }
+
+    /// What a session asks that has chosen this.
+    ///
+    /// # Errors
+    /// The key that was found cannot be one.
+    pub(crate) fn asked(&self, chosen: &Chosen) -> Result<Asked, ModelError> {
+        let offer = self.offer();
+        let model = match (&self.only, offer.chosen(chosen)) {
+            (Some(only), _) => Arc::clone(only),
+            (None, Some(offered)) => self.models.model(offered.model.clone())?,
+            (None, None) => Arc::clone(&self.offline),
+        };
+        let chosen = chosen.thought.as_ref().and_then(|level| level.parse().ok());
+        let has = |level: &ThoughtLevel| model.thought_levels().contains(level);
+        let thought = chosen.filter(has).or(self.choices.thought.filter(has));
+        Ok(Asked { model, thought })
+    }
+
+    /// Whether a session that has chosen this understands what it is told in words.
+    pub(crate) fn understands(&self, chosen: &Chosen) -> bool {
+        match &self.only {
+            Some(only) => only.understands(),
+            None => self.offer().chosen(chosen).is_some(),
+        }
+    }
+
+    /// That a session that has chosen this has the key it needs.
+    ///
+    /// # Errors
+    /// [`ModelErrorKind::Unauthorized`], and what to do.
+    pub(crate) fn ready(&self, chosen: &Chosen) -> Result<(), ModelError> {
+        let offer = self.offer();
+        let Some(offered) = offer.chosen(chosen).filter(|o| o.model.lacks_key()) else {
+            return Ok(());
+        };
+        let (model, variable) = (&offered.model, offered.model.key_variable());
+        let why = match &offer.wrong {
+            Some(wrong) => format!("{model}: its key cannot be read: {wrong}"),
+            None if self.choices.keys.has_file() => {
+                format!("{model}: there is no key for it; log in, or set {variable}")
+            }
+            None => format!("{model}: there is no key for it; set {variable}"),
+        };
+        Err(ModelError::of(ModelErrorKind::Unauthorized, why))
+    }
+
+    /// The config options of a session that has chosen this.
+    pub(crate) fn options(&self, chosen: &Chosen) -> Vec<SessionConfigOption> {
+        let offer = self.offer();
+        let Some(current) = offer.chosen(chosen).filter(|_| self.only.is_none()) else {
+            return Vec::new();
+        };
+        let values = offer.models.iter().map(Offered::value).collect();
+        let select = SessionConfigSelect::new(current.id.as_str(), values);
+        let mut options = vec![
+            SessionConfigOption::new(MODEL, "Model", select)
+                .description("The language model that is asked")
+                .category(SessionConfigOptionCategory::Model),
+        ];
+        let asked = self.asked(chosen);
+        let model = asked.as_ref().map(|asked| &asked.model);
+        let levels = model.map_or(&[][..], |model| model.thought_levels());
+        if !levels.is_empty() {
+            let usual = SessionConfigSelectOption::new(USUAL, "Default");
+            let values = levels
+                .iter()
+                .map(|level| SessionConfigSelectOption::new(level.as_str(), level.title()));
+            let values: Vec<_> = std::iter::once(
+                usual.description("As it is configured, or else as the provider has it"),
+            )
+            .chain(values)
+            .collect();
+            let level = chosen.thought.as_deref();
+            let level = level.filter(|level| levels.iter().any(|known| known.as_str() == *level));
+            let select = SessionConfigSelect::new(level.unwrap_or(USUAL), values);
+            options.push(
+                SessionConfigOption::new(THOUGHT, "Thinking", select)
+                    .description("How much the model thinks before it answers")
+                    .category(SessionConfigOptionCategory::ThoughtLevel),
+            );
+        }
+        options
+    }
+}
+
+impl Offer {
+    /// Adds a model, unless it is there. One that has the name of another and is elsewhere gets an id that says where.
+    fn add(&mut self, model: ProviderModel) {
+        let account = model.account();
+        let same = |other: &Offered| {
+            other.model.to_string() == model.to_string() && other.model.account() == account
+        };
+        if self.models.iter().any(same) {
+            return;
+        }
+        let mut id = model.to_string();
+        if self.models.iter().any(|other| other.id == id) {
+            id = format!("{id}@{}", account.place());
+        }
+        self.models.push(Offered { id, model });
+    }
+
+    /// What was chosen, or the first if that is not there, or nothing was chosen.
+    fn chosen(&self, chosen: &Chosen) -> Option<&Offered> {
+        let wanted = chosen.model.as_deref();
+        let mut models = self.models.iter();
+        let found = models.find(|offered| wanted == Some(offered.id.as_str()));
+        found.or(self.models.first())
+    }
+}
+
+impl Offered {
+    fn value(&self) -> SessionConfigSelectOption {
+        let account = self.model.account();
+        SessionConfigSelectOption::new(self.id.as_str(), self.model.name.as_str())
+            .description(account.place().to_owned())
+    }
+}

@@ -1,0 +1,368 @@
+//! The providers' keys: those that were given, and those that a person typed once and a file has kept since.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::model::{Provider, Secret};
+use crate::store::private;
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 64 * 1024;
+
+/// Whom a key is for: a provider, or someone at an address who speaks as one. What is for one of them is sent to no
+/// other.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Account {
+    provider: Provider,
+    /// Where, if it is not the provider's own address.
+    address: Option<String>,
+}
+
+impl Account {
+    /// Whoever speaks as a provider at an address.
+    pub(crate) fn at(provider: Provider, address: impl Into<String>) -> Self {
+        let address = Some(address.into());
+        Self { provider, address }
+    }
+
+    /// The provider, or as which one it speaks.
+    #[must_use]
+    pub fn provider(&self) -> Provider {
+        self.provider
+    }
+
+    /// Its address, if it is not the provider's own.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// Where it is, for people: host and port, or the provider.
+    pub(crate) fn place(&self) -> &str {
+        let Some(address) = &self.address else {
+            return self.provider.as_str();
+        };
+        let rest = address
+            .split_once("://")
+            .map_or(address.as_str(), |(_, rest)| rest);
+        rest.split('/').next().unwrap_or(rest)
+    }
+
+    /// Its name in the file.
+    fn name(&self) -> String {
+        match &self.address {
+            None => self.provider.to_string(),
+            Some(address) => format!("{} {address}", self.provider),
+        }
+    }
+}
+
+impl From<Provider> for Account {
+    fn from(provider: Provider) -> Self {
+        Self {
+            provider,
+            address: None,
+        }
+    }
+}
+
+impl fmt::Display for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            None => f.write_str(self.provider.as_str()),
+            Some(address) => write!(f, "{} at {address}", self.provider),
+        }
+    }
+}
+
+/// Where keys are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Keys {
+    given: Vec<(Provider, Secret)>,
+    file: Option<KeyFile>,
+}
+
+impl Keys {
+    /// None anywhere.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the key of a provider. It goes before one in the file.
+    #[must_use]
+    pub fn and(mut self, provider: Provider, key: Secret) -> Self {
+        self.given.push((provider, key));
+        self
+    }
+
+    /// Looks into a file, too. Clients are told then that one can log in: by running the program of the agent in a
+    /// terminal with `login PROVIDER`, and for a model at an address with `login PROVIDER --at URL`. Whoever makes that
+    /// program answers these with [`KeyFile::keep`].
+    #[must_use]
+    pub fn file(mut self, file: KeyFile) -> Self {
+        self.file = Some(file);
+        self
+    }
+
+    pub(crate) fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    pub(crate) fn is_given(&self, account: &Account) -> bool {
+        self.given().of(account).is_some()
+    }
+
+    pub(crate) fn key_file(&self) -> Option<&KeyFile> {
+        self.file.as_ref()
+    }
+
+    /// Those that were given.
+    pub(crate) fn given(&self) -> Found {
+        let mut all = BTreeMap::new();
+        for (provider, key) in &self.given {
+            all.entry(Account::from(*provider).name())
+                .or_insert_with(|| key.clone());
+        }
+        Found(all)
+    }
+
+    /// All that there are now.
+    pub(crate) fn found(&self) -> Result<Found, KeyFileError> {
+        let mut found = self.given();
+        if let Some(file) = &self.file {
+            for (name, key) in file.read()? {
+                found.0.entry(name).or_insert_with(|| Secret::new(key));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Keys that were found.
+pub(crate) struct Found(BTreeMap<String, Secret>);
+
+impl Found {
+    pub(crate) fn of(&self, account: &Account) -> Option<Secret> {
+        self.0.get(&account.name()).cloned()
+    }
+}
+
+/// A file with keys, which its user alone can read: JSON, an object of names and keys. Where others can read it, it is
+/// refused, and not quietly closed to them: the keys in it may be known by then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyFile {
+    path: PathBuf,
+}
+
+impl KeyFile {
+    /// The file at this path. It need not be there yet, nor the directory that it is in.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Keeps a key, in the place of another for the same account.
+    ///
+    /// # Errors
+    /// The file is there and cannot be used, or it cannot be written. It is as it was then.
+    pub fn keep(&self, account: &Account, key: &Secret) -> Result<(), KeyFileError> {
+        self.change(|keys| {
+            keys.insert(account.name(), key.reveal().to_owned());
+        })
+    }
+
+    /// Forgets the key of an account, or of all. Gives how many there were.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep).
+    pub fn forget(&self, account: Option<&Account>) -> Result<usize, KeyFileError> {
+        if !self.path.exists() {
+            return Ok(0);
+        }
+        let mut forgotten = 0;
+        self.change(|keys| {
+            let before = keys.len();
+            match account {
+                Some(account) => drop(keys.remove(&account.name())),
+                None => keys.clear(),
+            }
+            forgotten = before - keys.len();
+        })?;
+        Ok(forgotten)
+    }
+
+    fn failed(&self, why: impl fmt::Display) -> KeyFileError {
+        KeyFileError::Failed {
+            path: self.path.display().to_string(),
+            why: why.to_string(),
+        }
+    }
+
+    fn read(&self) -> Result<BTreeMap<String, String>, KeyFileError> {
+        let path = || self.path.display().to_string();
+        let file = match private::open(&self.path) {
+            Ok(private::Opened::Private(file)) => file,
+            Ok(private::Opened::Others) => return Err(KeyFileError::Open { path: path() }),
+            Ok(private::Opened::NotOurs) => return Err(KeyFileError::NotOurs { path: path() }),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
+            Err(e) => return Err(self.failed(e)),
+        };
+        let mut text = String::new();
+        let read = file.take(MAX_FILE + 1).read_to_string(&mut text);
+        read.map_err(|e| self.failed(e))?;
+        if text.len() as u64 > MAX_FILE {
+            return Err(self.failed(format!("more than {MAX_FILE} bytes")));
+        }
+        // What the parser says may repeat a key.
+        serde_json::from_str(&text).map_err(|e| KeyFileError::Unreadable {
+            path: path(),
+            line: e.line(),
+        })
+    }
+
+    /// Writes it anew, all of it or nothing. Who else changes it waits.
+    fn change(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<String, String>),
+    ) -> Result<(), KeyFileError> {
+        let parent = self.path.parent();
+        let directory = parent.ok_or_else(|| self.failed("this is no path of a file"))?;
+        let private = |e: crate::store::StoreError| match e {
+            crate::store::StoreError::NotOurs { path } => KeyFileError::NotOurs { path },
+            other => self.failed(other),
+        };
+        let directory = private::directory(directory).map_err(private)?;
+        let lock = directory.join("keys.lock");
+        private::file(&lock).map_err(private)?;
+        let lock = std::fs::File::open(&lock).and_then(|lock| lock.lock().map(|()| lock));
+        let _lock = lock.map_err(|e| self.failed(e))?;
+        let mut keys = self.read()?;
+        change(&mut keys);
+        let new = directory.join(format!("keys.{}.new", std::process::id()));
+        let written = (|| {
+            let mut text = serde_json::to_vec_pretty(&keys)?;
+            text.push(b'\n');
+            // What a process of this id left behind when it was killed.
+            let _ = std::fs::remove_file(&new);
+            let mut file = private::new(&new)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            std::fs::rename(&new, &self.path)
+        })();
+        written.map_err(|e: std::io::Error| {
+            let _ = std::fs::remove_file(&new);
+            self.failed(e)
+        })
+    }
+}
+
+/// Why a file with keys cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyFileError {
+    /// Others can read it.
+    #[error(
+        "{path} can be read by others, and is not used; make it yours alone with `chmod 600 {path}`, and change the \
+         keys in it if anyone else may have read them"
+    )]
+    Open {
+        /// The file.
+        path: String,
+    },
+    /// It is another user's, or no file.
+    #[error("{path} is not a file of yours alone; remove it and log in again")]
+    NotOurs {
+        /// The file, or its directory.
+        path: String,
+    },
+    /// It is no JSON object of texts.
+    #[error("{path}, line {line}: these are no names with keys; remove the file and log in again")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Where, counted from 1.
+        line: usize,
+    },
+    /// It cannot be read or written.
+    #[error("{path}: {why}")]
+    Failed {
+        /// The file.
+        path: String,
+        /// Why.
+        why: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_by_whom_it_is_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = KeyFile::new(dir.path().join("acp/keys.json"));
+        let elsewhere = Account::at(Provider::OpenAi, "http://a.test/v1/");
+        file.keep(&Provider::OpenAi.into(), &Secret::new("one"))
+            .unwrap();
+        file.keep(&elsewhere, &Secret::new("two")).unwrap();
+        file.keep(&Provider::Gemini.into(), &Secret::new("three"))
+            .unwrap();
+        let keys = Keys::new()
+            .and(Provider::Gemini, Secret::new("given"))
+            .file(file.clone());
+        let found = keys.found().unwrap();
+        let of = |account: &Account| found.of(account).map(|key| key.reveal().to_owned());
+        assert_eq!(of(&Provider::OpenAi.into()).as_deref(), Some("one"));
+        assert_eq!(of(&elsewhere).as_deref(), Some("two"));
+        assert_eq!(of(&Provider::Gemini.into()).as_deref(), Some("given"));
+        assert_eq!(of(&Provider::Anthropic.into()), None);
+        assert_eq!(file.forget(Some(&elsewhere)), Ok(1));
+        assert_eq!(file.forget(Some(&elsewhere)), Ok(0));
+        assert_eq!(file.forget(None), Ok(2));
+        assert_eq!(file.forget(None), Ok(0));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_file_is_its_users_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let file = KeyFile::new(dir.path().join("acp/keys.json"));
+        file.keep(&Provider::OpenAi.into(), &Secret::new("sk-1"))
+            .unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(file.path()), 0o600);
+        assert_eq!(mode(file.path().parent().unwrap()), 0o700);
+        let opened = std::fs::Permissions::from_mode(0o640);
+        std::fs::set_permissions(file.path(), opened).unwrap();
+        let path = file.path().display().to_string();
+        let refused = KeyFileError::Open { path };
+        assert!(refused.to_string().contains("chmod 600"), "{refused}");
+        assert_eq!(file.read(), Err(refused.clone()));
+        // Nor is anything added to it.
+        let kept = file.keep(&Provider::Gemini.into(), &Secret::new("x"));
+        assert_eq!(kept, Err(refused));
+        std::fs::remove_file(file.path()).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", file.path()).unwrap();
+        assert!(file.read().is_err());
+    }
+
+    #[test]
+    fn what_is_no_list_of_keys_is_refused_without_being_repeated() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = KeyFile::new(dir.path().join("keys.json"));
+        let mut written = private::new(file.path()).unwrap();
+        written.write_all(b"{\n\"openai\": sk-secret}").unwrap();
+        let error = file.read().unwrap_err().to_string();
+        assert!(error.contains("line 2"), "{error}");
+        assert!(!error.contains("sk-secret"), "{error}");
+    }
+}

@@ -1,0 +1,90 @@
+//! Logging in: the specification's page Authentication.
+//!
+//! A key is typed in a terminal, into the agent's own program, and never passes through the client.
+
+use acp::agent::{AuthContext, Authentication};
+use acp::v1::{AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal};
+
+use crate::choice::{Choice, Chosen};
+use crate::keys::Account;
+use crate::model::Provider;
+use crate::turn::failure;
+
+/// The method for clients that cannot run a program in a terminal: the person has done it, or has set a variable.
+const AGAIN: &str = "key";
+
+impl Authentication for Choice {
+    /// One for each provider whose key was not given from outside, and for each model at an address that has none;
+    /// and one that looks for keys once more.
+    fn methods(&self) -> Vec<AuthMethod> {
+        let own = Provider::ALL.map(Account::from).into_iter();
+        let mut accounts: Vec<Account> = own
+            .filter(|account| !self.keys().is_given(account))
+            .collect();
+        for model in self.elsewhere() {
+            let account = model.account();
+            if !accounts.contains(&account) {
+                accounts.push(account);
+            }
+        }
+        let mut methods: Vec<AuthMethod> = accounts.iter().map(terminal).collect();
+        let again = AuthMethodAgent::new(AGAIN, "Look for a key once more").description(
+            "After you have logged in with `acp agent login` in a terminal of your own".to_owned(),
+        );
+        methods.push(AuthMethod::Agent(again));
+        methods
+    }
+
+    async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
+        self.refresh();
+        let chosen = Chosen::default();
+        self.ready(&chosen).map_err(failure)?;
+        if self.understands(&chosen) {
+            return Ok(());
+        }
+        let mut error = acp::jsonrpc::Error::auth_required();
+        error.message = "there is no key; log in with `acp agent login` in a terminal".to_owned();
+        Err(acp::Error::Rpc(error))
+    }
+
+    fn can_logout(&self) -> bool {
+        true
+    }
+
+    /// Forgets all keys that were typed. Those in the environment are the person's own to take back.
+    async fn logout(&self) -> acp::Result<()> {
+        if let Some(file) = self.keys().key_file() {
+            let file = file.clone();
+            // It waits for the disk.
+            let forgotten = tokio::task::spawn_blocking(move || file.forget(None)).await;
+            let forgotten = forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
+            forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
+        }
+        self.refresh();
+        Ok(())
+    }
+}
+
+fn terminal(account: &Account) -> AuthMethod {
+    let provider = account.provider();
+    let mut args = vec!["login".to_owned(), provider.to_string()];
+    let (id, name) = match account.address() {
+        None => (
+            provider.to_string(),
+            format!("Key for {}", provider.title()),
+        ),
+        Some(address) => {
+            args.extend(["--at".to_owned(), address.to_owned()]);
+            (
+                format!("{provider} {address}"),
+                format!("Key for {address}"),
+            )
+        }
+    };
+    let description = "You type it in a terminal. It is kept in a file that you alone can read.";
+    AuthMethod::Terminal(
+        AuthMethodTerminal::new(id, name)
+            .description(description.to_owned())
+            .args(args),
+    )
+}
