@@ -88,6 +88,32 @@ impl Heard {
         let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
         Some(&found.1)
     }
+
+    /// The results of tools that came with this request, of the last round that called any.
+    pub fn results(&self, provider: Provider) -> Vec<String> {
+        let (messages, result) = match provider {
+            Provider::Anthropic | Provider::OpenAi => ("/messages", "/content"),
+            _ => ("/contents", "/functionResponse/response/content"),
+        };
+        let messages = self.body.pointer(messages).unwrap().as_array().unwrap();
+        let last: Vec<&Value> = match provider {
+            Provider::Anthropic => blocks(messages, "content"),
+            Provider::OpenAi => {
+                let tools = messages.iter().rev();
+                let mut tools: Vec<_> = tools.take_while(|said| said["role"] == "tool").collect();
+                tools.reverse();
+                tools
+            }
+            _ => blocks(messages, "parts"),
+        };
+        let texts = last.iter().filter_map(|last| last.pointer(result));
+        texts.map(|text| text.as_str().unwrap().to_owned()).collect()
+    }
+}
+
+/// What the last message is made of.
+fn blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
+    messages.last().unwrap()[of].as_array().unwrap().iter().collect()
 }
 
 /// The server. It is gone when this is.
