@@ -114,11 +114,17 @@ fn the_model_heard(server: &Server, project: &Path) {
     let [_, ran] = &failed[..] else {
         panic!("{failed:?}")
     };
-    assert_eq!(*ran, format!("It ended with exit code 3.\n{}", failure(project)));
+    assert_eq!(
+        *ran,
+        format!("It ended with exit code 3.\n{}", failure(project))
+    );
     let [_, _, ran] = &passed[..] else {
         panic!("{passed:?}")
     };
-    assert_eq!(*ran, format!("It ended with exit code 0.\n{}", success(project)));
+    assert_eq!(
+        *ran,
+        format!("It ended with exit code 0.\n{}", success(project))
+    );
     assert_eq!(planned.len(), 1);
 }
 
@@ -283,7 +289,10 @@ impl Seen {
 
     fn all_came_in_order(&self, calls: &[ThreadToolCall], project: &Path) {
         let plans = self.plans.lock().unwrap().clone();
-        assert_eq!(plans[..3], task::STATES.map(|states| states.map(String::from)));
+        assert_eq!(
+            plans[..3],
+            task::STATES.map(|states| states.map(String::from))
+        );
         assert_eq!(plans[3..], [task::FINISHED]);
         let statuses = self.statuses.lock().unwrap();
         for (n, call) in calls.iter().enumerate() {

@@ -27,9 +27,12 @@ fn as_the_readme_says(server: &Server) -> Vec<String> {
     let entry: Value = serde_json::from_str(line.expect("the README has it")).unwrap();
     assert_eq!(entry["command"], "acp");
     let args = entry["args"].as_array().unwrap().iter();
+    let args: Vec<&str> = args.map(|arg| arg.as_str().unwrap()).collect();
+    let typed = format!("-- acp {}\n", args.join(" "));
+    assert!(readme.contains(&typed), "the same in a terminal: {typed}");
     let at = format!("http://{}/v1", server.address);
-    args.map(|arg| arg.as_str().unwrap().replace(AT_HOME, &at))
-        .collect()
+    let args = args.into_iter();
+    args.map(|arg| arg.replace(AT_HOME, &at)).collect()
 }
 
 fn project() -> Project {
@@ -111,7 +114,12 @@ async fn what_the_person_does_not_allow_is_not_done_and_the_model_hears_of_it() 
     answers.push(Answer::Says(vec![Say::Text("Then I leave it.")]));
     let server = Server::new(Provider::OpenAi, answers).await;
     let project = project();
-    let ended = run(&project, &server, &["--allow", "reads", "--format", "quiet"]).await;
+    let ended = run(
+        &project,
+        &server,
+        &["--allow", "reads", "--format", "quiet"],
+    )
+    .await;
     let ended = ended.code(0).says("rejected by --allow reads");
     assert!(ended.stdout.ends_with("Then I leave it.\n"), "{ended:?}");
     assert_eq!(project.read("greet.sh"), task::GREETING);
@@ -127,10 +135,16 @@ async fn a_model_that_fails_is_said_in_one_sentence() {
     let unknown = Answer::Status(404, &[], unknown.to_owned());
     let server = Server::new(Provider::OpenAi, [unknown]).await;
     let project = project();
-    let ended = run(&project, &server, &["--allow", "all"]).await;
-    assert_ne!(ended.code, Some(0), "{ended:?}");
-    let address = server.address.to_string();
-    let said = ended.line(&address);
-    assert!(said.contains("not found"), "{said}");
-    assert_eq!(ended.stderr.trim().lines().count(), 1, "{ended:?}");
+    let ended = run(&project, &server, &["--allow", "all"]).await.code(1);
+    let said = ended.line("acp: ");
+    let parts = [
+        "qwen3:8b at http://",
+        "there is no such model",
+        "model 'any' not found",
+    ];
+    for part in [&parts[..], &[&server.address.to_string()]].concat() {
+        assert!(said.contains(part), "{part:?} is not said: {ended:?}");
+    }
+    // The session is there still.
+    ended.says("go on with: acp run --resume ");
 }
