@@ -1,4 +1,5 @@
-//! Language models that fail: what the client is told, and that the session can go on afterwards.
+//! Language models that fail: what the client is told, and that the session can go on afterwards. What fails while a
+//! task is under way: `provider_broken_midway.rs`.
 
 // Clippy takes only what is in a test function for a test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -13,6 +14,7 @@ use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel};
 use common::provider::{Answer, Say, Server};
 use common::{Fixture, NONE, connect};
 use serde_json::json;
+use tokio::net::TcpSocket;
 
 /// What is answered in the end, after all that fails.
 fn fine() -> Answer {
@@ -475,32 +477,76 @@ async fn an_answer_without_an_end_is_ended() {
 }
 
 #[tokio::test]
-async fn who_is_not_there_is_named() {
-    // Somebody was there, and is gone.
-    let gone = Server::new(Provider::OpenAi, []).await.model();
-    let f = fixture(gone.clone()).await;
-    let (_, kind, text) = fails(&f).await;
-    assert_eq!(kind, "unreachable");
-    assert!(text.contains("the connection was refused"), "{text}");
-    assert!(text.contains(gone.base_url.as_deref().unwrap()), "{text}");
-    assert_eq!(thoughts(&f), "", "nobody waits for it");
+async fn who_is_slow_is_waited_for() {
+    // All at once: there is nothing to do but to wait.
+    tokio::join!(
+        slow(Provider::Anthropic),
+        slow(Provider::OpenAi),
+        slow(Provider::Gemini),
+    );
+}
 
+async fn slow(provider: Provider) {
+    let time = Duration::from_millis(2200);
+    let words = ["I ", "think ", "of ", "each ", "word ", "twice."].map(Say::Text);
+    let server = Server::new(provider, [Answer::Slowly(time, words.into())]).await;
+    let mut model = server.model();
+    // No pause takes so long, but all of them together do.
+    model.silence = Duration::from_millis(1500);
+    let f = fixture(model).await;
+    let began = std::time::Instant::now();
+    let said = f.says("Well?").await;
+    assert_eq!(said, "I think of each word twice.", "{provider}");
+    assert!(began.elapsed() > Duration::from_millis(1500));
+    assert_eq!(server.heard().len(), 1);
+}
+
+#[tokio::test]
+async fn who_is_not_there_is_named_and_asked_when_it_is() {
+    for provider in Provider::ALL {
+        // The address is ours, and nobody listens there.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = format!("http://{}", socket.local_addr().unwrap());
+        let model = Server::new(provider, []).await.model().at(&address);
+        let f = fixture(model).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!((code, kind.as_str()), (-32603, "unreachable"));
+        assert!(text.contains("the connection was refused"), "{text}");
+        assert!(text.contains(&address), "{text}");
+        assert_eq!(thoughts(&f), "", "nobody waits for it");
+        let server = Server::on(socket.listen(16).unwrap(), provider, [fine()]);
+        assert_eq!(f.says("And now?").await, "Fine.", "{provider}");
+        let told = server.heard()[0].body.to_string();
+        assert!(
+            told.contains("Well?") && told.contains("And now?"),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_nobody_knows_is_named() {
     // No system asks anyone for a name that is too long for one.
     let nowhere = format!("http://{}/v1", "x".repeat(64));
-    let mut model = gone.clone().at(nowhere);
+    let mut model = Server::new(Provider::OpenAi, []).await.model().at(nowhere);
     model.retries.tries = 1;
-    let (_, kind, text) = fails(&fixture(model).await).await;
+    let f = fixture(model).await;
+    let (_, kind, text) = fails(&f).await;
     assert_eq!(kind, "unreachable");
     assert!(text.contains("there is no such host"), "{text}");
+    is_usable(&f).await;
 }
 
 #[tokio::test]
 async fn where_tls_is_not_spoken_it_is_said() {
     let server = Server::new(Provider::OpenAi, []).await;
     let model = server.model().at(format!("https://{}", server.address));
-    let (_, kind, text) = fails(&fixture(model).await).await;
+    let f = fixture(model).await;
+    let (_, kind, text) = fails(&f).await;
     assert_eq!(kind, "unreachable", "{text}");
     assert!(text.contains("no safe connection"), "{text}");
+    is_usable(&f).await;
 }
 
 #[tokio::test]
@@ -515,4 +561,10 @@ async fn without_a_key_one_must_log_in() {
         assert_eq!(error.data, Some(json!({"kind": "unauthorized"})));
         assert!(error.message.contains(provider.key_variable()), "{error}");
     }
+}
+
+/// Nothing makes this model answer, but what the agent answers itself it does.
+async fn is_usable(f: &Fixture) {
+    let said = f.says("/help").await;
+    assert!(said.contains("/compact"), "{said}");
 }

@@ -10,6 +10,7 @@
 
 pub mod hears;
 pub mod provider;
+pub mod task;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::{oneshot, watch};
 
 /// Long enough for anything here, short enough to notice what hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a client lends.
 #[derive(Debug, Clone, Copy)]
@@ -426,7 +427,7 @@ impl Fixture {
 }
 
 /// Takes from `initialize` that the client shows terminals of the agent's: our own clients always do.
-fn hide_terminals(transport: Transport) -> Transport {
+pub fn hide_terminals(transport: Transport) -> Transport {
     let told = (r#""terminal_output":true"#, r#""terminal_output":false"#);
     says_otherwise(transport, told.0, told.1)
 }

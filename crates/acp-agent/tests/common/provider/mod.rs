@@ -58,6 +58,8 @@ pub enum Answer {
     Says(Vec<Say>),
     /// The same, but the connection breaks instead of the end.
     Cut(Vec<Say>),
+    /// The same, but spread over so much time.
+    Slowly(Duration, Vec<Say>),
     /// The same, but nothing comes any more, until the client goes.
     Stalls(Vec<Say>),
     /// The same, then this in the place of an event.
@@ -88,6 +90,38 @@ impl Heard {
         let found = headers.find(|(key, _)| key.eq_ignore_ascii_case(name))?;
         Some(&found.1)
     }
+
+    /// The results of tools that came with this request, of the last round that called any.
+    pub fn results(&self, provider: Provider) -> Vec<String> {
+        let (messages, result) = match provider {
+            Provider::Anthropic | Provider::OpenAi => ("/messages", "/content"),
+            _ => ("/contents", "/functionResponse/response/content"),
+        };
+        let messages = self.body.pointer(messages).unwrap().as_array().unwrap();
+        let last: Vec<&Value> = match provider {
+            Provider::Anthropic => blocks(messages, "content"),
+            Provider::OpenAi => {
+                let tools = messages.iter().rev();
+                let mut tools: Vec<_> = tools.take_while(|said| said["role"] == "tool").collect();
+                tools.reverse();
+                tools
+            }
+            _ => blocks(messages, "parts"),
+        };
+        let texts = last.iter().filter_map(|last| last.pointer(result));
+        texts
+            .map(|text| text.as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+/// What the last message is made of.
+fn blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
+    messages.last().unwrap()[of]
+        .as_array()
+        .unwrap()
+        .iter()
+        .collect()
 }
 
 /// The server. It is gone when this is.
@@ -114,6 +148,15 @@ impl Server {
     /// One that answers the requests from here on with these.
     pub async fn new(provider: Provider, answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(listener, provider, answers)
+    }
+
+    /// The same, on this socket.
+    pub fn on(
+        listener: TcpListener,
+        provider: Provider,
+        answers: impl IntoIterator<Item = Answer>,
+    ) -> Self {
         let address = listener.local_addr().unwrap();
         let state = Arc::new(State {
             provider,
@@ -191,6 +234,17 @@ impl State {
             Answer::Says(says) => {
                 begin(to).await?;
                 pieces(to, &events(&says).concat()).await?;
+                to.write_all(b"0\r\n\r\n").await?;
+                Ok(true)
+            }
+            Answer::Slowly(time, says) => {
+                begin(to).await?;
+                let events = events(&says);
+                let pause = time / u32::try_from(events.len()).unwrap();
+                for event in events {
+                    pieces(to, &event).await?;
+                    tokio::time::sleep(pause).await;
+                }
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
             }
