@@ -9,10 +9,12 @@ use crate::config;
 use crate::exit::Exit;
 use crate::models::key_file;
 use crate::screen::print;
+use crate::signals::{Signal, Signals};
 
 /// Asks for a key on the terminal and keeps it.
-pub(crate) fn login(args: AccountArgs, model: ModelArgs) -> Exit {
-    let done = file().and_then(|file| {
+pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> Exit {
+    let done = async {
+        let file = file()?;
         let model = match wanted(args)? {
             Some(model) => model,
             // That of the model that the agent would have.
@@ -22,9 +24,9 @@ pub(crate) fn login(args: AccountArgs, model: ModelArgs) -> Exit {
                 )
             })?,
         };
-        keep(&file, model)
-    });
-    done.err().unwrap_or(Exit::SUCCESS)
+        keep(&file, model).await
+    };
+    done.await.err().unwrap_or(Exit::SUCCESS)
 }
 
 /// Forgets a key, or all of them.
@@ -62,7 +64,7 @@ fn wanted(args: AccountArgs) -> Result<Option<ProviderModel>, Exit> {
     Ok(Some(model))
 }
 
-fn keep(file: &KeyFile, model: ProviderModel) -> Result<(), Exit> {
+async fn keep(file: &KeyFile, model: ProviderModel) -> Result<(), Exit> {
     let account = model.account();
     let whose = whose(&account);
     if !std::io::stdin().is_terminal() {
@@ -71,8 +73,7 @@ fn keep(file: &KeyFile, model: ProviderModel) -> Result<(), Exit> {
             model.key_variable()
         )));
     }
-    let typed = rpassword::prompt_password(format!("Key for {whose} (it is not shown): "));
-    let typed = typed.map_err(|e| Exit::failed(format!("no key was read: {e}")))?;
+    let typed = read_hidden(format!("Key for {whose} (it is not shown): ")).await?;
     if typed.trim().is_empty() {
         return Err(Exit::usage("no key was typed"));
     }
@@ -87,6 +88,30 @@ fn keep(file: &KeyFile, model: ProviderModel) -> Result<(), Exit> {
         still_given(Some(account.provider()));
     }
     Ok(())
+}
+
+/// Reads what is typed without showing it.
+async fn read_hidden(prompt: String) -> Result<String, Exit> {
+    // Ctrl-C reaches the reader as a letter, and it raises the signal before it gives the terminal back. So the signal
+    // must not end the process.
+    let listening = Signals::listen();
+    let mut signals =
+        listening.map_err(|e| Exit::failed(format!("cannot listen for signals: {e}")))?;
+    let mut reading = tokio::task::spawn_blocking(move || rpassword::prompt_password(prompt));
+    loop {
+        let read = tokio::select! {
+            read = &mut reading => read,
+            signal = signals.next() => match signal {
+                Signal::Interrupt => continue,
+                Signal::Terminate => return Err(Exit::CANCELLED),
+            },
+        };
+        let typed = read.unwrap_or_else(|e| Err(std::io::Error::other(e)));
+        return typed.map_err(|e| match e.kind() {
+            std::io::ErrorKind::Interrupted => Exit::CANCELLED,
+            _ => Exit::failed(format!("no key was read: {e}")),
+        });
+    }
 }
 
 fn whose(account: &Account) -> String {

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     let exit = match args.command {
         Command::Bridge(args) => finish(bridge::bridge(args)),
         Command::Agent(mut args) => match args.command.take() {
-            Some(AgentCommand::Login(account)) => agent_login::login(account, args.model),
+            Some(AgentCommand::Login(account)) => finish(agent_login::login(account, args.model)),
             Some(AgentCommand::Logout(account)) => agent_login::logout(account),
             None => match agent::Prepared::new(args) {
                 Ok(agent) => finish(agent.serve()),

@@ -10,6 +10,8 @@ use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
 use common::editor::Editor;
+#[cfg(target_os = "linux")]
+use common::terminal::Terminal;
 use common::{Ended, Project};
 use serde_json::{Value, json};
 
@@ -159,20 +161,37 @@ fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
     }
 }
 
+/// A command line at which this was typed, as soon as it is not shown.
+#[cfg(target_os = "linux")]
+fn typed(project: &Project, line: &str, prompt: &str, keys: &str) -> Terminal {
+    let mut terminal = Terminal::start(project, &format!("tty && {line}"));
+    terminal.until(prompt);
+    let name = terminal.seen.lines().next().unwrap().trim().to_owned();
+    let settings = || {
+        let stty = project.program("stty").args(["-a", "-F", &name]).output();
+        String::from_utf8(stty.unwrap().stdout).unwrap()
+    };
+    let begun = std::time::Instant::now();
+    while !settings().contains("-echo ") {
+        assert!(begun.elapsed().as_secs() < 60, "{}", settings());
+    }
+    terminal.key(keys);
+    terminal
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     use std::os::unix::fs::PermissionsExt;
 
-    use common::terminal::Terminal;
-
     let project = Project::new();
     let (address, heard) = server(says("Ah, you."));
     let at = format!("{address}/v1");
-    let shell = |line: &str| Terminal::start(&project, &format!("{} {line}", common::ACP));
-    let mut login = shell(&format!("agent login openai --at {at}"));
-    login.answer("it is not shown", "sk-typed\n");
-    let screen = login.ends(0);
+    let shell = |line: &str, prompt: &str, keys: &str| {
+        typed(&project, &format!("{} {line}", common::ACP), prompt, keys)
+    };
+    let line = format!("agent login openai --at {at}");
+    let screen = shell(&line, "it is not shown", "sk-typed\n").ends(0);
     assert!(
         screen.contains("logged in") && !screen.contains("sk-typed"),
         "{screen}"
@@ -192,9 +211,10 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     );
 
     // With --model alone it is known whose key is meant.
-    let mut login = shell("agent --model gemini/gemini-x login");
-    login.answer("Key for Google Gemini", "another\n");
-    login.ends(0);
+    let line = "agent --model gemini/gemini-x login";
+    shell(line, "Key for Google Gemini", "another\n").ends(0);
+    shell(line, "Key for Google Gemini", "other\u{3}").ends(130);
+    shell(line, "Key for Google Gemini", "\n").ends(2);
     let mut editor = Editor::start(agent(&project, &[]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
     assert!(set[1].starts_with("model=gemini/"), "{set:?}");
@@ -215,8 +235,6 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_editor_logs_in_by_the_agents_own_program() {
-    use common::terminal::Terminal;
-
     let project = Project::new();
     let this = format!("{} agent --model anthropic/claude-x", common::ACP);
     let refused = project
@@ -228,9 +246,7 @@ fn an_editor_logs_in_by_the_agents_own_program() {
         "{refused:?}"
     );
     let line = format!("{} login --method anthropic -- {this}", common::ACP);
-    let mut login = Terminal::start(&project, &line);
-    login.answer("Key for Anthropic", "sk-typed\n");
-    let screen = login.ends(0);
+    let screen = typed(&project, &line, "(it is not shown)", "sk-typed\n").ends(0);
     assert!(screen.contains("logged in: Key for Anthropic"), "{screen}");
     let mut editor = Editor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
     opens(&mut editor, &project).unwrap();
