@@ -49,7 +49,7 @@ pub(crate) enum Command {
 
     /// Be an agent: serve an editor or another client on stdin and stdout.
     ///
-    /// This is what an editor is told to start. Which model it asks is said with --model, or in [agent] of
+    /// This is what an editor is told to start. Which model it asks is said with --model, or in `[agent]` of
     /// config.toml in your configuration directory; else it is one of a provider that you have a key for, in the
     /// environment or by `acp agent login`. With none of these it is no AI, and carries out typed commands such as
     /// /test, /read or /edit; /help lists them.
