@@ -1,13 +1,15 @@
-//! A bound for what a peer can make an MCP server do at once.
+//! A bound for what a peer can make an MCP server, or an MCP client, do at once.
 
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ErrorData, GetExtensions, JsonRpcMessage, RequestId};
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::model::{
+    ClientNotification, ErrorData, GetExtensions, JsonRpcMessage, RequestId, ServerNotification,
+};
+use rmcp::service::{RxJsonRpcMessage, ServiceRole, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rmcp::{RoleClient, RoleServer};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How many requests of a connection are worked on at once; as many as a connection of the protocol
@@ -22,16 +24,24 @@ const NOTIFICATIONS: usize = 64;
 /// `rmcp` starts a task for each message that it reads, and one more for each answer that it writes:
 /// a peer that keeps asking and reads no answers would fill the memory. Here a request takes a place,
 /// and gives it back when it has been worked on and its answer is written, or not wanted any more.
-pub(crate) struct Bounded<T> {
+pub struct Bounded<R: ServiceRole, T> {
     inner: T,
     requests: Arc<Semaphore>,
     notifications: Arc<Semaphore>,
     /// The requests whose answers have not been written.
     unanswered: HashMap<RequestId, Place>,
     /// What has been read, and may wait for a place.
-    next: Option<RxJsonRpcMessage<RoleServer>>,
+    next: Option<RxJsonRpcMessage<R>>,
     /// The refusal that is being written.
     refusal: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// Which request a notification says is not wanted any more. That needs no place: it is what makes room.
+    cancelled: fn(&R::PeerNot) -> Option<&RequestId>,
+}
+
+impl<R: ServiceRole, T> std::fmt::Debug for Bounded<R, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bounded").finish_non_exhaustive()
+    }
 }
 
 /// A place among those that are worked on, until the last clone is dropped. One clone is with the
@@ -39,8 +49,28 @@ pub(crate) struct Bounded<T> {
 #[derive(Clone)]
 struct Place(#[allow(dead_code, reason = "held, not looked at")] Arc<OwnedSemaphorePermit>);
 
-impl<T: Transport<RoleServer>> Bounded<T> {
-    pub(crate) fn new(inner: T, requests: usize) -> Self {
+impl<T: Transport<RoleServer>> Bounded<RoleServer, T> {
+    /// The transport of a server, for so many requests at once.
+    pub fn server(inner: T, requests: usize) -> Self {
+        Self::new(inner, requests, |notification| match notification {
+            ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
+            _ => None,
+        })
+    }
+}
+
+impl<T: Transport<RoleClient>> Bounded<RoleClient, T> {
+    /// The transport of a client, for so many requests at once.
+    pub fn client(inner: T, requests: usize) -> Self {
+        Self::new(inner, requests, |notification| match notification {
+            ServerNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
+            _ => None,
+        })
+    }
+}
+
+impl<R: ServiceRole, T: Transport<R>> Bounded<R, T> {
+    fn new(inner: T, requests: usize, cancelled: fn(&R::PeerNot) -> Option<&RequestId>) -> Self {
         Self {
             inner,
             requests: Arc::new(Semaphore::new(requests)),
@@ -48,6 +78,7 @@ impl<T: Transport<RoleServer>> Bounded<T> {
             unanswered: HashMap::new(),
             next: None,
             refusal: None,
+            cancelled,
         }
     }
 
@@ -63,20 +94,12 @@ impl<T: Transport<RoleServer>> Bounded<T> {
     }
 }
 
-/// That a request is not wanted any more needs no place: it is what makes room.
-fn cancelled(notification: &ClientNotification) -> Option<&RequestId> {
-    match notification {
-        ClientNotification::CancelledNotification(it) => it.params.request_id.as_ref(),
-        _ => None,
-    }
-}
-
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Bounded<T> {
+impl<R: ServiceRole, T: Transport<R>> Transport<R> for Bounded<R, T> {
     type Error = T::Error;
 
     fn send(
         &mut self,
-        message: TxJsonRpcMessage<RoleServer>,
+        message: TxJsonRpcMessage<R>,
     ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
         let place = match &message {
             JsonRpcMessage::Response(answer) => self.unanswered.remove(&answer.id),
@@ -96,7 +119,8 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Bounded<T> {
 
     /// It is dropped and called again whenever there is something else to do, so that what is begun
     /// is kept in `self`.
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<R>> {
+        let cancelled = self.cancelled;
         loop {
             if let Some(refusal) = &mut self.refusal {
                 refusal.as_mut().await;
@@ -146,6 +170,10 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Bounded<T> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+
     use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
     use rmcp::service::{NotificationContext, RequestContext};
     use rmcp::transport::async_rw::AsyncRwTransport;
@@ -202,7 +230,7 @@ mod tests {
             let (begun, beginning) = watch::channel(0);
             let serving = tokio::spawn(async move {
                 let (reader, writer) = tokio::io::split(ours);
-                let transport = Bounded::new(AsyncRwTransport::new(reader, writer), requests);
+                let transport = Bounded::server(AsyncRwTransport::new(reader, writer), requests);
                 let waits = Waits { go: going, begun };
                 waits
                     .serve(transport)
@@ -320,5 +348,63 @@ mod tests {
         assert_eq!(*peer.begun.borrow(), NOTIFICATIONS);
         peer.go.send(true).unwrap();
         peer.begun(NOTIFICATIONS + 1).await;
+    }
+
+    /// A server that asks so often, and reads no answers until it is told to.
+    struct Flood {
+        asks: VecDeque<u32>,
+        sent: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Transport<RoleClient> for Flood {
+        type Error = Infallible;
+
+        fn send(
+            &mut self,
+            message: TxJsonRpcMessage<RoleClient>,
+        ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+            let message = serde_json::to_string(&message).unwrap();
+            self.sent.lock().unwrap().push(message);
+            async { Ok(()) }
+        }
+
+        async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+            let id = self.asks.pop_front()?;
+            let asked = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+            Some(serde_json::from_value(asked).unwrap())
+        }
+
+        async fn close(&mut self) -> Result<(), Infallible> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_server_asks_beyond_the_limit_is_refused() {
+        const FEW: usize = 64;
+        let sent = Arc::<Mutex<Vec<String>>>::default();
+        let asks = (0..100).collect();
+        let mut bounded = Bounded::client(
+            Flood {
+                asks,
+                sent: Arc::clone(&sent),
+            },
+            FEW,
+        );
+        let mut taken = Vec::new();
+        while let Some(message) = bounded.receive().await {
+            taken.push(message);
+        }
+        assert_eq!(taken.len(), FEW);
+        let refused = sent.lock().unwrap().clone();
+        assert_eq!(refused.len(), 100 - FEW);
+        assert!(refused[0].contains("too many requests"), "{}", refused[0]);
+        // An answer makes room, once it is written and the handler is done.
+        drop(taken);
+        let answer = json!({"jsonrpc": "2.0", "id": 0, "result": {}});
+        bounded.inner.asks.push_back(200);
+        let answered = bounded.send(serde_json::from_value(answer).unwrap());
+        answered.await.unwrap();
+        assert!(bounded.receive().await.is_some());
     }
 }

@@ -52,6 +52,7 @@ mod proxy_command;
 mod token;
 mod tool_server;
 
+pub use bounded::Bounded;
 pub use endpoint::{Endpoint, NotAnEndpoint};
 pub use proxy_command::ProxyCommand;
 pub use rmcp;

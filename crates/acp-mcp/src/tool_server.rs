@@ -142,7 +142,7 @@ where
             Err(stranger) => return self.refuse(&stranger),
         };
         let transport = AsyncRwTransport::new_server(known.reader, known.writer);
-        let transport = Bounded::new(transport, REQUESTS);
+        let transport = Bounded::server(transport, REQUESTS);
         let handler = (self.handlers)();
         match handler
             .serve_with_ct(transport, self.stop.child_token())

@@ -113,27 +113,6 @@ fn unicode_escape(digits: &str) -> Option<(char, &str)> {
     }
 }
 
-/// The text between the quotes of a JSON string, as [`unescape`] reads it. `None` if there is a quote in it, or
-/// something that no string of JSON has.
-pub(crate) fn unescaped(inner: &str) -> Option<String> {
-    // Escapes are longer than what they stand for.
-    let mut text = String::with_capacity(inner.len());
-    let (used, end) = unescape(inner.as_bytes(), &mut text);
-    if end != Read::On {
-        return None;
-    }
-    match inner.get(used..)? {
-        "" => Some(text),
-        // Nothing more comes: what looked like the first half of a character is that alone.
-        rest => {
-            let (_, behind) = unit(rest.strip_prefix("\\u")?)?;
-            text.push(char::REPLACEMENT_CHARACTER);
-            text.push_str(&unescaped(behind)?);
-            Some(text)
-        }
-    }
-}
-
 /// Writes a text as it stands between the quotes of a JSON string.
 pub fn escape_into(out: &mut Vec<u8>, text: &str) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -183,6 +162,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The text between the quotes of a JSON string; `None` if there is a quote in it, or it is none.
+    fn unescaped(inner: &str) -> Option<String> {
+        let mut text = String::new();
+        let (used, end) = unescape(format!("{inner}\"").as_bytes(), &mut text);
+        (end == Read::End && used == inner.len()).then_some(text)
+    }
 
     #[test]
     fn halves_of_characters_are_replaced() {

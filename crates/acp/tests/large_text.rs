@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use acp::agent::{Prompt, Turn};
 use acp::client::ReadTextFile;
 use acp::v1::{ReadTextFileRequest, ReadTextFileResponse, StopReason};
-use acp::{Agent, Client, Error, Result, testing};
-use serde_json::json;
+use acp::{Agent, Client, Connection, Error, Limits, Result, testing};
+use serde_json::{Value, json};
 
 use common::{Peer as Scripted, limits};
 use testing::Peer;
@@ -96,10 +96,9 @@ async fn what_a_client_writes_is_one_message_and_what_follows_is_another() {
     );
 }
 
-/// What the agent makes of an answer to its request whose `result` is this text.
-async fn answered(result: &str, limit: usize) -> (Result<String>, Peer) {
-    let agent = Reads::new();
-    let (_agent, mut peer) = Peer::client_of_with(agent, limits(|l| l.message = limit));
+/// An agent in a turn in which it has asked for a file: the turn's request, and the agent's.
+async fn asking(agent: &'static Reads, limits: Limits) -> (Connection, Peer, String, i64, Value) {
+    let (conn, mut peer) = Peer::client_of_with(agent, limits);
     peer.initialize_with(json!({
         "protocolVersion": 1,
         "clientCapabilities": {"fs": {"readTextFile": true}},
@@ -109,7 +108,15 @@ async fn answered(result: &str, limit: usize) -> (Result<String>, Peer) {
     let prompt = peer.prompt(&session, "read").await;
     peer.expect_update("agent_message_chunk").await;
     let call = peer.expect_request("fs/read_text_file").await;
-    let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, call.id);
+    (conn, peer, session, prompt, call.id)
+}
+
+/// What the agent makes of an answer to its request whose `result` is this text.
+async fn answered(result: &str, limit: usize) -> (Result<String>, Peer) {
+    let agent = Reads::new();
+    let limits = limits(|l| l.message = limit);
+    let (_conn, mut peer, _, prompt, id) = asking(agent, limits).await;
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
     peer.send_line(answer).await;
     peer.expect_update("agent_message_chunk").await;
     peer.expect_answer(prompt).await;
@@ -152,21 +159,9 @@ async fn a_text_that_cannot_be_read_fails_its_request_and_the_connection_goes_on
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_read_leaves_the_rest_of_its_answer_to_nobody() {
     let agent = Reads::new();
-    let (_agent, mut peer) = Peer::client_of_with(agent, limits(|_| ()));
-    peer.initialize_with(json!({
-        "protocolVersion": 1,
-        "clientCapabilities": {"fs": {"readTextFile": true}},
-    }))
-    .await;
-    let session = peer.open_session().await;
-    let prompt = peer.prompt(&session, "read").await;
-    peer.expect_update("agent_message_chunk").await;
-    let call = peer.expect_request("fs/read_text_file").await;
+    let (_conn, mut peer, session, prompt, id) = asking(agent, limits(|_| ())).await;
     let content = serde_json::to_string(&text(LARGE)).unwrap();
-    let answer = format!(
-        r#"{{"jsonrpc":"2.0","id":{},"result":{{"content":{content}}}}}"#,
-        call.id
-    );
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#);
     let (beginning, end) = answer.split_at(LARGE / 2);
     let cancel =
         json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use acp::v1::{HttpHeader, McpServer, McpServerStdio};
 use acp_host::{AgentCommand, AgentProcess};
+use acp_mcp::Bounded;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url, redirect};
 use rmcp::service::{RoleClient, RunningService};
@@ -18,11 +19,13 @@ use rmcp::transport::streamable_http_client::{
 use rmcp::{ServiceExt, service::ClientInitializeError};
 use tokio::process::{ChildStdin, ChildStdout};
 
-use super::bounded::Bounded;
 use super::handler::Handler;
 use super::sse::SseTransport;
 use crate::causes::chain;
 use crate::tools::{fenced, tail};
+
+/// How many requests of a server are worked on at once. Further ones are refused.
+const REQUESTS: usize = 64;
 
 /// How long a server on HTTP may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -83,19 +86,19 @@ pub(super) async fn connect(
     let served = match definition {
         McpServer::Stdio(stdio) => {
             let transport = start(stdio, cwd, process)?;
-            handler.serve(Bounded::new(transport)).await
+            handler.serve(Bounded::client(transport, REQUESTS)).await
         }
         McpServer::Http(http) => {
             let (client, url) = client(&http.url, &http.headers)?;
             let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
             let transport = StreamableHttpClientTransport::with_client(client, config);
-            handler.serve(Bounded::new(transport)).await
+            handler.serve(Bounded::client(transport, REQUESTS)).await
         }
         McpServer::Sse(sse) => {
             let (client, url) = client(&sse.url, &sse.headers)?;
             let transport = SseTransport::connect(client, url).await;
             let transport = transport.map_err(|e| format!("{}.", chain(&e)))?;
-            handler.serve(Bounded::new(transport)).await
+            handler.serve(Bounded::client(transport, REQUESTS)).await
         }
         _ => return Err("It is reached in a way that this agent does not know.".to_owned()),
     };

@@ -4,7 +4,6 @@
 //! (`server.rs`); one that does not start or dies costs its own tools and nothing else, and the person is told.
 
 mod ask;
-mod bounded;
 mod call;
 mod connect;
 mod content;

@@ -1,10 +1,6 @@
 //! File system: the specification's page of that name.
 
-use serde_json::value::RawValue;
-
 use super::SessionId;
-use crate::text::unescaped;
-use crate::{ReadError, Request, read_result};
 
 record! {
     /// `fs/read_text_file`: needs the client's `fs.readTextFile`.
@@ -25,21 +21,6 @@ record! {
     pub struct ReadTextFileResponse {
         /// The text.
         required content: String,
-    }
-}
-
-impl ReadTextFileResponse {
-    /// Reads the `result` of an answer, as [`read_result`] does. A large text, in the form in which nearly
-    /// everyone writes it, is not copied on the way.
-    ///
-    /// # Errors
-    /// [`ReadError::Invalid`].
-    pub fn read(result: &RawValue) -> Result<Self, ReadError> {
-        let inner = result.get().strip_prefix("{\"content\":\"");
-        match inner.and_then(|inner| unescaped(inner.strip_suffix("\"}")?)) {
-            Some(content) => Ok(Self::new(content)),
-            None => read_result(ReadTextFileRequest::METHOD, result),
-        }
     }
 }
 

@@ -323,7 +323,7 @@ impl Connection {
         let text = LargeText::default();
         let large = text.clone();
         let read = move |answer: Result<&RawValue>| {
-            let mut response = ReadTextFileResponse::read(answer?)
+            let mut response = read_result::<ReadTextFileResponse>(METHOD, answer?)
                 .map_err(|error| Error::unreadable(METHOD, &error))?;
             if let Some(text) = large.take() {
                 response.content = text;
