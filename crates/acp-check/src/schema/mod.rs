@@ -1,0 +1,1 @@
+//! The shapes of messages, and whether a message has its own.

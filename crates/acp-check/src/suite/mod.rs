@@ -1,0 +1,1 @@
+//! The conformance suite: checks of what the specification requires, and their verdicts.
