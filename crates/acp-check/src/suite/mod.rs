@@ -1,1 +1,52 @@
 //! The conformance suite: checks of what the specification requires, and their verdicts.
+//!
+//! A check plays one side by hand against the program that is tested ([`Target`]), and says whether it keeps to one
+//! sentence of the specification. [`agents`] has those for agents, [`clients`] those for clients; [`run`] carries
+//! them out, and `report` prints what came of them.
+
+mod check;
+pub mod host;
+mod place;
+mod runner;
+mod schema_checks;
+mod target;
+mod transcript;
+mod v1;
+mod verdict;
+mod wire;
+mod with_agent;
+mod with_client;
+
+pub use check::{Check, Level, Play, Playing, Shaped, Side};
+pub use place::Place;
+pub use runner::{Options, Outcome, run};
+pub use target::{Program, Started, Target};
+pub use transcript::{Entry, Transcript};
+pub use verdict::{Stop, Verdict};
+pub use wire::{Answer, Message, Wire};
+pub use with_agent::{AgentPlay, Task, Turn};
+pub use with_client::{ClientPlay, Prompted, SESSION};
+
+use crate::schema::Version;
+
+/// Every check for agents of a version, in the order of the specification's pages.
+#[must_use]
+pub fn agents(version: Version) -> Vec<Check> {
+    let mut checks = match version {
+        Version::V1 => v1::agent::checks(),
+        Version::V2 => Vec::new(),
+    };
+    checks.extend(schema_checks::checks(version, Side::Agent));
+    checks
+}
+
+/// Every check for clients of a version, in the order of the specification's pages.
+#[must_use]
+pub fn clients(version: Version) -> Vec<Check> {
+    let mut checks = match version {
+        Version::V1 => v1::client::checks(),
+        Version::V2 => Vec::new(),
+    };
+    checks.extend(schema_checks::checks(version, Side::Client));
+    checks
+}

@@ -1,0 +1,126 @@
+//! What a check is.
+
+use std::fmt;
+use std::pin::Pin;
+
+use crate::schema::Version;
+
+use super::verdict::Stop;
+use super::{AgentPlay, ClientPlay};
+
+/// How binding a requirement is, in the words of RFC 2119.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// MUST, MUST NOT.
+    Must,
+    /// SHOULD, SHOULD NOT.
+    Should,
+    /// MAY.
+    May,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Must => "MUST",
+            Self::Should => "SHOULD",
+            Self::May => "MAY",
+        })
+    }
+}
+
+/// Whose requirement it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// An agent's.
+    Agent,
+    /// A client's.
+    Client,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Agent => "agent",
+            Self::Client => "client",
+        })
+    }
+}
+
+/// What a check does, and with whom.
+#[derive(Clone, Copy)]
+pub enum Play {
+    /// It plays a client with an agent.
+    Agent(for<'a> fn(&'a mut AgentPlay) -> Playing<'a>),
+    /// It plays an agent with a client.
+    Client(for<'a> fn(&'a mut ClientPlay) -> Playing<'a>),
+    /// It looks at every message that the program sent in the other checks: at those with this shape.
+    Shape(Shaped),
+}
+
+/// What is looked at by a check of shapes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shaped {
+    /// The shape, such as `PromptResponse`.
+    pub shape: &'static str,
+    /// The value of the tag, where the shape is one of several: `plan`, in `SessionUpdate`.
+    pub variant: Option<&'static str>,
+}
+
+/// A check that is under way.
+pub type Playing<'a> = Pin<Box<dyn Future<Output = Result<(), Stop>> + Send + 'a>>;
+
+/// One requirement of the specification, and how it is seen whether it is met.
+#[derive(Clone, Copy)]
+pub struct Check {
+    /// The version whose requirement it is.
+    pub version: Version,
+    /// Whose requirement it is.
+    pub side: Side,
+    /// The page of the specification, as its address has it, such as `prompt-turn`.
+    pub page: &'static str,
+    /// Its number on the page. It stays when others come or go: baselines name it.
+    pub number: u16,
+    /// How binding it is.
+    pub level: Level,
+    /// What is required, in a sentence.
+    pub requirement: &'static str,
+    /// What is done.
+    pub play: Play,
+}
+
+impl Check {
+    /// The id: `v1/initialization/3`.
+    #[must_use]
+    pub fn id(&self) -> String {
+        format!("{}/{}/{}", self.version, self.page, self.number)
+    }
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check")
+            .field("id", &self.id())
+            .field("side", &self.side)
+            .field("level", &self.level)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The checks of a page: number, level, requirement, and the function that plays it.
+macro_rules! checks {
+    ($version:ident $side:ident $page:literal; $( $number:literal $level:ident $requirement:literal => $play:ident; )+) => {
+        pub(super) const CHECKS: &[$crate::suite::Check] = &[$(
+            $crate::suite::Check {
+                version: $crate::schema::Version::$version,
+                side: $crate::suite::Side::$side,
+                page: $page,
+                number: $number,
+                level: $crate::suite::Level::$level,
+                requirement: $requirement,
+                play: $crate::suite::Play::$side(|play| Box::pin($play(play))),
+            },
+        )+];
+    };
+}
+pub(super) use checks;

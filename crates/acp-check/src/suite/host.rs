@@ -1,0 +1,167 @@
+//! What a check lends the agent it plays with: files, terminals and answers to permission requests.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use acp::v1::{
+    CreateTerminalRequest, KillTerminalRequest, ReadTextFileRequest, ReleaseTerminalRequest,
+    TerminalOutputRequest, WaitForTerminalExitRequest, WriteTextFileRequest,
+};
+use acp_host::Terminals;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// How many answers wait to be sent.
+const WAITING: usize = 64;
+
+/// What is done with a permission request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Permission {
+    /// The first option that allows is chosen.
+    #[default]
+    Allow,
+    /// The first option that rejects is chosen.
+    Reject,
+    /// It is left open: the check answers it, or cancels.
+    Hold,
+}
+
+/// What an agent can use of the client.
+pub struct Host {
+    /// What is done with permission requests.
+    pub permission: Permission,
+    terminals: Arc<Terminals>,
+    answers: mpsc::Sender<(Value, Result<Value, Value>)>,
+    finished: mpsc::Receiver<(Value, Result<Value, Value>)>,
+}
+
+impl Host {
+    pub(super) fn new() -> Self {
+        let (answers, finished) = mpsc::channel(WAITING);
+        Self {
+            permission: Permission::default(),
+            terminals: Arc::new(Terminals::new(|_| {})),
+            answers,
+            finished,
+        }
+    }
+
+    /// A session may have terminals from now on.
+    pub(super) fn open_session(&self, id: &str, cwd: PathBuf) {
+        self.terminals.open_session(id.to_owned(), cwd);
+    }
+
+    /// The next request that was carried out, and its answer. It may be dropped without losing one.
+    pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
+        self.finished.recv().await
+    }
+
+    /// Begins to carry out a request of the agent's. Gives whether it will be answered from here.
+    pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
+        let (id, params) = (id.clone(), params.clone());
+        let answers = self.answers.clone();
+        let terminals = Arc::clone(&self.terminals);
+        macro_rules! terminal {
+            ($request:ty, $method:ident) => {
+                tokio::spawn(async move {
+                    let answer = match read::<$request>(params) {
+                        Ok(request) => said(terminals.$method(&request).await),
+                        Err(error) => Err(error),
+                    };
+                    let _ = answers.send((id, answer)).await;
+                })
+            };
+        }
+        match method {
+            "session/request_permission" => {
+                let wanted = match self.permission {
+                    Permission::Hold => return false,
+                    Permission::Allow => "allow",
+                    Permission::Reject => "reject",
+                };
+                let answer = Ok(chosen(&params, wanted));
+                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+            }
+            "fs/read_text_file" | "fs/write_text_file" => {
+                let reads = method == "fs/read_text_file";
+                tokio::task::spawn_blocking(move || {
+                    let answer = if reads {
+                        read_file(params)
+                    } else {
+                        write_file(params)
+                    };
+                    let _ = answers.blocking_send((id, answer));
+                });
+            }
+            "terminal/create" => drop(terminal!(CreateTerminalRequest, create)),
+            "terminal/output" => drop(terminal!(TerminalOutputRequest, output)),
+            "terminal/wait_for_exit" => {
+                drop(terminal!(WaitForTerminalExitRequest, wait_for_exit));
+            }
+            "terminal/kill" => drop(terminal!(KillTerminalRequest, kill)),
+            "terminal/release" => drop(terminal!(ReleaseTerminalRequest, release)),
+            _ => {
+                let error =
+                    json!({"code": -32601, "message": format!("method not found: {method}")});
+                tokio::spawn(async move { answers.send((id, Err(error))).await.is_ok() });
+            }
+        }
+        true
+    }
+
+    pub(super) async fn end(&self) {
+        self.terminals.close_all().await;
+    }
+}
+
+/// The outcome of a permission request in which an option is chosen whose kind begins with `wanted`.
+fn chosen(params: &Value, wanted: &str) -> Value {
+    let options = params.get("options").and_then(Value::as_array);
+    let option = options.into_iter().flatten().find(|option| {
+        let kind = option.get("kind").and_then(Value::as_str);
+        kind.is_some_and(|kind| kind.starts_with(wanted))
+    });
+    match option.and_then(|option| option.get("optionId")) {
+        Some(id) => json!({"outcome": {"outcome": "selected", "optionId": id}}),
+        None => json!({"outcome": {"outcome": "cancelled"}}),
+    }
+}
+
+fn error(code: i64, message: impl std::fmt::Display) -> Value {
+    json!({"code": code, "message": message.to_string()})
+}
+
+fn read<T: DeserializeOwned>(params: Value) -> Result<T, Value> {
+    serde_json::from_value(params).map_err(|e| error(-32602, e))
+}
+
+fn said<T: Serialize>(answer: Result<T, acp::jsonrpc::Error>) -> Result<Value, Value> {
+    match answer {
+        Ok(answer) => serde_json::to_value(answer).map_err(|e| error(-32603, e)),
+        Err(e) => Err(serde_json::to_value(e).unwrap_or_else(|e| error(-32603, e))),
+    }
+}
+
+fn read_file(params: Value) -> Result<Value, Value> {
+    let request: ReadTextFileRequest = read(params)?;
+    let text = std::fs::read_to_string(&request.path).map_err(|e| {
+        let code = match e.kind() {
+            std::io::ErrorKind::NotFound => -32002,
+            _ => -32603,
+        };
+        error(code, format!("{}: {e}", request.path))
+    })?;
+    let from = request.line.unwrap_or(1).max(1) as usize - 1;
+    let most = request.limit.map_or(usize::MAX, |limit| limit as usize);
+    let text: String = text.split_inclusive('\n').skip(from).take(most).collect();
+    Ok(json!({"content": text}))
+}
+
+fn write_file(params: Value) -> Result<Value, Value> {
+    let request: WriteTextFileRequest = read(params)?;
+    std::fs::write(&request.path, request.content)
+        .map_err(|e| error(-32603, format!("{}: {e}", request.path)))?;
+    Ok(json!({}))
+}

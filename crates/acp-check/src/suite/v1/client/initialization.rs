@@ -1,0 +1,78 @@
+//! Initialization: versions and capabilities.
+
+use serde_json::{Value, json};
+
+use crate::suite::ClientPlay;
+use crate::suite::check::checks;
+use crate::suite::verdict::{Stop, fail, require};
+
+checks! { V1 Client "initialization";
+    101 Must "The client begins with `initialize`." => begins;
+    102 Must "`initialize` says the latest version that the client speaks." => says_version;
+    103 Should "A client that does not speak the version that the agent answers closes the connection." => closes;
+    104 Must "Whatever the agent does not offer counts as not offered." => nothing_offered;
+}
+
+async fn begins(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.expect("initialize").await?;
+    require(play.messages.len() == 1, || {
+        "something else came before `initialize`".to_owned()
+    })
+}
+
+async fn says_version(play: &mut ClientPlay) -> Result<(), Stop> {
+    let (_, params) = play.expect("initialize").await?;
+    match params.get("protocolVersion").and_then(Value::as_u64) {
+        Some(1..=2) => Ok(()),
+        _ => fail(format!(
+            "it asked for version {}",
+            params["protocolVersion"]
+        )),
+    }
+}
+
+async fn closes(play: &mut ClientPlay) -> Result<(), Stop> {
+    play.introduction["protocolVersion"] = json!(999);
+    let (id, _) = play.expect("initialize").await?;
+    let introduction = play.introduction.clone();
+    play.wire.answer(&id, introduction).await?;
+    let patience = play.wire.patience();
+    let ending = async {
+        while let Some(message) = play.next().await? {
+            if !message.method().is_empty() {
+                return fail(format!("it went on with `{}`", message.method()));
+            }
+        }
+        Ok(())
+    };
+    match tokio::time::timeout(patience, ending).await {
+        Ok(ended) => ended,
+        Err(_) => fail(format!("in {patience:?} it has not closed the connection")),
+    }
+}
+
+async fn nothing_offered(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    let blocks = prompted.prompt.as_array().into_iter().flatten();
+    for block in blocks {
+        let kind = block["type"].as_str().unwrap_or_default();
+        require(matches!(kind, "text" | "resource_link"), || {
+            format!("the prompt has a block of type {kind:?}, which was not offered")
+        })?;
+    }
+    let sent = play.messages.iter().map(|message| message.method());
+    let baseline = [
+        "initialize",
+        "authenticate",
+        "session/new",
+        "session/prompt",
+        "session/cancel",
+        "",
+    ];
+    let mut others =
+        sent.filter(|method| !baseline.contains(method) && !method.starts_with(['_', '$']));
+    match others.next() {
+        Some(method) => fail(format!("it sent `{method}`, which was not offered")),
+        None => play.end_turn(&prompted, "end_turn").await,
+    }
+}

@@ -1,0 +1,461 @@
+//! Playing a client with an agent.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::schema::{Direction, Envelope, Version};
+
+use super::Place;
+use super::host::Host;
+use super::runner::Options;
+use super::target::Started;
+use super::verdict::{Stop, fail, skip};
+use super::wire::{Answer, Message, Wire};
+
+/// What the agent can be asked to do; the texts for it are in [`Options`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Task {
+    /// Anything that it answers in words.
+    Answer,
+    /// Reading `notes.txt`.
+    Read,
+    /// Changing `notes.txt`: "beta" is to become "delta".
+    Edit,
+    /// Running `echo checked`.
+    Run,
+    /// Something that takes so long that it can be cancelled.
+    Long,
+    /// Something for which it makes a plan.
+    Plan,
+}
+
+/// A connection to an agent, played as a client by hand.
+///
+/// While it waits for an answer, what the agent asks for is answered by [`host`](Self::host).
+pub struct AgentPlay {
+    /// The connection.
+    pub wire: Wire,
+    /// What the agent is lent.
+    pub host: Host,
+    /// All updates that have come, as their `params`, in order.
+    pub updates: Vec<Value>,
+    /// All requests of the agent's that have come: method and `params`, in order.
+    pub requests: Vec<(String, Value)>,
+    /// Requests of the agent's that are left to the check to answer: id, method, `params`.
+    pub held: Vec<(Value, String, Value)>,
+    /// The answer to `initialize`, once it has come.
+    pub initialized: Option<Value>,
+    place: Place,
+    options: Arc<Options>,
+    process: Option<Arc<acp_host::AgentProcess>>,
+    version: Version,
+}
+
+/// How a turn went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The stop reason.
+    pub stop: String,
+    /// The updates of the session that came between the prompt and its answer: their `update`.
+    pub updates: Vec<Value>,
+    /// What the agent asked for meanwhile: method and `params`.
+    pub requests: Vec<(String, Value)>,
+}
+
+impl Turn {
+    /// The updates of one kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.updates
+            .iter()
+            .filter(move |update| update.get("sessionUpdate").and_then(Value::as_str) == Some(kind))
+    }
+
+    /// The text that the agent has said.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.of_kind("agent_message_chunk")
+            .filter_map(|update| update.pointer("/content/text").and_then(Value::as_str))
+            .collect()
+    }
+}
+
+impl AgentPlay {
+    pub(super) fn new(
+        started: Started,
+        place: Place,
+        options: Arc<Options>,
+        version: Version,
+    ) -> Self {
+        let patience = options.patience;
+        Self {
+            wire: Wire::new(started.transport, version, Direction::ToAgent, patience),
+            host: Host::new(),
+            updates: Vec::new(),
+            requests: Vec::new(),
+            held: Vec::new(),
+            initialized: None,
+            place,
+            options,
+            process: started.process,
+            version,
+        }
+    }
+
+    pub(super) fn into_wire(self) -> (Wire, Host, Option<Arc<acp_host::AgentProcess>>, Place) {
+        (self.wire, self.host, self.process, self.place)
+    }
+
+    /// The check's directory.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The process, if the agent is one.
+    #[must_use]
+    pub fn process(&self) -> Option<&acp_host::AgentProcess> {
+        self.process.as_deref()
+    }
+
+    /// What is sent so that the agent does a task.
+    #[must_use]
+    pub fn text_for(&self, task: Task) -> String {
+        self.options.text_for(task)
+    }
+
+    /// What comes next, after the agent's requests were seen to. `None` at the end.
+    ///
+    /// # Errors
+    /// See [`Wire::next`].
+    pub async fn next(&mut self) -> Result<Option<Message>, Stop> {
+        loop {
+            let message = tokio::select! {
+                message = self.wire.next() => message?,
+                Some((id, answer)) = self.host.finished() => {
+                    match answer {
+                        Ok(result) => self.wire.answer(&id, result).await?,
+                        Err(error) => {
+                            let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                            self.wire.send(&answer).await?;
+                        }
+                    }
+                    continue;
+                }
+            };
+            let Some(message) = message else {
+                return Ok(None);
+            };
+            match message.envelope() {
+                Some(Envelope::Request { id, method, .. }) => {
+                    let (id, method) = (id.clone(), method.to_owned());
+                    let params = message.params().clone();
+                    self.requests.push((method.clone(), params.clone()));
+                    if !self.host.serve(&id, &method, &params) {
+                        self.held.push((id, method, params));
+                    }
+                }
+                Some(Envelope::Notification {
+                    method: "session/update",
+                    ..
+                }) => {
+                    self.updates.push(message.params().clone());
+                }
+                _ => {}
+            }
+            return Ok(Some(message));
+        }
+    }
+
+    /// Waits until `found` gives something of a message or of what has come before it.
+    ///
+    /// # Errors
+    /// It does not come in time, or the agent ends; `what` says what is missing.
+    pub async fn until<T>(
+        &mut self,
+        what: &str,
+        mut found: impl FnMut(&Self, &Message) -> Option<T>,
+    ) -> Result<T, Stop> {
+        let patience = self.wire.patience();
+        let waiting = async {
+            loop {
+                match self.next().await? {
+                    Some(message) => {
+                        if let Some(found) = found(self, &message) {
+                            return Ok(found);
+                        }
+                    }
+                    None => return fail(format!("it has closed its output before {what}")),
+                }
+            }
+        };
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(found) => found,
+            Err(_) => fail(format!("in {patience:?} there was not {what}")),
+        }
+    }
+
+    /// Waits for the answer to a request.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn answer(&mut self, id: &Value) -> Result<Answer, Stop> {
+        let what = format!("an answer to request {id}");
+        self.until(&what, |_, message| match message.envelope() {
+            Some(Envelope::Response {
+                id: answered,
+                result,
+            }) if answered == id => Some(Answer::read(result)),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Sends a request and waits for its answer.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn request(&mut self, method: &str, params: Value) -> Result<Answer, Stop> {
+        let id = self.wire.ask(method, params).await?;
+        self.answer(&id).await
+    }
+
+    /// Sends a request that must succeed, and gives its result.
+    ///
+    /// # Errors
+    /// It fails, or there is no answer.
+    pub async fn result(&mut self, method: &str, params: Value) -> Result<Value, Stop> {
+        match self.request(method, params).await? {
+            Answer::Result(result) => Ok(result),
+            Answer::Error { code, message, .. } => fail(format!(
+                "`{method}` was answered with error {code}: {message}"
+            )),
+        }
+    }
+
+    /// The params of `initialize` that checks use unless they are about them: everything is offered.
+    #[must_use]
+    pub fn initialize_params(&self) -> Value {
+        match self.version {
+            Version::V1 => json!({
+                "protocolVersion": 1,
+                "clientCapabilities": {
+                    "fs": {"readTextFile": true, "writeTextFile": true},
+                    "terminal": true,
+                },
+                "clientInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
+            }),
+            Version::V2 => json!({
+                "protocolVersion": 2,
+                "info": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
+                "capabilities": {},
+            }),
+        }
+    }
+
+    /// Initializes, and gives what the agent says of itself.
+    ///
+    /// # Errors
+    /// It fails; or, as a skip, the agent does not speak the version.
+    pub async fn initialize(&mut self) -> Result<Value, Stop> {
+        let params = self.initialize_params();
+        self.initialize_with(params).await
+    }
+
+    /// Initializes with params of the check's own.
+    ///
+    /// # Errors
+    /// As [`initialize`](Self::initialize).
+    pub async fn initialize_with(&mut self, params: Value) -> Result<Value, Stop> {
+        let said = self.result("initialize", params).await?;
+        let spoken = said.get("protocolVersion").and_then(Value::as_u64);
+        let wanted = u64::from(self.version.number());
+        if let Some(spoken) = spoken.filter(|spoken| *spoken != wanted) {
+            return skip(format!("it speaks version {spoken}, and not {wanted}"));
+        }
+        self.initialized = Some(said.clone());
+        Ok(said)
+    }
+
+    /// What the agent has said of itself at a place, such as `/agentCapabilities/loadSession`; null if nothing.
+    #[must_use]
+    pub fn said(&self, pointer: &str) -> &Value {
+        let said = self
+            .initialized
+            .as_ref()
+            .and_then(|said| said.pointer(pointer));
+        said.unwrap_or(&Value::Null)
+    }
+
+    /// Goes on only if the agent offers what is at `pointer`: true, or an object.
+    ///
+    /// # Errors
+    /// A skip: it does not.
+    pub fn needs(&self, pointer: &str) -> Result<(), Stop> {
+        match self.said(pointer) {
+            Value::Bool(true) | Value::Object(_) => Ok(()),
+            _ => {
+                let name = pointer.trim_start_matches('/').replace('/', ".");
+                skip(format!("the agent does not offer `{name}`"))
+            }
+        }
+    }
+
+    /// Params with which a session is opened in the check's project.
+    #[must_use]
+    pub fn session_params(&self) -> Value {
+        json!({"cwd": self.place.project(), "mcpServers": []})
+    }
+
+    /// Opens a session, after `initialize` if that has not been done, and gives all of the answer.
+    ///
+    /// # Errors
+    /// It fails; or, as a skip, the agent wants a login first and none was named.
+    pub async fn open_session(&mut self) -> Result<Value, Stop> {
+        if self.initialized.is_none() {
+            self.initialize().await?;
+        }
+        let params = self.session_params();
+        self.open_session_with(params).await
+    }
+
+    /// As [`open_session`](Self::open_session), with params of the check's own.
+    ///
+    /// # Errors
+    /// As [`open_session`](Self::open_session).
+    pub async fn open_session_with(&mut self, params: Value) -> Result<Value, Stop> {
+        let mut answer = self.request("session/new", params.clone()).await?;
+        if answer.code() == Some(-32000) {
+            let Some(method) = self.options.login.clone() else {
+                return skip("the agent wants a login first: name a method with --login");
+            };
+            let call = match self.version {
+                Version::V1 => "authenticate",
+                Version::V2 => "auth/login",
+            };
+            self.result(call, json!({"methodId": method})).await?;
+            answer = self.request("session/new", params).await?;
+        }
+        let session = match answer {
+            Answer::Result(session) => session,
+            Answer::Error { code, message, .. } => {
+                return fail(format!(
+                    "`session/new` was answered with error {code}: {message}"
+                ));
+            }
+        };
+        if let Some(id) = session.get("sessionId").and_then(Value::as_str) {
+            self.host.open_session(id, self.place.project().to_owned());
+        }
+        Ok(session)
+    }
+
+    /// Opens a session and gives its id.
+    ///
+    /// # Errors
+    /// As [`open_session`](Self::open_session); or it has no id.
+    pub async fn session(&mut self) -> Result<String, Stop> {
+        let session = self.open_session().await?;
+        match session.get("sessionId").and_then(Value::as_str) {
+            Some(id) => Ok(id.to_owned()),
+            None => fail("the answer to `session/new` has no `sessionId`"),
+        }
+    }
+
+    /// Sends a prompt, without waiting for its answer.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, Stop> {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.wire
+            .ask(
+                "session/prompt",
+                json!({"sessionId": session, "prompt": prompt}),
+            )
+            .await
+    }
+
+    /// Lets the agent do a task, to the end of its turn.
+    ///
+    /// # Errors
+    /// The turn fails, or does not end in time.
+    pub async fn turn(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+        let text = self.text_for(task);
+        self.prompt(session, json!([{"type": "text", "text": text}]))
+            .await
+    }
+
+    /// Sends a prompt and sees the turn to its end.
+    ///
+    /// # Errors
+    /// The turn fails, or does not end in time.
+    pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<Turn, Stop> {
+        let (updates, requests) = (self.updates.len(), self.requests.len());
+        let params = json!({"sessionId": session, "prompt": prompt});
+        let id = self.wire.ask("session/prompt", params).await?;
+        let answer = self.turn_answer(&id).await?;
+        self.turn_since(session, answer, updates, requests)
+    }
+
+    /// Waits for the answer to a prompt, as long as a turn may take.
+    ///
+    /// # Errors
+    /// There is none in time, or the agent ends.
+    pub async fn turn_answer(&mut self, id: &Value) -> Result<Answer, Stop> {
+        let patience = self.options.turn_patience;
+        let waiting = async {
+            loop {
+                let Some(message) = self.next().await? else {
+                    return fail("it has closed its output in the middle of a turn");
+                };
+                if let Some(Envelope::Response {
+                    id: answered,
+                    result,
+                }) = message.envelope()
+                    && answered == id
+                {
+                    return Ok(Answer::read(result));
+                }
+            }
+        };
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(answer) => answer,
+            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
+        }
+    }
+
+    /// The turn that an answer ends, of what has come since there were so many updates and requests.
+    ///
+    /// # Errors
+    /// The answer is an error, or has no stop reason.
+    pub fn turn_since(
+        &self,
+        session: &str,
+        answer: Answer,
+        updates: usize,
+        requests: usize,
+    ) -> Result<Turn, Stop> {
+        let result = match answer {
+            Answer::Result(result) => result,
+            Answer::Error { code, message, .. } => {
+                return fail(format!(
+                    "`session/prompt` was answered with error {code}: {message}"
+                ));
+            }
+        };
+        let Some(stop) = result.get("stopReason").and_then(Value::as_str) else {
+            return fail("the answer to `session/prompt` has no `stopReason`");
+        };
+        let of_session =
+            |params: &&Value| params.get("sessionId").and_then(Value::as_str) == Some(session);
+        let updates = self.updates.iter().skip(updates).filter(of_session);
+        Ok(Turn {
+            stop: stop.to_owned(),
+            updates: updates
+                .filter_map(|params| params.get("update").cloned())
+                .collect(),
+            requests: self.requests.iter().skip(requests).cloned().collect(),
+        })
+    }
+}

@@ -1,0 +1,290 @@
+//! What makes a right peer wrong: it stands between the peer and the suite and changes what the peer says, or what it
+//! hears.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use acp::{Transport, transport};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+/// A peer that is wrong on purpose.
+pub(crate) struct Mutant {
+    /// The check that catches it.
+    pub(crate) kills: &'static str,
+    /// What the check's reason has in it.
+    pub(crate) why: &'static str,
+    /// What is wrong with it.
+    pub(crate) what: &'static str,
+    /// For a check of a shape: another check, in which such a message comes.
+    pub(crate) seen_in: Option<&'static str>,
+    /// How it is wrong. Made anew for each connection.
+    pub(crate) change: Box<dyn Fn() -> Change + Send + Sync>,
+}
+
+/// Changes what the peer says and hears, message by message.
+pub(crate) type Change = Box<dyn FnMut(Passing<'_>) + Send>;
+
+/// A message that passes, and what is to go on in its place.
+pub(crate) struct Passing<'a> {
+    /// Whether the peer says it, and not the suite.
+    pub(crate) said: bool,
+    /// The method; of an answer, that of the request it answers.
+    pub(crate) method: &'a str,
+    /// Whether it is an answer.
+    pub(crate) answers: bool,
+    /// The message. It goes on as it is left here, unless it is taken.
+    pub(crate) message: &'a mut Option<Value>,
+    /// What goes on after it.
+    pub(crate) then: &'a mut Vec<Line>,
+    /// What goes back to the one it came from: an answer in the other's place, say.
+    pub(crate) back: &'a mut Vec<Line>,
+}
+
+/// What goes over the wire.
+#[derive(Debug, Clone)]
+pub(crate) enum Line {
+    Json(Value),
+    /// These bytes and no line end.
+    Bytes(Vec<u8>),
+    /// The end of the output.
+    End,
+}
+
+/// A mutant of its table.
+pub(crate) fn mutant(
+    kills: &'static str,
+    why: &'static str,
+    what: &'static str,
+    change: impl Fn() -> Change + Send + Sync + 'static,
+) -> Mutant {
+    Mutant {
+        kills,
+        why,
+        what,
+        seen_in: None,
+        change: Box::new(change),
+    }
+}
+
+impl Mutant {
+    /// For a check of a shape: the check in which such a message comes.
+    pub(crate) fn seen_in(mut self, check: &'static str) -> Self {
+        self.seen_in = Some(check);
+        self
+    }
+}
+
+/// Changes the result of every answer of the peer's to `method`.
+pub(crate) fn answer(
+    method: &'static str,
+    change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let change = change.clone();
+        Box::new(move |passing| {
+            if passing.said
+                && passing.answers
+                && passing.method == method
+                && let Some(result) = passing.message.as_mut().and_then(|m| m.get_mut("result"))
+            {
+                change(result);
+            }
+        })
+    }
+}
+
+/// Answers every `method` with an error instead of carrying it out.
+pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        Box::new(move |passing| {
+            if !passing.said && !passing.answers && passing.method == method {
+                let id = passing.message.take().unwrap()["id"].clone();
+                let error = json!({"code": code, "message": "no"});
+                let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                passing.back.push(Line::Json(answer));
+            }
+        })
+    }
+}
+
+/// Changes the params of every call of the peer's of `method`.
+pub(crate) fn call(
+    method: &'static str,
+    change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let change = change.clone();
+        Box::new(move |passing| {
+            if passing.said
+                && !passing.answers
+                && passing.method == method
+                && let Some(params) = passing.message.as_mut().and_then(|m| m.get_mut("params"))
+            {
+                change(params);
+            }
+        })
+    }
+}
+
+/// Changes every update of one kind that the peer sends.
+pub(crate) fn update(
+    kind: &'static str,
+    change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    call("session/update", move |params| {
+        if params["update"]["sessionUpdate"] == kind {
+            change(&mut params["update"]);
+        }
+    })
+}
+
+/// Keeps back everything the peer says of `method`: its calls, or its answers.
+pub(crate) fn withhold(method: &'static str, answers: bool) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        Box::new(move |passing| {
+            if passing.said && passing.answers == answers && passing.method == method {
+                *passing.message = None;
+            }
+        })
+    }
+}
+
+/// Keeps everything of `method` from the peer: calls of it, or answers to it.
+pub(crate) fn unheard(method: &'static str, answers: bool) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        Box::new(move |passing| {
+            if !passing.said && passing.answers == answers && passing.method == method {
+                *passing.message = None;
+            }
+        })
+    }
+}
+
+/// Any other change.
+pub(crate) fn change(
+    change: impl Fn(&mut Passing<'_>) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let change = change.clone();
+        Box::new(move |mut passing| change(&mut passing))
+    }
+}
+
+/// The target that is `right`, with a mutant's change.
+pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport) + Send + Sync {
+    move |outside| {
+        let (inside, peer) = transport::memory();
+        right(peer);
+        let change = Arc::new(Mutex::new((mutant.change)()));
+        // What either side has asked, by id: the method.
+        let asked: Arc<[Mutex<HashMap<String, String>>; 2]> = Arc::default();
+        let (from_peer, to_peer) = inside.into_split();
+        let (from_suite, to_suite) = outside.into_split();
+        let (suite, mut suite_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
+        let (peer, mut peer_lines) = tokio::sync::mpsc::unbounded_channel::<Line>();
+        tokio::spawn(async move { write(to_suite, &mut suite_lines).await });
+        tokio::spawn(async move { write(to_peer, &mut peer_lines).await });
+        for (said, reader) in [
+            (
+                true,
+                Box::new(from_peer) as Box<dyn tokio::io::AsyncRead + Send + Unpin>,
+            ),
+            (false, Box::new(from_suite)),
+        ] {
+            let (change, asked) = (Arc::clone(&change), Arc::clone(&asked));
+            let (on, back) = if said {
+                (suite.clone(), peer.clone())
+            } else {
+                (peer.clone(), suite.clone())
+            };
+            tokio::spawn(async move {
+                let mut reader = BufReader::new(reader);
+                let mut line = Vec::new();
+                while reader
+                    .read_until(b'\n', &mut line)
+                    .await
+                    .is_ok_and(|n| n > 0)
+                {
+                    pass(
+                        said,
+                        &std::mem::take(&mut line),
+                        &change,
+                        &asked,
+                        &on,
+                        &back,
+                    );
+                }
+                let _ = on.send(Line::End);
+            });
+        }
+    }
+}
+
+fn pass(
+    said: bool,
+    line: &[u8],
+    change: &Mutex<Change>,
+    asked: &[Mutex<HashMap<String, String>>; 2],
+    on: &tokio::sync::mpsc::UnboundedSender<Line>,
+    back: &tokio::sync::mpsc::UnboundedSender<Line>,
+) {
+    let Ok(value) = serde_json::from_slice::<Value>(line) else {
+        let _ = on.send(Line::Bytes(line.to_vec()));
+        return;
+    };
+    let id = value.get("id").map(Value::to_string);
+    let own = value
+        .get("method")
+        .and_then(Value::as_str)
+        .map(str::to_owned);
+    let answers = own.is_none();
+    let method = match (&own, &id) {
+        (Some(method), id) => {
+            if let Some(id) = id {
+                asked[usize::from(said)]
+                    .lock()
+                    .unwrap()
+                    .insert(id.clone(), method.clone());
+            }
+            method.clone()
+        }
+        (None, Some(id)) => {
+            let of = asked[usize::from(!said)].lock().unwrap();
+            of.get(id).cloned().unwrap_or_default()
+        }
+        _ => String::new(),
+    };
+    let (mut message, mut then, mut returned) = (Some(value), Vec::new(), Vec::new());
+    (change.lock().unwrap())(Passing {
+        said,
+        method: &method,
+        answers,
+        message: &mut message,
+        then: &mut then,
+        back: &mut returned,
+    });
+    for line in message.map(Line::Json).into_iter().chain(then) {
+        let _ = on.send(line);
+    }
+    for line in returned {
+        let _ = back.send(line);
+    }
+}
+
+async fn write(
+    mut to: impl tokio::io::AsyncWrite + Unpin,
+    lines: &mut tokio::sync::mpsc::UnboundedReceiver<Line>,
+) {
+    while let Some(line) = lines.recv().await {
+        let bytes = match line {
+            Line::Json(value) => format!("{value}\n").into_bytes(),
+            Line::Bytes(bytes) => bytes,
+            Line::End => break,
+        };
+        if to.write_all(&bytes).await.is_err() || to.flush().await.is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown().await;
+}

@@ -1,0 +1,191 @@
+//! The suite is tested itself: the right peers pass every check, and for each check there is a peer that is wrong on
+//! purpose, and that it catches.
+
+// Clippy knows tests by their attribute, not the functions they share.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
+
+mod agent;
+mod client;
+mod layer;
+mod v1_agent;
+mod v1_client;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::Transport;
+use acp_check::schema::Version;
+use acp_check::suite::{self, Check, Options, Outcome, Play, Target, Verdict};
+
+use layer::{Mutant, mutated};
+
+/// How long the right peers may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a peer that is wrong may leave something out, before that is noticed.
+const SHORT: Duration = Duration::from_millis(700);
+
+/// How many mutants are tried at once.
+const JOBS: usize = 16;
+
+type Right = fn(Transport);
+
+fn options(patience: Duration) -> Options {
+    Options {
+        patience,
+        turn_patience: patience,
+        limit: patience * 5,
+        jobs: JOBS,
+        texts: agent::texts(),
+        ..Options::default()
+    }
+}
+
+/// The right peer passes all, and skips only what is named.
+async fn passes(right: Right, checks: Vec<Check>, skipped: &[&str]) {
+    let outcomes = suite::run(Arc::new(right), &checks, options(PATIENCE)).await;
+    let wrong = outcomes.iter().filter(|outcome| match outcome.verdict {
+        Verdict::Pass => false,
+        Verdict::Skip(_) => !skipped.contains(&outcome.check.id().as_str()),
+        _ => true,
+    });
+    let wrong: Vec<String> = wrong.map(told).collect();
+    assert!(
+        wrong.is_empty(),
+        "the right peer does not pass:\n{}",
+        wrong.join("\n")
+    );
+    for id in skipped {
+        let outcome = outcomes.iter().find(|outcome| outcome.check.id() == *id);
+        let outcome = outcome.unwrap_or_else(|| panic!("{id} is no check"));
+        assert!(
+            matches!(outcome.verdict, Verdict::Skip(_)),
+            "{id} is not skipped: {}",
+            outcome.verdict
+        );
+    }
+}
+
+fn told(outcome: &Outcome) -> String {
+    let said: Vec<String> = outcome
+        .transcript
+        .entries()
+        .iter()
+        .map(|entry| match entry {
+            suite::Entry::Line {
+                direction, text, ..
+            } => format!("    {direction}: {text}"),
+            suite::Entry::Event { what, .. } => format!("    * {what}"),
+            _ => String::new(),
+        })
+        .collect();
+    format!(
+        "{}: {}\n{}",
+        outcome.check.id(),
+        outcome.verdict,
+        said.join("\n")
+    )
+}
+
+/// Every check catches each mutant that is made for it, for the reason that is wrong with it.
+async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
+    let mut alive = Vec::new();
+    let mut without = Vec::new();
+    let played: Vec<Check> = checks
+        .iter()
+        .filter(|check| !matches!(check.play, Play::Shape(_)))
+        .copied()
+        .collect();
+    for check in &checks {
+        if !mutants.iter().any(|mutant| mutant.kills == check.id()) {
+            without.push(check.id());
+        }
+    }
+    let total = mutants.len();
+    let room = Arc::new(tokio::sync::Semaphore::new(JOBS));
+    let mut running = tokio::task::JoinSet::new();
+    for mutant in mutants {
+        let check = checks.iter().find(|check| check.id() == mutant.kills);
+        let check = *check.unwrap_or_else(|| panic!("{} is no check", mutant.kills));
+        let (room, played) = (Arc::clone(&room), played.clone());
+        running.spawn(async move {
+            let _turn = room.acquire_owned().await;
+            let mut checks = vec![check];
+            if matches!(check.play, Play::Shape(_)) {
+                // The message comes in the check that is named with the mutant.
+                let carrier = mutant.seen_in.expect("a mutant of a shape names a check");
+                let carrier = played.iter().find(|check| check.id() == carrier);
+                checks.push(*carrier.unwrap_or_else(|| panic!("{} names no check", mutant.kills)));
+            }
+            let (kills, why, what) = (mutant.kills, mutant.why, mutant.what);
+            let target: Arc<dyn Target> = Arc::new(mutated(right, mutant));
+            let mut outcomes = suite::run(target, &checks, options(SHORT)).await;
+            let outcome = outcomes.swap_remove(0);
+            let caught = match &outcome.verdict {
+                Verdict::Fail(reason) | Verdict::Warn(reason) => reason.contains(why),
+                _ => false,
+            };
+            (!caught).then(|| {
+                format!(
+                    "{kills}: {what}: not caught for {why:?}\n{}",
+                    told(&outcome)
+                )
+            })
+        });
+    }
+    while let Some(tried) = running.join_next().await {
+        alive.extend(tried.unwrap());
+    }
+    let score = 100 * (total - alive.len()) / total.max(1);
+    println!(
+        "{} checks, {total} mutants, {} killed: {score} %",
+        checks.len(),
+        total - alive.len()
+    );
+    assert!(alive.is_empty(), "alive:\n{}", alive.join("\n"));
+    assert!(
+        without.is_empty(),
+        "checks that no mutant fails: {}",
+        without.join(", ")
+    );
+}
+
+#[tokio::test]
+async fn the_right_agent_passes_version_1() {
+    passes(agent::start, suite::agents(Version::V1), v1_agent::SKIPPED).await;
+}
+
+#[tokio::test]
+async fn every_check_of_version_1_agents_kills_its_mutants() {
+    kills(
+        agent::start,
+        suite::agents(Version::V1),
+        v1_agent::mutants(),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_right_client_passes_version_1() {
+    passes(
+        client::start,
+        suite::clients(Version::V1),
+        v1_client::SKIPPED,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn every_check_of_version_1_clients_kills_its_mutants() {
+    kills(
+        client::start,
+        suite::clients(Version::V1),
+        v1_client::mutants(),
+    )
+    .await;
+}

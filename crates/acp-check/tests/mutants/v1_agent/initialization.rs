@@ -1,0 +1,85 @@
+//! Wrong in initialization.
+
+use serde_json::json;
+
+use crate::layer::{Mutant, answer, mutant, refuse};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/initialization/1",
+            "`initialize` was answered with error",
+            "it refuses to begin",
+            refuse("initialize", -32603),
+        ),
+        mutant(
+            "v1/initialization/1",
+            "no `protocolVersion`",
+            "it says no version",
+            answer("initialize", |result| {
+                result.as_object_mut().unwrap().remove("protocolVersion");
+            }),
+        ),
+        mutant(
+            "v1/initialization/2",
+            "it answered 7",
+            "it speaks what nobody speaks",
+            answer("initialize", |result| result["protocolVersion"] = json!(7)),
+        ),
+        mutant(
+            "v1/initialization/3",
+            "it answered 65535",
+            "it echoes the version",
+            answer("initialize", |result| {
+                result["protocolVersion"] = json!(65535);
+            }),
+        ),
+        mutant(
+            "v1/initialization/4",
+            "it called `fs/read_text_file`",
+            "it reads through every client",
+            offering(json!({"fs": {"readTextFile": true}})),
+        ),
+        mutant(
+            "v1/initialization/5",
+            "it answered with error",
+            "it wants to know every capability",
+            unknown_refused,
+        ),
+        mutant(
+            "v1/initialization/6",
+            "agentInfo",
+            "it has no name",
+            answer("initialize", |result| {
+                result.as_object_mut().unwrap().remove("agentInfo");
+            }),
+        ),
+    ]
+}
+
+/// The agent believes that the client offers these capabilities.
+fn offering(capabilities: serde_json::Value) -> impl Fn() -> crate::layer::Change + Send + Sync {
+    crate::layer::change(move |passing| {
+        if !passing.said
+            && passing.method == "initialize"
+            && let Some(message) = passing.message
+        {
+            message["params"]["clientCapabilities"] = capabilities.clone();
+        }
+    })
+}
+
+/// The agent refuses a client that offers what it does not know.
+fn unknown_refused() -> crate::layer::Change {
+    Box::new(|passing| {
+        let unknown = |message: &serde_json::Value| {
+            message["params"]["clientCapabilities"]["telepathy"].is_object()
+        };
+        if !passing.said && passing.message.as_ref().is_some_and(unknown) {
+            let id = passing.message.take().unwrap()["id"].clone();
+            let error = json!({"code": -32602, "message": "unknown capability"});
+            let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+            passing.back.push(crate::layer::Line::Json(answer));
+        }
+    })
+}
