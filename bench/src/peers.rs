@@ -167,6 +167,21 @@ fn build(target: &Path, what: &[&str]) -> Result<(), Failure> {
         .arg("--target-dir")
         .arg(target)
         .args(what);
+    // What cargo tells the program it runs, this one. Some build scripts look at it, and would run again, with all
+    // that needs what they build, whenever it is there and when it is not.
+    for (name, _) in std::env::vars_os() {
+        let of_package = |name: &str| {
+            name.starts_with("CARGO_PKG_")
+                || name.starts_with("CARGO_MANIFEST_")
+                || matches!(
+                    name,
+                    "CARGO_BIN_NAME" | "CARGO_CRATE_NAME" | "CARGO_PRIMARY_PACKAGE"
+                )
+        };
+        if name.to_str().is_some_and(of_package) {
+            command.env_remove(name);
+        }
+    }
     run(&mut command)
 }
 

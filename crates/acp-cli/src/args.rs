@@ -7,6 +7,7 @@ use acp_mcp::Endpoint;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::check::CheckArgs;
 use crate::environment::EnvArgs;
 use crate::exit::Exit;
 
@@ -81,6 +82,10 @@ pub(crate) enum Command {
     /// client cannot be reached, does not take the token or is gone.
     #[command(hide = true)]
     McpProxy(McpProxyArgs),
+
+    /// Check whether an agent or a client keeps to the specification, and show what it says where it does not.
+    #[command(subcommand)]
+    Check(CheckArgs),
 
     /// Put an agent of one version of the protocol behind a client of the other.
     ///

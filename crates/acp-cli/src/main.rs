@@ -5,6 +5,7 @@ mod agent_login;
 mod args;
 mod ask;
 mod bridge;
+mod check;
 mod clean;
 mod config;
 mod elicit;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
                 Err(exit) => exit,
             },
         },
+        Command::Check(args) => finish(check::check(args)),
         Command::Login(args) => finish(login::login(args)),
         Command::Logout(args) => finish(login::logout(args)),
         Command::McpProxy(args) => finish(mcp_proxy::mcp_proxy(args)),

@@ -4,11 +4,14 @@
 //! sentence of the specification. [`agents`] has those for agents, [`clients`] those for clients; [`run`] carries
 //! them out, and `report` prints what came of them.
 
+pub mod baseline;
 mod check;
 pub mod host;
 mod place;
+pub mod report;
 mod runner;
 mod schema_checks;
+mod spoken;
 mod target;
 mod transcript;
 mod v1;
@@ -19,7 +22,8 @@ mod with_client;
 
 pub use check::{Check, Level, Play, Playing, Shaped, Side};
 pub use place::Place;
-pub use runner::{Options, Outcome, run};
+pub use runner::{Options, Outcome, run, run_telling};
+pub use spoken::spoken;
 pub use target::{Program, Started, Target};
 pub use transcript::{Entry, Transcript};
 pub use verdict::{Stop, Verdict};

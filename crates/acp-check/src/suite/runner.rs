@@ -83,6 +83,16 @@ pub struct Outcome {
 ///
 /// Checks of shapes are judged last, by all that was said in the others.
 pub async fn run(target: Arc<dyn Target>, checks: &[Check], options: Options) -> Vec<Outcome> {
+    run_telling(target, checks, options, |_| {}).await
+}
+
+/// As [`run`]; tells each outcome as soon as it is there.
+pub async fn run_telling(
+    target: Arc<dyn Target>,
+    checks: &[Check],
+    options: Options,
+    tell: impl Fn(&Outcome),
+) -> Vec<Outcome> {
     let options = Arc::new(options);
     let room = Arc::new(Semaphore::new(options.jobs.max(1)));
     let mut running = JoinSet::new();
@@ -105,6 +115,7 @@ pub async fn run(target: Arc<dyn Target>, checks: &[Check], options: Options) ->
     while let Some(done) = running.join_next_with_id().await {
         let (id, outcome) = match done {
             Ok((id, (outcome, seen))) => {
+                tell(&outcome);
                 let id_of_check = outcome.check.id();
                 judged
                     .entry(outcome.check.version)
