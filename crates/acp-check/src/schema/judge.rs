@@ -272,8 +272,7 @@ impl<'a> Judge<'a> {
             if found.is_empty() {
                 return;
             }
-            // One that is wrong further down is of the right kind at least.
-            let deep = |faults: &[Fault]| faults.iter().all(|fault| fault.path != self.path);
+            let deep = |faults: &[Fault]| faults.iter().all(|fault| self.is_of_the_kind(fault));
             let better = match &best {
                 None => true,
                 Some(least) => (!deep(&found), found.len()) < (!deep(least), least.len()),
@@ -284,7 +283,7 @@ impl<'a> Judge<'a> {
         }
         let deep = best
             .as_ref()
-            .is_some_and(|faults| faults.iter().all(|fault| fault.path != self.path));
+            .is_some_and(|faults| faults.iter().all(|fault| self.is_of_the_kind(fault)));
         if deep {
             self.faults.extend(best.into_iter().flatten());
             return;
@@ -301,6 +300,16 @@ impl<'a> Judge<'a> {
             let found = brief(value);
             self.fault(FaultKind::Value { allowed, found });
         }
+    }
+
+    /// Whether a value with this fault is of the kind that was looked for: it is wrong further down, or a string that
+    /// has not its form.
+    fn is_of_the_kind(&self, fault: &Fault) -> bool {
+        let form = matches!(
+            fault.kind,
+            FaultKind::RelativePath { .. } | FaultKind::Form { .. }
+        );
+        form || fault.path != self.path
     }
 
     fn wrong_type(&mut self, expected: &str, found: &Value) {
