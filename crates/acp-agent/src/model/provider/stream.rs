@@ -16,7 +16,7 @@ use genai::{Headers, ModelIden, ServiceTarget};
 use serde_json::{Value, json};
 
 use super::super::{Message, ModelError, Request, Sealed, Step, Steps, ThoughtLevel, Usage};
-use super::calls::Calls;
+use super::calls::{Added, Calls};
 use super::config::{Provider, ProviderModel};
 use super::convert::{self, Reader};
 use super::failure::{About, Again, Failure};
@@ -243,8 +243,9 @@ impl<'a> Round<'a> {
                             .signed
                             .push(json!({ "call": n, "signature": signature }));
                     }
-                    let bytes = listening.calls.add(call);
-                    self.count(bytes)?;
+                    let added = listening.calls.add(call);
+                    self.count(added.written.len())?;
+                    self.writes(added);
                 }
                 ChatStreamEvent::End(end) => {
                     self.ended(listening, end)?;
@@ -265,6 +266,22 @@ impl<'a> Round<'a> {
         self.shown = true;
         self.ready.push_back(Ok(step));
         Ok(())
+    }
+
+    /// A call is no part of an answer before it is whole: another try begins it anew, and what was shown of it has
+    /// failed then. So the round can be asked for once more.
+    fn writes(&mut self, added: Added) {
+        let Added {
+            call,
+            begins,
+            written,
+        } = added;
+        let begins = begins.map(|tool| Step::Begins { call, tool });
+        let writes = (!written.is_empty()).then_some(Step::Writes {
+            call,
+            arguments: written,
+        });
+        self.ready.extend(begins.into_iter().chain(writes).map(Ok));
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), Failure> {
