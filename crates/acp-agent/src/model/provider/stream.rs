@@ -16,6 +16,7 @@ use genai::{Headers, ModelIden, ServiceTarget};
 use serde_json::{Value, json};
 
 use super::super::{Message, ModelError, Request, Sealed, Step, Steps, ThoughtLevel, Usage};
+use super::backoff::{Backoff, Wait};
 use super::calls::{Added, Calls};
 use super::config::{Provider, ProviderModel};
 use super::convert::{self, Reader};
@@ -37,8 +38,7 @@ pub(super) struct Round<'a> {
     state: State,
     /// What is known and was not taken yet.
     ready: VecDeque<Result<Step, ModelError>>,
-    /// How often it was asked.
-    tries: u32,
+    backoff: Backoff,
     /// Whether anything of the answer was given on: it cannot be asked for once more then.
     shown: bool,
     /// How many bytes have come.
@@ -71,7 +71,7 @@ impl<'a> Round<'a> {
             request,
             state: State::Ask,
             ready: VecDeque::new(),
-            tries: 0,
+            backoff: Backoff::new(served.model.retries),
             shown: false,
             bytes: 0,
         };
@@ -118,30 +118,29 @@ impl<'a> Round<'a> {
             plain,
             again,
         } = failure;
-        let retries = self.served.model.retries;
         let Again::After(asked_for) = again else {
             return self.ready.push_back(Err(error));
         };
-        if self.shown || self.tries >= retries.tries {
-            return self.ready.push_back(Err(error));
-        }
-        let doubled = 2_u32.saturating_pow(self.tries.saturating_sub(1));
-        let usual = retries.first.saturating_mul(doubled).min(retries.longest);
-        let wait = asked_for.unwrap_or(usual);
+        let wait = match self.backoff.wait(asked_for) {
+            Wait::For(wait) if !self.shown => wait,
+            Wait::TooLong(wait) if !self.shown => {
+                let seconds = wait.as_secs_f64();
+                error.message =
+                    format!("{}; it may be asked again in {seconds:.0} s", error.message);
+                return self.ready.push_back(Err(error));
+            }
+            _ => return self.ready.push_back(Err(error)),
+        };
         let seconds = wait.as_secs_f64();
-        if wait > retries.longest {
-            error.message = format!("{}; it may be asked again in {seconds:.0} s", error.message);
-            return self.ready.push_back(Err(error));
-        }
         tracing::info!(%error, seconds, "the model is asked again");
-        let (next, all) = (self.tries + 1, retries.tries);
+        let (next, all) = self.backoff.next();
         let text = format!("{plain}. It is asked again in {seconds:.1} s: try {next} of {all}.");
         self.ready.push_back(Ok(Step::Delay(text)));
         self.state = State::Wait(wait);
     }
 
     async fn ask(&mut self) -> Result<Listening, Failure> {
-        self.tries += 1;
+        self.backoff.asks();
         self.bytes = 0;
         let served = self.served;
         let model = &served.model;
