@@ -149,20 +149,28 @@ impl<'a> Running<'a> {
         ended.and_then(|reason| told.map(|()| reason))
     }
 
-    /// Reports how full the model's window is, where its size is known, and what the session has cost so far, where
-    /// that is.
+    /// Adds what this cost to what the session has cost, where that is known.
+    pub(crate) async fn spend(&self, usage: Usage) -> acp::Result<()> {
+        if let Some(price) = self.model().price() {
+            let cost = price.of(&usage);
+            self.workspace.state.spend(cost).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports that so much of the model's window is filled, in tokens, and what the session has cost so far.
+    pub(crate) async fn show_usage(&self, filled: u64, window: u64) -> acp::Result<()> {
+        let spent = self.workspace.state.spent();
+        let mut usage = UsageUpdate::new(filled, window);
+        usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
+        self.workspace.turn.usage(usage).await
+    }
+
+    /// Takes what a round has used, and reports it where the window's size is known.
     async fn used(&self, usage: Usage) -> acp::Result<()> {
-        let state = &self.workspace.state;
-        let spent = match self.model().price() {
-            Some(price) => state.spend(price.of(&usage)).await?,
-            None => state.spent(),
-        };
+        self.spend(usage).await?;
         match self.model().context_window() {
-            Some(size) => {
-                let mut usage = UsageUpdate::new(usage.in_window(), size);
-                usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
-                self.workspace.turn.usage(usage).await
-            }
+            Some(window) => self.show_usage(usage.in_window(), window).await,
             None => Ok(()),
         }
     }

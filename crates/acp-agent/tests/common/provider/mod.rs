@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use acp_agent::{Provider, ProviderModel, Retries, Secret};
+use acp_agent::{Model, Models, Price, Provider, ProviderModel, Request, Retries, Secret, Steps};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -206,6 +206,34 @@ impl Server {
     pub async fn asked(&self, times: usize) {
         let mut heard = self.state.heard.subscribe();
         heard.wait_for(|heard| heard.len() >= times).await.unwrap();
+    }
+}
+
+/// A model that costs three dollars for a million tokens, and fifteen for those that it answers with.
+pub struct Priced(Arc<dyn Model>);
+
+impl Priced {
+    pub fn new(model: ProviderModel) -> Self {
+        Self(Models::new().model(model).unwrap())
+    }
+}
+
+impl Model for Priced {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.0.context_window()
+    }
+
+    fn price(&self) -> Option<Price> {
+        let known = ProviderModel::new(Provider::Anthropic, "claude-sonnet-4-6");
+        Models::new().model(known).unwrap().price()
+    }
+
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+        self.0.respond(request)
     }
 }
 
