@@ -16,7 +16,7 @@ use acp_agent::{
     CodingAgent, Message, Model, ModelConfig, Provider, Request, Step, Steps, ToolRequest,
 };
 use common::provider::{Answer, Say, Server};
-use common::{ALLOW, Fixture, NONE, texts, until};
+use common::{ALLOW, Fixture, NONE, REJECT, texts, until};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -204,6 +204,56 @@ async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
             );
         }
     }
+}
+
+#[tokio::test]
+async fn a_call_that_was_being_written_when_the_agent_ended_has_failed() {
+    let stalls = Answer::Stalls(vec![half()]);
+    let server = Server::new(Provider::Anthropic, [stalls]).await;
+    let sessions = tempfile::tempdir().unwrap();
+    let keeps = || agent(&server).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+    let f = Fixture::new(keeps(), NONE).await;
+    let _turn = f.begin("Write it");
+    until(f.session.thread(), pends("Write `no.txt`")).await;
+    // As after a kill: all that is left is what was kept.
+    let g = Fixture::new(keeps(), NONE).await;
+    let id = f.session.id().clone();
+    let again = g.agent.load_session(id, f.cwd()).await.unwrap();
+    let seen = again.thread().read(seen);
+    assert_eq!(seen[0].0, "Write `no.txt`");
+    assert_eq!(seen[0].1, ToolCallStatus::Failed);
+}
+
+#[tokio::test]
+async fn in_architect_mode_a_call_that_is_shown_ends_with_the_question() {
+    for provider in Provider::ALL {
+        let write = || Say::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
+        let answers = [
+            Answer::Says(vec![write()]),
+            Answer::Says(vec![Say::Text("As you like.")]),
+            Answer::Says(vec![write()]),
+        ];
+        let server = Server::new(provider, answers).await;
+        let agent = agent(&server).mode(acp_agent::Mode::Architect);
+        let f = Fixture::new(agent, NONE).await;
+        f.answers([REJECT]);
+        assert_eq!(f.says("Write it").await, "As you like.", "{provider}");
+        assert_eq!(failed(&f.calls()), 2, "{provider}");
+        f.answers([common::Answer::Hang]);
+        f.seen.asked.lock().unwrap().clear();
+        let ended = f.cancel_when("Write it", |_| !f.asked().is_empty()).await;
+        assert_eq!(ended, StopReason::Cancelled, "{provider}");
+        // The call, and the question, twice.
+        assert_eq!(failed(&f.calls()), 4, "{provider}: {:?}", f.calls());
+        assert!(!f.there("no.txt"));
+    }
+}
+
+/// How many of them have failed.
+fn failed(calls: &[ThreadToolCall]) -> usize {
+    let failed = calls.iter();
+    let failed = failed.filter(|call| call.status == ToolCallStatus::Failed);
+    failed.count()
 }
 
 /// A model that writes these calls in pieces of so many bytes, then one that does not come to its end, and says no
