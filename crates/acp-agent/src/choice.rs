@@ -96,6 +96,8 @@ struct Offered {
     id: String,
     /// With its key, if it has one.
     model: ProviderModel,
+    /// There is no key for it any more. Sessions that have chosen it keep it, until they choose another.
+    lost: bool,
 }
 
 /// What a session has chosen.
@@ -207,6 +209,9 @@ impl Choice {
                 offer.add(ProviderModel::new(provider, *name).key(key.clone()));
             }
         }
+        for before in &self.offer().models {
+            offer.keep(before);
+        }
         *self.offer.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(offer);
     }
 
@@ -230,8 +235,7 @@ impl Choice {
             return only.takes_images();
         }
         let offer = self.offer();
-        let mut models = offer.models.iter();
-        models.any(|offered| {
+        offer.offered().any(|offered| {
             let model = self.models.model(offered.model.clone());
             model.is_ok_and(|model| model.takes_images())
         })
@@ -262,13 +266,15 @@ impl Choice {
         }
     }
 
-    /// That a session that has chosen this has the key it needs.
+    /// That a session that has chosen this has the key it needs. One that chose a model whose key was lost since
+    /// is opened all the same: another model can be chosen in it.
     ///
     /// # Errors
     /// [`ModelErrorKind::Unauthorized`], and what to do.
     pub(crate) fn ready(&self, chosen: &Chosen) -> Result<(), ModelError> {
         let offer = self.offer();
-        let Some(offered) = offer.chosen(chosen).filter(|o| o.model.lacks_key()) else {
+        let lacks_key = |offered: &&Offered| offered.model.lacks_key() && !offered.lost;
+        let Some(offered) = offer.chosen(chosen).filter(lacks_key) else {
             return Ok(());
         };
         let (model, variable) = (&offered.model, offered.model.key_variable());
@@ -288,7 +294,9 @@ impl Choice {
         let Some(current) = offer.chosen(chosen).filter(|_| self.only.is_none()) else {
             return Vec::new();
         };
-        let values = offer.models.iter().map(Offered::value).collect();
+        let all = offer.models.iter();
+        let values = all.filter(|offered| !offered.lost || offered.id == current.id);
+        let values = values.map(Offered::value).collect();
         let select = SessionConfigSelect::new(current.id.as_str(), values);
         let mut options = vec![
             SessionConfigOption::new(MODEL, "Model", select)
@@ -335,7 +343,30 @@ impl Offer {
         if self.models.iter().any(|other| other.id == id) {
             id = format!("{id}@{}", account.place());
         }
-        self.models.push(Offered { id, model });
+        self.models.push(Offered {
+            id,
+            model,
+            lost: false,
+        });
+    }
+
+    /// Keeps a model that was offered and is not any more, because its key is gone.
+    fn keep(&mut self, before: &Offered) {
+        if self.models.iter().any(|offered| offered.id == before.id) {
+            return;
+        }
+        let mut model = before.model.clone();
+        model.key = None;
+        self.models.push(Offered {
+            id: before.id.clone(),
+            model,
+            lost: true,
+        });
+    }
+
+    /// Those that can be chosen.
+    fn offered(&self) -> impl Iterator<Item = &Offered> {
+        self.models.iter().filter(|offered| !offered.lost)
     }
 
     /// What was chosen, or the first if that is not there, or nothing was chosen.
@@ -343,7 +374,7 @@ impl Offer {
         let wanted = chosen.model.as_deref();
         let mut models = self.models.iter();
         let found = models.find(|offered| wanted == Some(offered.id.as_str()));
-        found.or(self.models.first())
+        found.or(self.offered().next())
     }
 }
 

@@ -211,14 +211,14 @@ impl SessionState {
         self.changing().spent
     }
 
-    /// Adds to what it has cost, and keeps it. Gives the sum.
-    pub(crate) async fn spend(&self, cost: u64) -> Result<u64, StoreError> {
+    /// Adds to what it has cost, and keeps it.
+    pub(crate) async fn spend(&self, cost: u64) -> Result<(), StoreError> {
         let spent = self.spent().saturating_add(cost);
         self.log
             .change(move |properties| properties.spent = spent)
             .await?;
         self.changing().spent = spent;
-        Ok(spent)
+        Ok(())
     }
 
     /// Keeps what the client is going to be shown.

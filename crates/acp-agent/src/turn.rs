@@ -1,6 +1,9 @@
 //! A turn: the model is asked, what it calls is carried out and reported, and it is asked again with
 //! the results, until it stops.
 
+mod report;
+mod writing;
+
 use std::path::Path;
 
 use acp::agent::{Prompt, ToolCallHandle};
@@ -20,6 +23,8 @@ use crate::permission::{self, Decision};
 use crate::rules::{RuleFiles, Standing};
 use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
 use crate::workspace::{Fault, Workspace};
+use report::{failed, finish, unanswered, unreadable, whole};
+use writing::{Unfinished, Written};
 
 /// A turn that runs.
 #[derive(Clone, Copy)]
@@ -41,6 +46,8 @@ struct Reply {
     text: String,
     thought: String,
     calls: Vec<ToolRequest>,
+    /// Those of them that are shown already.
+    written: Written,
     sealed: Option<Sealed>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
@@ -93,6 +100,7 @@ impl<'a> Running<'a> {
             text,
             thought,
             calls,
+            mut written,
             sealed,
             usage,
             stop,
@@ -120,11 +128,11 @@ impl<'a> Running<'a> {
             (Ok(()), _) if calls.is_empty() => Some(Ok(Some(StopReason::EndTurn))),
             (Ok(()), _) => None,
         };
-        for call in &calls {
+        for (n, call) in calls.iter().enumerate() {
             // Whatever happens, every call has a result: a conversation in which one lacks it is one
             // that no provider takes.
             let result = match &ended {
-                None => self.execute(call).await,
+                None => self.execute(call, written.take(n)).await,
                 Some(_) => Ok(unanswered(call)),
             };
             let result = result.unwrap_or_else(|error| {
@@ -136,23 +144,33 @@ impl<'a> Running<'a> {
                 ended.get_or_insert(Err(error.into()));
             }
         }
-        ended.unwrap_or(Ok(None))
+        let ended = ended.unwrap_or(Ok(None));
+        let told = written.end(&Unfinished::of(&ended)).await;
+        ended.and_then(|reason| told.map(|()| reason))
     }
 
-    /// Reports how full the model's window is, where its size is known, and what the session has cost so far, where
-    /// that is.
+    /// Adds what this cost to what the session has cost, where that is known.
+    pub(crate) async fn spend(&self, usage: Usage) -> acp::Result<()> {
+        if let Some(price) = self.model().price() {
+            let cost = price.of(&usage);
+            self.workspace.state.spend(cost).await?;
+        }
+        Ok(())
+    }
+
+    /// Reports that so much of the model's window is filled, in tokens, and what the session has cost so far.
+    pub(crate) async fn show_usage(&self, filled: u64, window: u64) -> acp::Result<()> {
+        let spent = self.workspace.state.spent();
+        let mut usage = UsageUpdate::new(filled, window);
+        usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
+        self.workspace.turn.usage(usage).await
+    }
+
+    /// Takes what a round has used, and reports it where the window's size is known.
     async fn used(&self, usage: Usage) -> acp::Result<()> {
-        let state = &self.workspace.state;
-        let spent = match self.model().price() {
-            Some(price) => state.spend(price.of(&usage)).await?,
-            None => state.spent(),
-        };
+        self.spend(usage).await?;
         match self.model().context_window() {
-            Some(size) => {
-                let mut usage = UsageUpdate::new(usage.in_window(), size);
-                usage.cost = (spent > 0).then(|| Cost::new(spent as f64 / 1e9, "USD"));
-                self.workspace.turn.usage(usage).await
-            }
+            Some(window) => self.show_usage(usage.in_window(), window).await,
             None => Ok(()),
         }
     }
@@ -181,10 +199,20 @@ impl<'a> Running<'a> {
                     turn.thought(&thought).await?;
                     reply.thought.push_str(&thought);
                 }
+                Some(Ok(Step::Begins { call, tool })) => {
+                    self.begins(&mut reply.written, call, tool).await?;
+                }
+                Some(Ok(Step::Writes { call, arguments })) => {
+                    self.writes(&mut reply.written, call, &arguments).await?;
+                }
                 Some(Ok(Step::Call(call))) => reply.calls.push(call),
                 // As a thought: that is what clients show as it comes and put aside afterwards, and none takes it for
                 // a part of the answer.
-                Some(Ok(Step::Delay(why))) => turn.thought(format!("{why}\n\n")).await?,
+                Some(Ok(Step::Delay(why))) => {
+                    let broke_off = "The answer broke off before this was whole. Nothing was done.";
+                    reply.written.end(&Unfinished::Failed(broke_off)).await?;
+                    turn.thought(format!("{why}\n\n")).await?;
+                }
                 Some(Ok(Step::Sealed(sealed))) => reply.sealed = Some(sealed),
                 Some(Ok(Step::Usage(usage))) => reply.usage = Some(usage),
                 Some(Ok(Step::Stop(reason))) => {
@@ -200,8 +228,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Carries out a tool call and reports it, from `pending` to its end.
-    async fn execute(&self, request: &ToolRequest) -> acp::Result<ToolResult> {
+    /// Carries out a tool call and reports it, from `pending` to its end. It may be `shown` already.
+    async fn execute(
+        &self,
+        request: &ToolRequest,
+        shown: Option<ToolCallHandle>,
+    ) -> acp::Result<ToolResult> {
         let result = |output: Output| ToolResult {
             id: request.id.clone(),
             status: output.status,
@@ -211,7 +243,7 @@ impl<'a> Running<'a> {
         };
         if let Value::String(written) = &request.arguments {
             let why = unreadable(written);
-            return self.refuse(request, why).await.map(result);
+            return self.refuse(request, shown, why).await.map(result);
         }
         let servers = &self.workspace.state.servers;
         let call = match servers.call(self.tools, &request.tool, &request.arguments) {
@@ -220,7 +252,7 @@ impl<'a> Running<'a> {
         };
         let call = match call {
             Ok(call) => call,
-            Err(why) => return self.refuse(request, why).await.map(result),
+            Err(why) => return self.refuse(request, shown, why).await.map(result),
         };
         if let Some(plan) = call.as_plan() {
             return match plan.run(self.workspace).await {
@@ -233,20 +265,39 @@ impl<'a> Running<'a> {
         let only_reads = matches!(&call, Call::Server(call) if call.only_reads());
         let changes = call.subject().is_some() && !only_reads;
         if changes && self.workspace.state.mode() == Mode::Architect {
-            let left = self.leave_architect_mode(&call).await?;
+            let left = self.leave_architect_mode(&call).await;
+            if let (Err(_), Some(shown)) = (&left, &shown) {
+                Unfinished::of(&left).tell(shown).await?;
+            }
+            let left = left?;
             refused = (left.status != ToolStatus::Done).then_some(left.text);
         }
-        self.report(&call, &request.arguments, refused)
+        self.report(&call, &request.arguments, shown, refused)
             .await
             .map(result)
     }
 
     /// Reports a call that cannot be read.
-    async fn refuse(&self, request: &ToolRequest, why: String) -> acp::Result<Output> {
-        let id = self.workspace.state.next_call_id();
-        let call = ToolCall::new(id, format!("Call `{}`", request.tool))
-            .raw_input(request.arguments.clone());
-        let handle = self.workspace.turn.tool_call(call).await?;
+    async fn refuse(
+        &self,
+        request: &ToolRequest,
+        shown: Option<ToolCallHandle>,
+        why: String,
+    ) -> acp::Result<Output> {
+        let title = format!("Call `{}`", request.tool);
+        let arguments = request.arguments.clone();
+        let handle = match shown {
+            Some(handle) => {
+                let update = handle.change().raw_input(arguments);
+                handle.update(update).await?;
+                handle
+            }
+            None => {
+                let id = self.workspace.state.next_call_id();
+                let call = ToolCall::new(id, title).raw_input(arguments);
+                self.workspace.turn.tool_call(call).await?
+            }
+        };
         handle.fail(&why).await?;
         Ok(failed(why))
     }
@@ -262,8 +313,8 @@ impl<'a> Running<'a> {
              The next step is:\n\n- {title}"
         );
         let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
-        self.report(&Call::SwitchMode(SwitchMode::to_do(plan)), &arguments, None)
-            .await
+        let call = Call::SwitchMode(SwitchMode::to_do(plan));
+        self.report(&call, &arguments, None, None).await
     }
 
     /// Reports a call and carries it out, unless it is refused already.
@@ -271,6 +322,7 @@ impl<'a> Running<'a> {
         &self,
         call: &Call,
         arguments: &Value,
+        shown: Option<ToolCallHandle>,
         refused: Option<String>,
     ) -> acp::Result<Output> {
         let Some(about) = call.about(self.workspace) else {
@@ -281,13 +333,23 @@ impl<'a> Running<'a> {
         } else {
             arguments.clone()
         };
-        let report = ToolCall::new(self.workspace.state.next_call_id(), about.title)
+        let id = match &shown {
+            Some(handle) => handle.id().clone(),
+            None => self.workspace.state.next_call_id().into(),
+        };
+        let report = ToolCall::new(id, about.title)
             .kind(about.kind)
             .status(ToolCallStatus::Pending)
             .content(about.content)
             .locations(about.locations)
             .raw_input(arguments);
-        let handle = self.workspace.turn.tool_call(report.clone()).await?;
+        let handle = match shown {
+            Some(handle) => {
+                handle.update(whole(&report)).await?;
+                handle
+            }
+            None => self.workspace.turn.tool_call(report.clone()).await?,
+        };
         let mut doing = Doing {
             workspace: self.workspace,
             handle: &handle,
@@ -401,48 +463,4 @@ pub(crate) fn failure(error: ModelError) -> acp::Error {
     };
     answer.message = error.message;
     acp::Error::Rpc(answer.data(json!({ "kind": kind.as_str() })))
-}
-
-/// Why arguments cannot be read that are no JSON object, for the model.
-fn unreadable(written: &str) -> String {
-    match serde_json::from_str::<Value>(written) {
-        Ok(_) => "The arguments are no JSON object.".to_owned(),
-        Err(error) => format!("The arguments are not JSON: {error}. Nothing was done."),
-    }
-}
-
-async fn finish(handle: &ToolCallHandle, output: &Output) -> acp::Result<()> {
-    let status = match output.status {
-        ToolStatus::Done => ToolCallStatus::Completed,
-        ToolStatus::Failed | ToolStatus::Rejected | ToolStatus::Cancelled => ToolCallStatus::Failed,
-    };
-    let mut update = handle
-        .change()
-        .status(status)
-        .raw_output(output.data.clone());
-    update.content.clone_from(&output.content);
-    update.locations.clone_from(&output.locations);
-    handle.update(update).await
-}
-
-fn failed(why: String) -> Output {
-    Output {
-        status: ToolStatus::Failed,
-        content: None,
-        locations: None,
-        data: json!({ "error": why }),
-        images: Vec::new(),
-        text: why,
-    }
-}
-
-/// The result of a call that was never carried out.
-fn unanswered(call: &ToolRequest) -> ToolResult {
-    ToolResult {
-        id: call.id.clone(),
-        status: ToolStatus::Cancelled,
-        text: "The turn ended before this was done.".to_owned(),
-        data: Value::Null,
-        images: Vec::new(),
-    }
 }

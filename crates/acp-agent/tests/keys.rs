@@ -8,6 +8,7 @@ mod common;
 use acp::Error;
 use acp::client::AgentConnection;
 use acp::v1::AuthMethod;
+use acp_agent::store::MemoryStore;
 use acp_agent::{
     CodingAgent, KeyFile, Keys, ModelChoices, ModelConfig, Provider, ProviderModel, Secret,
 };
@@ -208,6 +209,77 @@ async fn who_logs_in_has_a_model_in_the_session_that_is_open() {
     assert!(f.says("/help").await.contains("/read"));
     until(f.session.thread(), typed("read")).await;
     assert_eq!(models(&f.session), Vec::<String>::new());
+}
+
+/// A model at this server that needs a key of its own.
+fn keyed(server: &Server, name: &str) -> ProviderModel {
+    let mut model = server.model();
+    model.name = name.to_owned();
+    model.key = None;
+    model.key_variable = Some("HOME_KEY".to_owned());
+    model
+}
+
+#[tokio::test]
+async fn a_key_that_is_gone_ends_the_turn_and_a_new_one_goes_on_with_the_session() {
+    for provider in Provider::ALL {
+        let says = |text| Answer::Says(vec![Say::Text(text)]);
+        let server = Server::new(provider, [says("One."), says("Four.")]).await;
+        let home = Home::new();
+        let model = keyed(&server, "a-model");
+        let account = model.account();
+        let types = |key| home.file.keep(&account, &Secret::new(key)).unwrap();
+        types("first");
+        let agent = agent(ModelChoices::new(home.keys()).first(model));
+        let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
+        assert_eq!(f.says("1").await, "One.");
+        std::fs::remove_file(home.file.path()).unwrap();
+        for prompt in ["two", "three"] {
+            let said = must_log_in(f.prompt(prompt).await);
+            assert!(said.contains("HOME_KEY"), "{said}");
+        }
+        types("second");
+        assert_eq!(f.says("four").await, "Four.", "{provider}");
+        // Nobody was asked without a key, and nothing that was typed is lost.
+        let heard = server.heard();
+        assert_eq!(heard.len(), 2, "{provider}");
+        let told = heard[1].body.to_string();
+        assert!(told.contains("two") && told.contains("three"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_was_chosen_does_not_give_way_to_another_when_its_key_goes() {
+    let says = |text| Answer::Says(vec![Say::Text(text)]);
+    let open = Server::new(Provider::OpenAi, [says("Open.")]).await;
+    let closed = Server::new(Provider::Anthropic, [says("One."), says("Two.")]).await;
+    let home = Home::new();
+    let model = keyed(&closed, "closed");
+    let account = model.account();
+    let types = || home.file.keep(&account, &Secret::new("a-key")).unwrap();
+    types();
+    let choices = ModelChoices::new(home.keys())
+        .first(open.model())
+        .and([model]);
+    let f = Fixture::new(agent(choices), NONE).await;
+    let choose = async |model: &str| f.session.set_config_option("model", model).await;
+    choose("anthropic/closed").await.unwrap();
+    assert_eq!(f.says("1").await, "One.");
+
+    home.file.forget(Some(&account)).unwrap();
+    let said = must_log_in(f.prompt("between us").await);
+    assert!(said.contains("anthropic/closed"), "{said}");
+    assert_eq!(open.heard().len(), 0);
+    types();
+    assert_eq!(f.says("2").await, "Two.");
+    home.file.forget(Some(&account)).unwrap();
+    must_log_in(f.prompt("3").await);
+    // Who does not want to log in chooses another; what has no key cannot be chosen then.
+    assert_eq!(models(&f.session), ["openai/a-model", "anthropic/closed"]);
+    choose("openai/a-model").await.unwrap();
+    assert_eq!(f.says("4").await, "Open.");
+    assert_eq!(models(&f.session), ["openai/a-model"]);
+    assert!(choose("anthropic/closed").await.is_err());
 }
 
 #[cfg(unix)]

@@ -5,16 +5,14 @@
 
 mod common;
 
-use std::sync::Arc;
-
 use acp::thread::ToolCallStatus;
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
 use acp_agent::{
-    CodingAgent, Message, Model, ModelConfig, Models, Price, Provider, ProviderModel, Request,
-    Sealed, Step, Steps, ThoughtLevel, ToolSpec,
+    CodingAgent, Message, ModelConfig, Models, Provider, ProviderModel, Request, Sealed, Step,
+    Steps, ThoughtLevel, ToolSpec,
 };
-use common::provider::{Answer, Say, Server, Used, Why};
+use common::provider::{Answer, Priced, Say, Server, Used, Why};
 use common::{Fixture, NONE};
 use serde_json::{Value, json};
 
@@ -158,24 +156,6 @@ fn sent_back(provider: Provider, body: &Value) {
 
 #[tokio::test]
 async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
-    /// A model that costs something.
-    struct Priced(Arc<dyn Model>);
-    impl Model for Priced {
-        fn name(&self) -> &str {
-            self.0.name()
-        }
-        fn context_window(&self) -> Option<u64> {
-            self.0.context_window()
-        }
-        fn price(&self) -> Option<Price> {
-            // Three dollars for a million tokens, and fifteen.
-            let known = ProviderModel::new(Provider::Anthropic, "claude-sonnet-4-6");
-            Models::new().model(known).unwrap().price()
-        }
-        fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
-            self.0.respond(request)
-        }
-    }
     for provider in Provider::ALL {
         let used = Used {
             input: 10_000,
@@ -187,7 +167,7 @@ async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
         let server = Server::new(provider, [answer.clone(), answer]).await;
         let mut model = server.model();
         model.context_window = Some(50_000);
-        let model = Priced(Models::new().model(model).unwrap());
+        let model = Priced::new(model);
         let agent = CodingAgent::with_model(model).keep_sessions(MemoryStore::new());
         let f = Fixture::new(agent, NONE).await;
         // 6000 fresh, 4000 from the cache, 1000 answered.

@@ -130,6 +130,33 @@ fn text_that_grows_is_shown_once() {
 }
 
 #[test]
+fn a_call_is_named_when_it_is_known_what_it_does() {
+    let project = Project::new();
+    // Its title comes with its arguments; the pause is for what is printed too early.
+    let agent = r#"update() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}\n' "$1"; }
+        while read -r line; do case $line in
+          *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
+          *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
+          *'"session/prompt"'*)
+            update '{"sessionUpdate":"tool_call","toolCallId":"c","title":"Read a file"}'
+            update '{"sessionUpdate":"tool_call","toolCallId":"d","title":"Never done"}'
+            update '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Soon."}}'; sleep 0.2
+            update '{"sessionUpdate":"tool_call_update","toolCallId":"c","title":"Read `a.txt`"}'
+            update '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"in_progress"}'; sleep 0.2
+            update '{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}'
+            printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}';;
+        esac; done"#;
+    let ended = project.run(&["go", "--", "sh", "-c", agent]).code(0);
+    let printed = &ended.stdout;
+    assert!(!printed.contains("Read a file"), "{ended:#?}");
+    for named in ["* Read `a.txt` (other)", "* Never done (other)"] {
+        // One that stays as it was is named all the same, in the end.
+        assert_eq!(printed.matches(named).count(), 1, "{ended:#?}");
+    }
+    assert!(!printed.contains("\n\n\n"), "{ended:#?}");
+}
+
+#[test]
 fn quiet_prints_what_the_agent_says_and_nothing_else() {
     let project = Project::new();
     let turn = r#"{"think": "hm"}, {"read": {"path": "notes.txt"}}, {"say": ["Do", "ne."]}"#;

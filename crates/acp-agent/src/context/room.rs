@@ -3,7 +3,6 @@
 use acp::agent::Session;
 use acp::v1::{
     CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, SessionUpdate, StopReason,
-    UsageUpdate,
 };
 use jiff::Timestamp;
 
@@ -197,8 +196,7 @@ impl Running<'_> {
         let window = self.model().context_window();
         if let (Some(now), Some(window)) = (now, window) {
             // An estimate, until the model says it after the next round.
-            let usage = UsageUpdate::new(now, window);
-            self.workspace.turn.usage(usage).await?;
+            self.show_usage(now, window).await?;
         }
         Ok((report(plan, filled.zip(now), window), summary))
     }
@@ -214,19 +212,24 @@ impl Running<'_> {
             Keeps::Prompt => None,
         };
         let turn = &self.workspace.turn;
+        let mut used = Vec::new();
         let summary = summary::summarise(
             self.model(),
             before.unwrap_or(messages),
             keeps,
             wanted,
             turn.cwd(),
+            &mut used,
         );
-        turn.unless_cancelled(async { Ok(summary.await) })
-            .await?
-            .map_err(|error| {
-                tracing::warn!(model = self.model().name(), %error, "the conversation was not summarised");
-                Failure::Model(error)
-            })
+        let summary = turn.unless_cancelled(async { Ok(summary.await) }).await;
+        // It costs what it costs, also if nothing comes of it.
+        for used in used {
+            self.spend(used).await?;
+        }
+        summary?.map_err(|error| {
+            tracing::warn!(model = self.model().name(), %error, "the conversation was not summarised");
+            Failure::Model(error)
+        })
     }
 }
 

@@ -3,7 +3,9 @@
 use acp::v1::{ContentBlock, StopReason};
 
 use super::compaction::{CUT_RESULT, Keeps, shortened, summarised};
-use crate::model::{self, Message, Model, ModelError, ModelErrorKind, Request, Step, ToolStatus};
+use crate::model::{
+    self, Message, Model, ModelError, ModelErrorKind, Request, Step, ToolStatus, Usage,
+};
 
 /// What the request for a summary begins with.
 const ASKS: &str = "Summarise the conversation below, between a person and a coding agent.";
@@ -49,7 +51,8 @@ pub(crate) fn is_summary_request(request: &Request<'_>) -> bool {
 }
 
 /// Asks the model for a summary of a conversation. It is asked with text alone: so neither tools nor pictures are
-/// needed to understand it, and it is as long as it may be.
+/// needed to understand it, and it is as long as it may be. What each request has used is put into `used`, also where
+/// nothing comes of it.
 ///
 /// # Errors
 /// The model fails, or gives none.
@@ -59,6 +62,7 @@ pub(super) async fn summarise(
     keeps: Keeps,
     wanted: &str,
     cwd: &str,
+    used: &mut Vec<Usage>,
 ) -> Result<String, ModelError> {
     // A token may have three bytes only, and the summary needs room, too.
     let window = model.context_window().map(|window| window / 4 * 3 * 3);
@@ -67,21 +71,33 @@ pub(super) async fn summarise(
     });
     for _ in 1..TRIES {
         let prompt = prompt(messages, keeps, wanted, room);
-        match ask(model, prompt, cwd).await {
+        match ask(model, prompt, cwd, used).await {
             Err(error) if error.kind == ModelErrorKind::ContextFull => room /= 2,
             other => return other,
         }
     }
-    ask(model, prompt(messages, keeps, wanted, room), cwd).await
+    let prompt = prompt(messages, keeps, wanted, room);
+    ask(model, prompt, cwd, used).await
 }
 
-async fn ask(model: &dyn Model, prompt: String, cwd: &str) -> Result<String, ModelError> {
+async fn ask(
+    model: &dyn Model,
+    prompt: String,
+    cwd: &str,
+    used: &mut Vec<Usage>,
+) -> Result<String, ModelError> {
     let conversation = [Message::User(vec![ContentBlock::text(prompt)])];
     let request = Request::new(&conversation, &[], cwd).instructions(INSTRUCTIONS);
     let mut steps = model.respond(request);
     let mut text = String::new();
+    // Of a request the last that is said of it counts.
+    let asked_before = used.len();
     while let Some(step) = model::next(&mut steps).await {
         match step? {
+            Step::Usage(usage) => {
+                used.truncate(asked_before);
+                used.push(usage);
+            }
             Step::Text(more) if text.len() + more.len() > MAX_SUMMARY => {
                 return Err(ModelError::new(
                     "the summary became far longer than it may be",

@@ -295,10 +295,26 @@ pub enum Step {
     Text(String),
     /// A piece of what it thinks.
     Thought(String),
+    /// It begins to write a tool call, which is shown from here on. The call itself comes as a [`Step::Call`], when
+    /// it is whole: of an answer that breaks off it never does. A model that knows its calls whole needs no such step.
+    Begins {
+        /// Which of the round's calls, counted from 0 in the order in which they come.
+        call: usize,
+        /// The tool.
+        tool: String,
+    },
+    /// It writes on at a call that it has begun.
+    Writes {
+        /// Which, as in [`Step::Begins`].
+        call: usize,
+        /// What comes behind what it has written of the arguments so far: a piece of JSON.
+        arguments: String,
+    },
     /// It calls a tool. The calls of a round are carried out in order when the round is over.
     Call(ToolRequest),
     /// Nothing comes for now, and why, for the person: the model is busy and asked again later, say. It is no
-    /// part of the answer, and the model does not hear of it.
+    /// part of the answer, and the model does not hear of it. Of calls that it has begun nothing comes any more: it
+    /// begins anew.
     Delay(String),
     /// What the model wants to see again of this round. It comes once at most.
     Sealed(Sealed),

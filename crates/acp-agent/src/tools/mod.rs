@@ -14,6 +14,7 @@ mod run;
 mod search;
 mod switch_mode;
 mod write;
+mod written;
 
 use acp::agent::ToolCallHandle;
 use acp::v1::{ContentBlock, Diff, ImageContent, ToolCallContent, ToolCallLocation, ToolKind};
@@ -28,6 +29,10 @@ use crate::workspace::{Fault, Workspace};
 
 pub(crate) use list::names as listed_names;
 pub(crate) use switch_mode::SwitchMode;
+pub(crate) use written::{about_begun, about_written, so_far, whole_members};
+
+/// The name of the tool whose calls are the plan.
+const PLAN: &str = "plan";
 
 /// A tool call with its arguments.
 #[derive(Debug)]

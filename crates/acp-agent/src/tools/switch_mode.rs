@@ -27,7 +27,7 @@ pub(crate) struct SwitchMode {
     plan: String,
 }
 
-const TITLE: &str = "Ready for implementation";
+pub(super) const TITLE: &str = "Ready for implementation";
 
 impl SwitchMode {
     /// Leaves architect mode, to do this.

@@ -14,6 +14,16 @@ pub(super) struct Calls {
     open: Vec<Open>,
 }
 
+/// What a piece has added.
+pub(super) struct Added {
+    /// To which call, counted from 0.
+    pub(super) call: usize,
+    /// Its tool, if it is the first piece of its call.
+    pub(super) begins: Option<String>,
+    /// What its arguments have grown by, as JSON.
+    pub(super) written: String,
+}
+
 struct Open {
     id: String,
     tool: String,
@@ -37,59 +47,65 @@ impl Calls {
         self.open.len()
     }
 
-    /// Takes a piece. Gives how many bytes came with it.
-    pub(super) fn add(&mut self, piece: ToolCall) -> usize {
+    /// Takes a piece.
+    pub(super) fn add(&mut self, piece: ToolCall) -> Added {
         let Value::String(written) = piece.fn_arguments else {
             // It is all of a call.
-            let bytes = piece.fn_arguments.to_string().len();
-            self.begin(
-                piece.call_id,
-                piece.fn_name,
-                String::new(),
-                Some(piece.fn_arguments),
-            );
-            return bytes;
+            let whole = piece.fn_arguments;
+            let written = match &whole {
+                Value::Null => String::new(),
+                whole => whole.to_string(),
+            };
+            return self.begin(piece.call_id, piece.fn_name, written, Some(whole));
         };
-        match self.provider {
+        let (at, written) = match self.provider {
             // Each piece has all that came so far.
-            Provider::Anthropic => match self.open.iter_mut().find(|call| call.id == piece.call_id)
-            {
-                Some(call) => {
-                    let bytes = written.len().saturating_sub(call.written.len());
-                    call.written = written;
-                    bytes
-                }
-                None => self.begin(piece.call_id, piece.fn_name, written, None),
-            },
+            Provider::Anthropic => {
+                let at = self.open.iter().position(|call| call.id == piece.call_id);
+                let before = at.and_then(|at| self.open.get(at));
+                let before = before.map_or(0, |call| call.written.len());
+                let more = written.get(before..).unwrap_or_default();
+                (at, more.to_owned())
+            }
             Provider::OpenAi | Provider::Gemini => {
-                match self.goes_on(&piece.call_id, &piece.fn_name) {
-                    Some(call) => {
-                        call.written.push_str(&written);
-                        written.len()
-                    }
-                    None => self.begin(piece.call_id, piece.fn_name, written, None),
+                (self.goes_on(&piece.call_id, &piece.fn_name), written)
+            }
+        };
+        match at.and_then(|at| self.open.get_mut(at).map(|call| (at, call))) {
+            Some((at, call)) => {
+                call.written.push_str(&written);
+                Added {
+                    call: at,
+                    begins: None,
+                    written,
                 }
             }
+            None => self.begin(piece.call_id, piece.fn_name, written, None),
         }
     }
 
-    fn begin(&mut self, id: String, tool: String, written: String, whole: Option<Value>) -> usize {
-        let bytes = written.len();
+    fn begin(&mut self, id: String, tool: String, written: String, whole: Option<Value>) -> Added {
+        let added = Added {
+            call: self.open.len(),
+            begins: Some(tool.clone()),
+            written: written.clone(),
+        };
         self.open.push(Open {
             id,
             tool,
-            written,
+            // A value is not kept twice.
+            written: whole.as_ref().map_or(written, |_| String::new()),
             whole,
         });
-        bytes
+        added
     }
 
     /// The call that this is a further piece of. OpenAI names a call only in its first piece; the number that all
     /// of them have is given in the place of the name then. Some who imitate it name all pieces, and some number all
     /// calls alike.
-    fn goes_on(&mut self, id: &str, tool: &str) -> Option<&mut Open> {
+    fn goes_on(&self, id: &str, tool: &str) -> Option<usize> {
         let named = self.open.iter().position(|call| call.id == id);
-        let at = match named {
+        match named {
             // A second call that nobody has told apart from the first.
             Some(at) if !tool.is_empty() && self.open.get(at).is_some_and(Open::is_whole) => None,
             Some(at) => Some(at),
@@ -99,8 +115,7 @@ impl Calls {
                 let last = self.open.len().checked_sub(1);
                 number.filter(|n| *n < self.open.len()).or(last)
             }
-        };
-        self.open.get_mut(at?)
+        }
     }
 
     /// The calls, all of them come. The names that the model gave them are kept where they tell them apart.
@@ -191,6 +206,31 @@ mod tests {
                 call("y", "list", json!({}))
             ]
         );
+    }
+
+    #[test]
+    fn what_each_piece_adds_is_known_as_it_comes() {
+        for provider in [Provider::Anthropic, Provider::OpenAi] {
+            let mut calls = Calls::new(provider, 0);
+            let mut added = |id: &str, tool: &str, arguments: &str| {
+                let added = calls.add(ToolCall {
+                    call_id: id.to_owned(),
+                    fn_name: tool.to_owned(),
+                    fn_arguments: json!(arguments),
+                    thought_signatures: None,
+                });
+                (added.call, added.begins, added.written)
+            };
+            let first = || Some("read".to_owned());
+            assert_eq!(added("x", "read", ""), (0, first(), String::new()));
+            assert_eq!(added("x", "", "{\"a\""), (0, None, "{\"a\"".to_owned()));
+            let rest = match provider {
+                Provider::Anthropic => "{\"a\":1}",
+                _ => ":1}",
+            };
+            assert_eq!(added("x", "", rest), (0, None, ":1}".to_owned()));
+            assert_eq!(added("y", "read", ""), (1, first(), String::new()));
+        }
     }
 
     #[test]

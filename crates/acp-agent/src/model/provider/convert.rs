@@ -2,14 +2,14 @@
 //!
 //! A session may have gone on with several models, been cut off by a kill, or made shorter. What providers refuse
 //! is mended here: a call without a result, a result without a call, a message without content, two calls of one
-//! name.
+//! name, two messages of the person's with nothing between them.
 
 use std::collections::HashSet;
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent};
 use genai::chat::{
-    Binary, CacheControl, ChatMessage, ChatRequest, ContentPart, CustomPart, MessageContent, Tool,
-    ToolCall, ToolResponse,
+    Binary, CacheControl, ChatMessage, ChatRequest, ChatRole, ContentPart, CustomPart,
+    MessageContent, Tool, ToolCall, ToolResponse,
 };
 use serde_json::{Value, json};
 
@@ -122,7 +122,7 @@ fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
             }
             Message::User(content) => {
                 messages.extend(results(reader, &mut open));
-                messages.push(ChatMessage::user(prompt(reader, content)));
+                say(&mut messages, prompt(reader, content));
             }
             Message::Assistant {
                 text,
@@ -159,6 +159,18 @@ fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
     }
     messages.extend(results(reader, &mut open));
     messages
+}
+
+/// Adds what the person said. Behind a turn that ended before anything was answered, and behind pictures, that is
+/// more of the message before: many models at home are told a conversation by a template that refuses two of them, and
+/// the others do not mind.
+fn say(messages: &mut Vec<ChatMessage>, said: MessageContent) {
+    match messages.last_mut() {
+        Some(last) if last.role == ChatRole::User => {
+            last.content.extend(said.into_parts());
+        }
+        _ => messages.push(ChatMessage::user(said)),
+    }
 }
 
 /// The results of a round, all in one message, as Anthropic wants it. The provider crate has no place in them for
@@ -435,6 +447,33 @@ mod tests {
                 "call_3: There is no result of this.",
             ]
         );
+    }
+
+    #[test]
+    fn what_the_person_said_without_an_answer_goes_with_what_came_next() {
+        let Message::ToolResult(mut pictured) = result("a") else {
+            panic!("it is a result");
+        };
+        pictured.images = vec![ImageContent::new("aGk=", "image/png")];
+        let silent = Message::said(" ");
+        let conversation = [
+            user("1"),
+            user("2"),
+            silent,
+            user("3"),
+            called(&["a"]),
+            Message::ToolResult(pictured),
+            user("4"),
+        ];
+        for provider in Provider::ALL {
+            let told = messages(reader(provider), &conversation);
+            let roles: Vec<_> = told.iter().map(|message| message.role.clone()).collect();
+            use ChatRole::{Assistant, Tool, User};
+            assert_eq!(roles, [User, Assistant, Tool, User], "{provider}");
+            let told = outline(&told);
+            assert_eq!(told[0], "1, 2, 3");
+            assert!(told[3].ends_with(", 4"), "{told:?}");
+        }
     }
 
     #[test]

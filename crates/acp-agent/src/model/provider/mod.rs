@@ -3,6 +3,7 @@
 //! How the providers want to be talked to is the crate `genai`'s to know. Here is what a person notices: what each
 //! failure means, which are worth another try, what a round cost, and that a session can go on with another model.
 
+mod backoff;
 mod calls;
 mod catalogue;
 mod config;

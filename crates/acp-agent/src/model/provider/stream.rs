@@ -16,7 +16,8 @@ use genai::{Headers, ModelIden, ServiceTarget};
 use serde_json::{Value, json};
 
 use super::super::{Message, ModelError, Request, Sealed, Step, Steps, ThoughtLevel, Usage};
-use super::calls::Calls;
+use super::backoff::{Backoff, Wait};
+use super::calls::{Added, Calls};
 use super::config::{Provider, ProviderModel};
 use super::convert::{self, Reader};
 use super::failure::{About, Again, Failure};
@@ -37,8 +38,7 @@ pub(super) struct Round<'a> {
     state: State,
     /// What is known and was not taken yet.
     ready: VecDeque<Result<Step, ModelError>>,
-    /// How often it was asked.
-    tries: u32,
+    backoff: Backoff,
     /// Whether anything of the answer was given on: it cannot be asked for once more then.
     shown: bool,
     /// How many bytes have come.
@@ -71,7 +71,7 @@ impl<'a> Round<'a> {
             request,
             state: State::Ask,
             ready: VecDeque::new(),
-            tries: 0,
+            backoff: Backoff::new(served.model.retries),
             shown: false,
             bytes: 0,
         };
@@ -118,30 +118,29 @@ impl<'a> Round<'a> {
             plain,
             again,
         } = failure;
-        let retries = self.served.model.retries;
         let Again::After(asked_for) = again else {
             return self.ready.push_back(Err(error));
         };
-        if self.shown || self.tries >= retries.tries {
-            return self.ready.push_back(Err(error));
-        }
-        let doubled = 2_u32.saturating_pow(self.tries.saturating_sub(1));
-        let usual = retries.first.saturating_mul(doubled).min(retries.longest);
-        let wait = asked_for.unwrap_or(usual);
+        let wait = match self.backoff.wait(asked_for) {
+            Wait::For(wait) if !self.shown => wait,
+            Wait::TooLong(wait) if !self.shown => {
+                let seconds = wait.as_secs_f64();
+                error.message =
+                    format!("{}; it may be asked again in {seconds:.0} s", error.message);
+                return self.ready.push_back(Err(error));
+            }
+            _ => return self.ready.push_back(Err(error)),
+        };
         let seconds = wait.as_secs_f64();
-        if wait > retries.longest {
-            error.message = format!("{}; it may be asked again in {seconds:.0} s", error.message);
-            return self.ready.push_back(Err(error));
-        }
         tracing::info!(%error, seconds, "the model is asked again");
-        let (next, all) = (self.tries + 1, retries.tries);
+        let (next, all) = self.backoff.next();
         let text = format!("{plain}. It is asked again in {seconds:.1} s: try {next} of {all}.");
         self.ready.push_back(Ok(Step::Delay(text)));
         self.state = State::Wait(wait);
     }
 
     async fn ask(&mut self) -> Result<Listening, Failure> {
-        self.tries += 1;
+        self.backoff.asks();
         self.bytes = 0;
         let served = self.served;
         let model = &served.model;
@@ -243,8 +242,9 @@ impl<'a> Round<'a> {
                             .signed
                             .push(json!({ "call": n, "signature": signature }));
                     }
-                    let bytes = listening.calls.add(call);
-                    self.count(bytes)?;
+                    let added = listening.calls.add(call);
+                    self.count(added.written.len())?;
+                    self.writes(added);
                 }
                 ChatStreamEvent::End(end) => {
                     self.ended(listening, end)?;
@@ -265,6 +265,22 @@ impl<'a> Round<'a> {
         self.shown = true;
         self.ready.push_back(Ok(step));
         Ok(())
+    }
+
+    /// A call is no part of an answer before it is whole: another try begins it anew, and what was shown of it has
+    /// failed then. So the round can be asked for once more.
+    fn writes(&mut self, added: Added) {
+        let Added {
+            call,
+            begins,
+            written,
+        } = added;
+        let begins = begins.map(|tool| Step::Begins { call, tool });
+        let writes = (!written.is_empty()).then_some(Step::Writes {
+            call,
+            arguments: written,
+        });
+        self.ready.extend(begins.into_iter().chain(writes).map(Ok));
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), Failure> {

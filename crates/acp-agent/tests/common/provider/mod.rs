@@ -7,11 +7,11 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use acp_agent::{Provider, ProviderModel, Retries, Secret};
+use acp_agent::{Model, Models, Price, Provider, ProviderModel, Request, Retries, Secret, Steps};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// A piece of an answer.
 #[derive(Debug, Clone)]
@@ -62,6 +62,8 @@ pub enum Answer {
     Slowly(Duration, Vec<Say>),
     /// The same, but nothing comes any more, until the client goes.
     Stalls(Vec<Say>),
+    /// The same, but the end of the last call's arguments, and what comes behind them, only when this is notified.
+    Held(Vec<Say>, Arc<Notify>),
     /// The same, then this in the place of an event.
     Event(Vec<Say>, String),
     /// With this status, these headers and this body.
@@ -207,6 +209,34 @@ impl Server {
     }
 }
 
+/// A model that costs three dollars for a million tokens, and fifteen for those that it answers with.
+pub struct Priced(Arc<dyn Model>);
+
+impl Priced {
+    pub fn new(model: ProviderModel) -> Self {
+        Self(Models::new().model(model).unwrap())
+    }
+}
+
+impl Model for Priced {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.0.context_window()
+    }
+
+    fn price(&self) -> Option<Price> {
+        let known = ProviderModel::new(Provider::Anthropic, "claude-sonnet-4-6");
+        Models::new().model(known).unwrap().price()
+    }
+
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+        self.0.respond(request)
+    }
+}
+
 impl State {
     async fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
@@ -257,6 +287,16 @@ impl State {
                 begin(to).await?;
                 pieces(to, &wire::beginning(self.provider, &says).concat()).await?;
                 gone(to).await
+            }
+            Answer::Held(says, more) => {
+                begin(to).await?;
+                let events = events(&says);
+                let (first, rest) = events.split_at(wire::without_the_last(self.provider, &says));
+                pieces(to, &first.concat()).await?;
+                more.notified().await;
+                pieces(to, &rest.concat()).await?;
+                to.write_all(b"0\r\n\r\n").await?;
+                Ok(true)
             }
             Answer::Event(says, event) => {
                 begin(to).await?;

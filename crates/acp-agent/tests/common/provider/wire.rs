@@ -37,6 +37,18 @@ pub fn beginning(provider: Provider, says: &[Say]) -> Vec<String> {
     }
 }
 
+/// How many events there are without the end of the arguments of the last call. What ends with a call is meant.
+pub fn without_the_last(provider: Provider, says: &[Say]) -> usize {
+    let all = beginning(provider, says).len();
+    all - match provider {
+        // The second half, and that it is all.
+        Provider::Anthropic => 2,
+        Provider::OpenAi => 1,
+        // Its calls come whole.
+        _ => 0,
+    }
+}
+
 fn data(data: &Value) -> String {
     format!("data: {data}\n\n")
 }

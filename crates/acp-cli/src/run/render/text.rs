@@ -8,7 +8,7 @@ use acp::v1::{
     CompactionStatus, ContentBlock, EmbeddedResourceResource, NoticeSeverity, PlanId, ToolCallId,
 };
 
-use super::tool_call::Shown;
+use super::tool_call::{Shown, may_be_unfinished};
 use crate::clean::{self, Clean};
 use crate::screen::Out;
 
@@ -115,12 +115,15 @@ impl Text {
                 self.message(at, message, out, true);
             }
             ItemKind::ToolCall(call) => {
-                let shown = self.tool_calls.remove(&call.id);
-                let came_back = shown.is_some() && self.last != Some(at);
-                if shown.is_none() {
+                let mut shown = self.tool_calls.remove(&call.id).unwrap_or_default();
+                let came_back = !shown.is_new() && self.last != Some(at);
+                if shown.is_new() {
+                    if thread.is_running() && may_be_unfinished(call) {
+                        self.tool_calls.insert(call.id.clone(), shown);
+                        return;
+                    }
                     self.separate(at, out);
                 }
-                let mut shown = shown.unwrap_or_default();
                 if shown.update(call, thread, out, came_back) {
                     self.last = Some(at);
                 }
@@ -161,18 +164,20 @@ impl Text {
         }
     }
 
-    /// The items that have changed, and those whose terminals may have printed something.
+    /// The items that have changed, those whose terminals may have printed something, and those that were not to be
+    /// shown yet.
     fn changed<'t>(&self, thread: &'t Thread) -> Vec<(usize, &'t Item)> {
         let revision = self.revision;
-        let shows_terminal = |item: &Item| {
+        let due = |shown: &Shown| shown.has_terminal() || shown.is_new();
+        let due = |item: &Item| {
             matches!(&item.kind, ItemKind::ToolCall(call)
-                if self.tool_calls.get(&call.id).is_some_and(Shown::has_terminal))
+                if self.tool_calls.get(&call.id).is_some_and(due))
         };
         // Items keep their numbers when the earliest are dropped.
         let numbers = thread.dropped().items..;
         numbers
             .zip(thread.items())
-            .filter(|(_, item)| item.revision > revision || shows_terminal(item))
+            .filter(|(_, item)| item.revision > revision || due(item))
             .collect()
     }
 

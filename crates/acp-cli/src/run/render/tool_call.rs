@@ -21,9 +21,17 @@ const DIFFING: Duration = Duration::from_millis(200);
 /// How much of a text must be the end of another for it to be taken for its continuation, in bytes.
 const OVERLAP: usize = 80;
 
+/// Whether a tool call may still be on its way from the model to the agent, so that what it does is not all said:
+/// what is printed stays as it is. Whoever asks for permission then asks with all of it. Tool calls, "Status".
+pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
+    call.status == ToolCallStatus::Pending && call.content.is_empty() && !call.cancelled
+}
+
 /// How much of a tool call has been shown.
 #[derive(Default)]
 pub(super) struct Shown {
+    /// Something of it was shown.
+    begun: bool,
     title: String,
     content: Vec<ToolCallContent>,
     terminals: Vec<ShownTerminal>,
@@ -44,6 +52,11 @@ impl Shown {
         !self.terminals.is_empty()
     }
 
+    /// Whether nothing of it was shown yet.
+    pub(super) fn is_new(&self) -> bool {
+        !self.begun
+    }
+
     /// Shows what is new of it; says whether anything was. `again`: something else was shown since.
     pub(super) fn update(
         &mut self,
@@ -52,6 +65,7 @@ impl Shown {
         out: &mut Out,
         again: bool,
     ) -> bool {
+        self.begun = true;
         let mut part = Part {
             call,
             out,

@@ -1,0 +1,117 @@
+//! How long is waited before a model is asked again.
+
+use std::time::Duration;
+
+use super::Retries;
+
+/// How often a model was asked in a round, and how long to wait before it is asked again.
+pub(super) struct Backoff {
+    retries: Retries,
+    /// How often it was asked.
+    tries: u32,
+    /// A number from 0 up to 1, another each time.
+    chance: fn() -> f64,
+}
+
+/// What to do about a failure that may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// Ask again after this time.
+    For(Duration),
+    /// The provider wants to be left alone for this time, which is too long.
+    TooLong(Duration),
+    /// It was asked often enough.
+    NoMore,
+}
+
+impl Backoff {
+    pub(super) fn new(retries: Retries) -> Self {
+        Self {
+            retries,
+            tries: 0,
+            chance: fastrand::f64,
+        }
+    }
+
+    /// It is asked now.
+    pub(super) fn asks(&mut self) {
+        self.tries = self.tries.saturating_add(1);
+    }
+
+    /// Which try the next one is, and how many there are.
+    pub(super) fn next(&self) -> (u32, u32) {
+        (self.tries.saturating_add(1), self.retries.tries)
+    }
+
+    /// What to do now that it has failed; it may have said how long to wait.
+    pub(super) fn wait(&self, asked_for: Option<Duration>) -> Wait {
+        if self.tries >= self.retries.tries {
+            return Wait::NoMore;
+        }
+        match asked_for {
+            Some(time) if time > self.retries.longest => Wait::TooLong(time),
+            Some(time) => Wait::For(time),
+            None => Wait::For(self.usual()),
+        }
+    }
+
+    /// Half of it for certain, and of the other half as much as chance has it: sessions that failed at the same
+    /// moment must not come back at the same moment.
+    fn usual(&self) -> Duration {
+        let doubled = 2_u32.saturating_pow(self.tries.saturating_sub(1));
+        let longest = self.retries.first.saturating_mul(doubled);
+        let half = longest.min(self.retries.longest) / 2;
+        half + half.mul_f64((self.chance)().clamp(0.0, 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waits(chance: fn() -> f64) -> Vec<Wait> {
+        let retries = Retries {
+            tries: 5,
+            first: Duration::from_secs(2),
+            longest: Duration::from_secs(10),
+        };
+        let mut backoff = Backoff {
+            chance,
+            ..Backoff::new(retries)
+        };
+        let wait = |_| {
+            backoff.asks();
+            backoff.wait(None)
+        };
+        (0..5).map(wait).collect()
+    }
+
+    #[test]
+    fn each_wait_is_twice_as_long_and_left_to_chance_by_half() {
+        let seconds = |waits: [f64; 4]| {
+            let waits = waits.map(|wait| Wait::For(Duration::from_secs_f64(wait)));
+            waits.into_iter().chain([Wait::NoMore]).collect::<Vec<_>>()
+        };
+        assert_eq!(waits(|| 0.0), seconds([1.0, 2.0, 4.0, 5.0]));
+        assert_eq!(waits(|| 0.5), seconds([1.5, 3.0, 6.0, 7.5]));
+        assert_eq!(waits(|| 1.0), seconds([2.0, 4.0, 8.0, 10.0]));
+    }
+
+    #[test]
+    fn chance_is_not_always_the_same() {
+        let first = waits(fastrand::f64);
+        assert!((0..20).any(|_| waits(fastrand::f64) != first));
+    }
+
+    #[test]
+    fn what_the_provider_asks_for_goes_before_it_exactly() {
+        let retries = Retries::default();
+        let mut backoff = Backoff::new(retries);
+        backoff.asks();
+        assert_eq!(backoff.next(), (2, retries.tries));
+        let wait = |seconds| backoff.wait(Some(Duration::from_secs(seconds)));
+        assert_eq!(wait(0), Wait::For(Duration::ZERO));
+        assert_eq!(wait(60), Wait::For(Duration::from_secs(60)));
+        assert_eq!(wait(61), Wait::TooLong(Duration::from_secs(61)));
+    }
+}

@@ -1,0 +1,67 @@
+//! What is told of a tool call: to the client, and to the model.
+
+use acp::agent::ToolCallHandle;
+use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
+use serde_json::{Value, json};
+
+use crate::model::{ToolRequest, ToolResult, ToolStatus};
+use crate::tools::Output;
+
+/// Why arguments cannot be read that are no JSON object, for the model.
+pub(super) fn unreadable(written: &str) -> String {
+    match serde_json::from_str::<Value>(written) {
+        Ok(_) => "The arguments are no JSON object.".to_owned(),
+        Err(error) => format!("The arguments are not JSON: {error}. Nothing was done."),
+    }
+}
+
+/// What a call is when it is whole, for those who see it already. Its status stays.
+pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
+    let mut update = ToolCallUpdate::new(&report.tool_call_id)
+        .title(&report.title)
+        .kind(report.kind.clone())
+        .locations(report.locations.clone());
+    if !report.content.is_empty() {
+        update = update.content(report.content.clone());
+    }
+    update.raw_input.clone_from(&report.raw_input);
+    update
+}
+
+/// Reports what came of a call.
+pub(super) async fn finish(handle: &ToolCallHandle, output: &Output) -> acp::Result<()> {
+    let status = match output.status {
+        ToolStatus::Done => ToolCallStatus::Completed,
+        ToolStatus::Failed | ToolStatus::Rejected | ToolStatus::Cancelled => ToolCallStatus::Failed,
+    };
+    let mut update = handle
+        .change()
+        .status(status)
+        .raw_output(output.data.clone());
+    update.content.clone_from(&output.content);
+    update.locations.clone_from(&output.locations);
+    handle.update(update).await
+}
+
+/// What came of a call that failed.
+pub(super) fn failed(why: String) -> Output {
+    Output {
+        status: ToolStatus::Failed,
+        content: None,
+        locations: None,
+        data: json!({ "error": why }),
+        images: Vec::new(),
+        text: why,
+    }
+}
+
+/// The result of a call that was never carried out.
+pub(super) fn unanswered(call: &ToolRequest) -> ToolResult {
+    ToolResult {
+        id: call.id.clone(),
+        status: ToolStatus::Cancelled,
+        text: "The turn ended before this was done.".to_owned(),
+        data: Value::Null,
+        images: Vec::new(),
+    }
+}
