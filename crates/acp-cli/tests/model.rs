@@ -15,16 +15,25 @@ use common::terminal::Terminal;
 use common::{Ended, Project};
 use serde_json::{Value, json};
 
-/// A model's server that gives this answer once. Gives its address, and what it was asked.
+/// A model's server that gives this answer once, and does not say which models it has. Gives its address, and what it
+/// was asked.
 fn server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let heard = std::thread::spawn(move || {
-        let mut stream = BufReader::new(listener.accept().unwrap().0);
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
-        }
+        let (mut stream, head) = loop {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+            }
+            if head.starts_with("POST ") {
+                break (stream, head);
+            }
+            let absent = http("404 Not Found", "text/plain", "");
+            // Who asked may be gone.
+            let _ = stream.get_mut().write_all(absent.as_bytes());
+        };
         let length = head
             .lines()
             .find_map(|line| line.strip_prefix("content-length: "))

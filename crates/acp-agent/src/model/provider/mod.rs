@@ -9,6 +9,7 @@ mod config;
 mod convert;
 mod failure;
 mod http;
+mod listed;
 mod relay;
 mod said;
 mod seen;
