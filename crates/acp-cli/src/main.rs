@@ -21,6 +21,7 @@ mod screen;
 mod sessions;
 mod signals;
 mod start;
+mod typing;
 mod visit;
 
 use std::io::IsTerminal;

@@ -241,6 +241,30 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     assert_eq!(set, ["mode=ask"]);
 }
 
+/// The terminal is as it was, whoever stopped the login.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_login_that_is_stopped_gives_the_terminal_back() {
+    for signal in ["TERM", "HUP"] {
+        let project = Project::new();
+        let login = format!("sh -c 'echo pid:$$; exec {} agent login openai'", common::ACP);
+        let line = format!("({login}; echo code:$?; stty -a)");
+        let mut terminal = typed(&project, &line, "(it is not shown)", "sk-ty");
+        let (_, pid) = terminal.seen.split_once("pid:").unwrap();
+        let pid = pid.lines().next().unwrap().trim().to_owned();
+        let killed = project.program("kill").args(["-s", signal, &pid]).status();
+        assert!(killed.unwrap().success());
+        terminal.until("code:");
+        let screen = terminal.ends(0);
+        assert!(screen.contains("code:130"), "{signal}: {screen}");
+        for set in [" echo ", " icanon ", "isig "] {
+            assert!(screen.contains(set), "{signal}: {screen}");
+        }
+        assert!(!screen.contains("sk-ty"), "{signal}: {screen}");
+        assert!(!project.sessions().join("keys.json").exists());
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn an_editor_logs_in_by_the_agents_own_program() {
