@@ -113,7 +113,10 @@ async fn the_room_that_one_has_is_taken_from_the_list() {
     let set = f.session.set_config_option("model", "openai/c-model");
     set.await.unwrap();
     f.says("Who?").await;
-    let size = f.session.thread().read(|thread| thread.usage().unwrap().size);
+    let size = f
+        .session
+        .thread()
+        .read(|thread| thread.usage().unwrap().size);
     assert_eq!(size, 8192);
 }
 

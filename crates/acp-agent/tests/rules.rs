@@ -116,7 +116,11 @@ async fn what_must_not_be_read_is_not_named_either() {
         }
         // It is said that this is not all, where it is not.
         let whole = shown == "c.txt";
-        assert_eq!(!texts(call).contains("left out, as rules want it: "), whole, "{look}");
+        assert_eq!(
+            !texts(call).contains("left out, as rules want it: "),
+            whole,
+            "{look}"
+        );
     }
     assert!(f.asked().is_empty());
 }

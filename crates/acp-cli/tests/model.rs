@@ -247,7 +247,10 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
 fn a_login_that_is_stopped_gives_the_terminal_back() {
     for signal in ["TERM", "HUP"] {
         let project = Project::new();
-        let login = format!("sh -c 'echo pid:$$; exec {} agent login openai'", common::ACP);
+        let login = format!(
+            "sh -c 'echo pid:$$; exec {} agent login openai'",
+            common::ACP
+        );
         let line = format!("({login}; echo code:$?; stty -a)");
         let mut terminal = typed(&project, &line, "(it is not shown)", "sk-ty");
         let (_, pid) = terminal.seen.split_once("pid:").unwrap();

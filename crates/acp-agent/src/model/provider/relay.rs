@@ -316,7 +316,9 @@ mod tests {
         let relay = Relay::open().await.unwrap();
         let (port, token) = (relay.port, relay.token.clone());
         let ours = tokio::spawn(async move {
-            let head = |key: &str| format!("POST /x HTTP/1.1\r\nx-key: {key}\r\ncontent-length: 2\r\n\r\n{{}}");
+            let head = |key: &str| {
+                format!("POST /x HTTP/1.1\r\nx-key: {key}\r\ncontent-length: 2\r\n\r\n{{}}")
+            };
             let mut stranger = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
             stranger.write_all(head("guess").as_bytes()).await.unwrap();
             let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();

@@ -17,13 +17,13 @@ use genai::{ModelIden, ServiceTarget};
 use serde_json::{Value, json};
 
 use super::super::{Message, ModelError, Request, Sealed, Step, Steps, ThoughtLevel, Usage};
+use super::Served;
 use super::calls::Calls;
 use super::config::{Provider, ProviderModel};
 use super::convert::{self, Reader};
 use super::failure::{About, Again, Failure};
 use super::relay::{Broke, Outward, Relay};
 use super::seen::Seen;
-use super::Served;
 
 /// What each event counts at least, in bytes, toward what an answer may have.
 const EVENT: usize = 32;

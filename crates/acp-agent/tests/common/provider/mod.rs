@@ -300,7 +300,8 @@ impl State {
             }
             Listing::Silent => return gone(to).await,
             Listing::Endless => {
-                to.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"data\": [\"").await?;
+                to.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"data\": [\"")
+                    .await?;
                 self.on_and_on(to).await;
                 return Ok(false);
             }
