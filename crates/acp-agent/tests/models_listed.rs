@@ -72,7 +72,7 @@ async fn they_come_when_the_session_is_there_and_can_be_chosen() {
         let own = format!("{provider}/a-model");
         // It was asked, and nobody waits for what it says.
         let asked = server.listed(1).await.remove(0);
-        assert_eq!(f.session.thread().read(models), [own.clone()]);
+        assert_eq!(f.session.thread().read(models), std::slice::from_ref(&own));
         let (path, header, key) = match provider {
             Provider::Anthropic => ("/v1/models", "x-api-key", "a-key"),
             Provider::OpenAi => ("/v1/models", "authorization", "Bearer a-key"),
