@@ -1,17 +1,19 @@
 //! Which models there are to choose from, and which of them a session has.
 //!
 //! In the order in which they are offered, which is that of preference: the one that was configured, those that the
-//! user names, and the well-known ones of each provider for which there is a key. Where there is none at all it is the
-//! offline model.
+//! user names, those that the servers at their addresses say they have, and the well-known ones of each provider for
+//! which there is a key. Where there is none at all it is the offline model.
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use acp::v1::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelect,
     SessionConfigSelectOption,
 };
 
-use crate::keys::{KeyFileError, Keys};
+use crate::keys::{Account, KeyFileError, Keys};
 use crate::model::{
     Model, ModelConfig, ModelError, ModelErrorKind, Models, OfflineModel, Provider, ProviderModel,
     ScriptedModel, ThoughtLevel, offered,
@@ -26,6 +28,9 @@ pub(crate) const THOUGHT: &str = "thought_level";
 
 /// The thought level that leaves it to the configuration, or else to the model's provider.
 const USUAL: &str = "default";
+
+/// How long what a server said it has is taken for what it has.
+const FRESH: Duration = Duration::from_secs(30);
 
 /// Which language models there are to choose from, beside the well-known ones of each provider for which there is a
 /// key.
@@ -82,6 +87,10 @@ pub(crate) struct Choice {
     models: Models,
     offline: Arc<dyn Model>,
     offer: RwLock<Arc<Offer>>,
+    /// What the servers at addresses of their own said last that they have.
+    listed: RwLock<HashMap<Account, Vec<ProviderModel>>>,
+    /// When they were asked. Held while they are.
+    asked: tokio::sync::Mutex<Option<Instant>>,
 }
 
 /// What there is to choose from, with the keys as they were found last.
@@ -159,6 +168,8 @@ impl Choice {
             models: Models::new(),
             offline: Arc::new(OfflineModel::new()),
             offer: RwLock::default(),
+            listed: RwLock::default(),
+            asked: tokio::sync::Mutex::default(),
         }
     }
 
@@ -201,6 +212,17 @@ impl Choice {
                 offer.add(model);
             }
         }
+        let servers = offer.servers();
+        let listed = self.listed.read().unwrap_or_else(PoisonError::into_inner);
+        for server in servers {
+            let key = &server.key;
+            for model in listed.get(&server.account()).into_iter().flatten() {
+                let mut model = model.clone();
+                model.key.clone_from(key);
+                offer.add(model);
+            }
+        }
+        drop(listed);
         for provider in Provider::ALL {
             let Some(key) = keys.of(&provider.into()) else {
                 continue;
@@ -218,10 +240,57 @@ impl Choice {
     /// The same, for whoever may not wait for a disk.
     pub(crate) async fn look(self: &Arc<Self>) {
         if self.choices.keys.has_file() {
-            let choice = Arc::clone(self);
-            if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
-                tracing::warn!(%error, "keys were not looked for");
+            self.refreshed().await;
+        }
+    }
+
+    /// What [`refresh`](Self::refresh) does, in a thread that may wait.
+    pub(crate) async fn refreshed(self: &Arc<Self>) {
+        let choice = Arc::clone(self);
+        if let Err(error) = tokio::task::spawn_blocking(move || choice.refresh()).await {
+            tracing::warn!(%error, "keys were not looked for");
+        }
+    }
+
+    /// Asks the servers at addresses of their own which models they have, all at once, unless they were asked just
+    /// now. Those of one that does not say it stay as they were.
+    pub(crate) async fn list(self: &Arc<Self>) {
+        if self.only.is_some() {
+            return;
+        }
+        let mut asked = self.asked.lock().await;
+        if asked.is_some_and(|when| when.elapsed() < FRESH) {
+            return;
+        }
+        let servers = self.offer().servers();
+        if servers.is_empty() {
+            return;
+        }
+        let each = servers.into_iter().map(|server| async move {
+            let account = server.account();
+            match self.models.listed(&server).await {
+                Ok(models) => Some((account, models)),
+                Err(why) => {
+                    tracing::info!(server = account.place(), %why, "it does not say which models it has");
+                    None
+                }
             }
+        });
+        let said = futures_util::future::join_all(each).await;
+        self.listed
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(said.into_iter().flatten());
+        *asked = Some(Instant::now());
+        self.refreshed().await;
+    }
+
+    /// Asks them, if what was chosen is not there: it may be one of theirs that nobody has heard of yet.
+    pub(crate) async fn list_for(self: &Arc<Self>, chosen: &Chosen) {
+        if let Some(model) = &chosen.model
+            && !self.offer().models.iter().any(|known| known.id == *model)
+        {
+            self.list().await;
         }
     }
 
@@ -367,6 +436,19 @@ impl Offer {
     /// Those that can be chosen.
     fn offered(&self) -> impl Iterator<Item = &Offered> {
         self.models.iter().filter(|offered| !offered.lost)
+    }
+
+    /// A model of each server at an address of its own that can be asked.
+    fn servers(&self) -> Vec<ProviderModel> {
+        let mut servers: Vec<ProviderModel> = Vec::new();
+        let models = self.models.iter().map(|offered| &offered.model);
+        for model in models.filter(|model| model.base_url.is_some() && !model.lacks_key()) {
+            let account = model.account();
+            if !servers.iter().any(|server| server.account() == account) {
+                servers.push(model.clone());
+            }
+        }
+        servers
     }
 
     /// What was chosen, or the first if that is not there, or nothing was chosen.

@@ -206,8 +206,8 @@ impl acp::Agent for CodingAgent {
     }
 
     fn authentication(&self) -> Option<&impl Authentication> {
-        let choice = &self.sessions.choice;
-        choice.keys().has_file().then_some(choice.as_ref())
+        let keys = self.sessions.choice.keys();
+        keys.has_file().then_some(&self.sessions)
     }
 
     fn close_session(&self) -> Option<&impl CloseSession> {
@@ -254,8 +254,9 @@ impl acp::Agent for CodingAgent {
         if let Err(error) = context::commands::announce(&session, &state, understands).await {
             tracing::debug!(%error, "the commands were not announced");
         }
-        // The servers' prompts follow when they are there.
-        state.servers.announce(session, &state);
+        // The servers' prompts follow when they are there, and so do models of which nobody knows yet.
+        state.servers.announce(session.clone(), &state);
+        self.sessions.announce_models(session, &state);
     }
 
     async fn set_config_option(
@@ -290,6 +291,7 @@ impl acp::Agent for CodingAgent {
         let _cancelled = turn.take_cancellation();
         let state = self.sessions.get(turn.id())?;
         self.sessions.choice.look().await;
+        self.sessions.choice.list_for(&state.chosen()).await;
         let options = state.options();
         if turn.config_options() != options {
             // There are other keys than before, and so maybe another model, for which other things can be typed.

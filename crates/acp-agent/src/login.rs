@@ -5,23 +5,24 @@
 use acp::agent::{AuthContext, Authentication};
 use acp::v1::{AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal};
 
-use crate::choice::{Choice, Chosen};
+use crate::choice::Chosen;
 use crate::keys::Account;
 use crate::model::Provider;
+use crate::sessions::Sessions;
 use crate::turn::failure;
 
 /// The method for clients that cannot run a program in a terminal: the person has done it, or has set a variable.
 const AGAIN: &str = "key";
 
-impl Authentication for Choice {
+impl Authentication for Sessions {
     /// One for each provider whose key was not given from outside, and for each model at an address that has none;
     /// and one that looks for keys once more.
     fn methods(&self) -> Vec<AuthMethod> {
         let own = Provider::ALL.map(Account::from).into_iter();
         let mut accounts: Vec<Account> = own
-            .filter(|account| !self.keys().is_given(account))
+            .filter(|account| !self.choice.keys().is_given(account))
             .collect();
-        for model in self.elsewhere() {
+        for model in self.choice.elsewhere() {
             let account = model.account();
             if !accounts.contains(&account) {
                 accounts.push(account);
@@ -36,10 +37,10 @@ impl Authentication for Choice {
     }
 
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
-        self.refresh();
+        self.choice.refreshed().await;
         let chosen = Chosen::default();
-        self.ready(&chosen).map_err(failure)?;
-        if self.understands(&chosen) {
+        self.choice.ready(&chosen).map_err(failure)?;
+        if self.choice.understands(&chosen) {
             return Ok(());
         }
         let mut error = acp::jsonrpc::Error::auth_required();
@@ -53,14 +54,14 @@ impl Authentication for Choice {
 
     /// Forgets all keys that were typed. Those in the environment are the person's own to take back.
     async fn logout(&self) -> acp::Result<()> {
-        if let Some(file) = self.keys().key_file() {
+        if let Some(file) = self.choice.keys().key_file() {
             let file = file.clone();
             // It waits for the disk.
             let forgotten = tokio::task::spawn_blocking(move || file.forget(None)).await;
             let forgotten = forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
             forgotten.map_err(|e| acp::Error::internal(e.to_string()))?;
         }
-        self.refresh();
+        self.choice.refreshed().await;
         Ok(())
     }
 }

@@ -152,6 +152,19 @@ impl RuleFiles {
     }
 }
 
+/// Whether rules let a file's name be shown: where it must not be read, not even that it is there is told.
+pub(crate) fn may_be_named(may: Option<&Permissions>, path: &Path, roots: &Roots) -> bool {
+    may.is_none_or(|may| {
+        let action = Action::file(ToolKind::Read, &path.to_string_lossy(), roots);
+        !matches!(may.judge(&action), Verdict::Deny(_))
+    })
+}
+
+/// That something is left out, for the model and the person; nothing, if nothing is.
+pub(crate) fn left_out(what: &str, count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{what} left out, as rules want it: {count}."))
+}
+
 fn unreadable(why: &str) -> String {
     format!("Rejected, since the rules of what may be done cannot be read: {why}")
 }

@@ -182,6 +182,27 @@ impl Sessions {
         self.choice.ready(chosen).map_err(failure)
     }
 
+    /// Finds out which models the servers at the user's addresses have, and tells the client if there are others than
+    /// it knows.
+    pub(crate) fn announce_models(&self, session: Session, state: &Arc<SessionState>) {
+        let choice = Arc::clone(&self.choice);
+        // It must not keep alive what may be closed meanwhile.
+        let state = Arc::downgrade(state);
+        tokio::spawn(async move {
+            choice.list().await;
+            let Some(state) = state.upgrade() else {
+                return;
+            };
+            // Again, where the client has chosen something in between.
+            while session.config_options() != state.options() {
+                if let Err(error) = session.set_config_options(state.options()).await {
+                    tracing::debug!(%error, "the models were not announced");
+                    return;
+                }
+            }
+        });
+    }
+
     /// A session is closed: nothing of it goes on.
     async fn forget(&self, session: &SessionId) {
         let state = self.open().remove(session);

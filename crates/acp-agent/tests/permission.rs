@@ -4,6 +4,8 @@ mod common;
 
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
+use acp_agent::store::MemoryStore;
+use acp_agent::{CodingAgent, ModelConfig};
 use common::{
     ALL, ALLOW, ALLOW_ALWAYS, Answer, Fixture, NONE, REJECT, REJECT_ALWAYS, count, diff, texts,
 };
@@ -127,4 +129,38 @@ async fn a_file_that_appears_before_the_answer_is_not_overwritten() {
     f.answers([ALLOW]);
     f.says("/write a.txt yours").await;
     assert_eq!(f.text("a.txt"), "yours");
+}
+
+/// The agent remembers by itself: most clients do not, and ask the person whatever they are asked.
+#[tokio::test]
+async fn always_holds_for_the_session_whatever_the_client_remembers() {
+    for (options, offers) in [
+        (acp::Options::new(), ALL),
+        (acp::Options::new(), NONE),
+        (acp::Options::new().draft_version_2(), NONE),
+    ] {
+        let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
+        let agent = agent.keep_sessions(MemoryStore::new());
+        let f = Fixture::speaking(options, agent, offers).await;
+        f.put("a.txt", "0");
+        for (first, later) in [
+            ("/write a.txt 1".to_owned(), "/write b.txt 2".to_owned()),
+            (
+                "/edit a.txt\n1\n===\n3".to_owned(),
+                "/edit b.txt\n2\n===\n4".to_owned(),
+            ),
+            ("/run echo 5 >> c".to_owned(), "/run echo 5 >> c".to_owned()),
+            ("/write .envrc 6".to_owned(), "/write .envrc 7".to_owned()),
+        ] {
+            f.answers([ALLOW_ALWAYS]);
+            f.says(first.as_str()).await;
+            assert_eq!(f.asked().len(), 1, "{first}");
+            // A question now would have no answer, and the test would fail.
+            f.says(later.as_str()).await;
+            assert!(f.asked().is_empty(), "{later}");
+            assert_eq!(f.call().status, ToolCallStatus::Completed, "{later}");
+        }
+        let texts = ["a.txt", "b.txt", "c", ".envrc"].map(|name| f.text(name));
+        assert_eq!(texts, ["3", "4", "5\n5\n", "7"]);
+    }
 }

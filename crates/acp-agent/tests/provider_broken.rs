@@ -478,6 +478,43 @@ async fn an_answer_without_an_end_is_ended() {
     }
 }
 
+/// More than any system keeps of what nobody has read yet, beside what is read.
+const TAKEN: u64 = 24 * 1024 * 1024;
+
+#[tokio::test]
+async fn an_event_without_an_end_is_ended() {
+    for provider in Provider::ALL {
+        let server = Server::new(provider, [Answer::EndlessEvent, fine()]).await;
+        let mut model = server.model();
+        model.longest_answer = 1_000_000;
+        let f = fixture(model).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!((code, kind.as_str()), (-32603, "broken"), "{provider}");
+        assert!(
+            text.contains("an event of the answer has more than 1000000 bytes"),
+            "{text}"
+        );
+        let taken = server.ended(1).await;
+        assert!(taken < TAKEN, "{provider}: {taken}");
+        assert_eq!(server.heard().len(), 1, "it would be no shorter");
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
+#[tokio::test]
+async fn an_error_without_an_end_is_told_as_far_as_it_is_of_use() {
+    for provider in Provider::ALL {
+        let server = Server::new(provider, [Answer::EndlessStatus(400), fine()]).await;
+        let f = fixture(server.model()).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!((code, kind.as_str()), (-32603, "other"), "{provider}");
+        assert!(text.contains("HTTP 400"), "{text}");
+        let taken = server.ended(1).await;
+        assert!(taken < TAKEN, "{provider}: {taken}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
 #[tokio::test]
 async fn who_is_slow_is_waited_for() {
     // All at once: there is nothing to do but to wait.

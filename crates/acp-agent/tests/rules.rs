@@ -5,8 +5,9 @@
 mod common;
 
 use acp::v1::*;
-use acp_agent::{CodingAgent, OfflineModel, RuleFiles};
+use acp_agent::{CodingAgent, OfflineModel, RuleFiles, ScriptedModel};
 use common::{ALL, ALLOW, ALLOW_ALWAYS, Fixture, NONE, Offers, REJECT, texts};
+use serde_json::json;
 
 /// A session of a user who has these rules.
 async fn ruled(rules: &str, offers: Offers) -> (Fixture, tempfile::TempDir) {
@@ -71,6 +72,57 @@ async fn what_the_project_forbids_is_forbidden_in_every_mode() {
         assert!(said.contains("left out, as rules want it: 1"), "{said}");
         assert!(f.asked().is_empty());
     }
+}
+
+#[tokio::test]
+async fn what_must_not_be_read_is_not_named_either() {
+    let looks = [
+        ("list", json!({}), "open/"),
+        ("list", json!({"path": "open"}), "plan.txt"),
+        ("list", json!({"path": "secret"}), "left out"),
+        ("glob", json!({"pattern": "**/*"}), "open/plan.txt"),
+        ("search", json!({"pattern": "needle"}), "open/plan.txt:1"),
+        ("list", json!({"path": "plain"}), "c.txt"),
+    ];
+    let calls: Vec<_> = looks
+        .iter()
+        .map(|(tool, arguments, _)| json!({"call": {"tool": tool, "arguments": arguments}}))
+        .collect();
+    let script = json!({ "turns": [calls] }).to_string();
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("permissions.toml");
+    let keys = "[[rule]]\ndecision = \"deny\"\nkind = \"read\"\npath = \"**/*.key\"\n";
+    std::fs::write(&file, keys).unwrap();
+    let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap());
+    let f = Fixture::new(agent.rules(RuleFiles::new().user(file)), NONE).await;
+    f.put(
+        ".acp/permissions.toml",
+        "[[rule]]\ndecision = \"deny\"\npath = \"secret/**\"\n",
+    );
+    for file in ["secret/hidden.txt", "open/plan.txt", "open/a.key", "b.key"] {
+        f.put(file, "needle\n");
+    }
+    f.put("plain/c.txt", "");
+    f.prompt("Look around").await.unwrap();
+    let calls = f.calls();
+    assert_eq!(calls.len(), looks.len());
+    for (call, (tool, arguments, shown)) in calls.iter().zip(looks) {
+        // For the person, for editors, and for programs.
+        let all = format!("{}{:?}{:?}", texts(call), call.locations, call.raw_output);
+        let look = format!("{tool} {arguments}: {all}");
+        assert!(all.contains(shown), "{look}");
+        for name in ["hidden.txt", "a.key", "b.key"] {
+            assert!(!all.contains(name), "{look}");
+        }
+        // It is said that this is not all, where it is not.
+        let whole = shown == "c.txt";
+        assert_eq!(
+            !texts(call).contains("left out, as rules want it: "),
+            whole,
+            "{look}"
+        );
+    }
+    assert!(f.asked().is_empty());
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::models::key_file;
 use crate::screen::print;
 use crate::signals::{Signal, Signals};
+use crate::typing::Settings;
 
 /// Asks for a key on the terminal and keeps it.
 pub(crate) async fn login(args: AccountArgs, model: ModelArgs) -> Exit {
@@ -97,13 +98,20 @@ async fn read_hidden(prompt: String) -> Result<String, Exit> {
     let listening = Signals::listen();
     let mut signals =
         listening.map_err(|e| Exit::failed(format!("cannot listen for signals: {e}")))?;
+    let settings = Settings::now();
     let mut reading = tokio::task::spawn_blocking(move || rpassword::prompt_password(prompt));
     loop {
         let read = tokio::select! {
             read = &mut reading => read,
             signal = signals.next() => match signal {
                 Signal::Interrupt => continue,
-                Signal::Terminate => return Err(Exit::CANCELLED),
+                Signal::Terminate => {
+                    // The reader goes on to wait for a letter, and ends with the process, in the middle of it.
+                    if let Some(settings) = settings {
+                        settings.restore();
+                    }
+                    return Err(Exit::CANCELLED);
+                }
             },
         };
         let typed = read.unwrap_or_else(|e| Err(std::io::Error::other(e)));

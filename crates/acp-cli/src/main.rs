@@ -22,6 +22,7 @@ mod screen;
 mod sessions;
 mod signals;
 mod start;
+mod typing;
 mod visit;
 
 use std::io::IsTerminal;

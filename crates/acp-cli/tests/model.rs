@@ -15,16 +15,25 @@ use common::terminal::Terminal;
 use common::{Ended, Project};
 use serde_json::{Value, json};
 
-/// A model's server that gives this answer once. Gives its address, and what it was asked.
+/// A model's server that gives this answer once, and does not say which models it has. Gives its address, and what it
+/// was asked.
 fn server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let heard = std::thread::spawn(move || {
-        let mut stream = BufReader::new(listener.accept().unwrap().0);
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
-        }
+        let (mut stream, head) = loop {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+            }
+            if head.starts_with("POST ") {
+                break (stream, head);
+            }
+            let absent = http("404 Not Found", "text/plain", "");
+            // Who asked may be gone.
+            let _ = stream.get_mut().write_all(absent.as_bytes());
+        };
         let length = head
             .lines()
             .find_map(|line| line.strip_prefix("content-length: "))
@@ -230,6 +239,33 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     let mut editor = Editor::start(agent(&project, &[]), 1);
     let (set, _) = options(&opens(&mut editor, &project).unwrap());
     assert_eq!(set, ["mode=ask"]);
+}
+
+/// The terminal is as it was, whoever stopped the login.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_login_that_is_stopped_gives_the_terminal_back() {
+    for signal in ["TERM", "HUP"] {
+        let project = Project::new();
+        let login = format!(
+            "sh -c 'echo pid:$$; exec {} agent login openai'",
+            common::ACP
+        );
+        let line = format!("({login}; echo code:$?; stty -a)");
+        let mut terminal = typed(&project, &line, "(it is not shown)", "sk-ty");
+        let (_, pid) = terminal.seen.split_once("pid:").unwrap();
+        let pid = pid.lines().next().unwrap().trim().to_owned();
+        let killed = project.program("kill").args(["-s", signal, &pid]).status();
+        assert!(killed.unwrap().success());
+        terminal.until("code:");
+        let screen = terminal.ends(0);
+        assert!(screen.contains("code:130"), "{signal}: {screen}");
+        for set in [" echo ", " icanon ", "isig "] {
+            assert!(screen.contains(set), "{signal}: {screen}");
+        }
+        assert!(!screen.contains("sk-ty"), "{signal}: {screen}");
+        assert!(!project.sessions().join("keys.json").exists());
+    }
 }
 
 #[cfg(target_os = "linux")]

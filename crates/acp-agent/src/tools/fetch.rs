@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{About, Doing, Output, fenced, head, text};
 use crate::permission::{self, Decision, Subject, one_line};
 use crate::rules::{Deed, Standing};
-use crate::web::{Answer, Document, Target, readable};
+use crate::web::{Answer, Document, Inside, Proxies, Target, readable};
 use crate::workspace::Fault;
 
 /// How much of the text is given back at once, in bytes.
@@ -59,8 +59,9 @@ impl Fetch {
             .map_err(|e| Fault::failed(format!("`{}` is no URL: {e}.", self.url)))?;
         let (mut url, mut from) = (first, None);
         let mut allowed = Vec::new();
+        let proxies = Proxies::of_environment();
         for _ in 0..=MOST_HOPS {
-            let target = within(doing, timeout, &url, Target::of(url.clone())).await?;
+            let target = within(doing, timeout, &url, Target::of(url.clone(), &proxies)).await?;
             if let Some(why) = self
                 .refused(doing, &target, from.as_ref(), &mut allowed)
                 .await?
@@ -100,7 +101,7 @@ impl Fetch {
         let subject = match &inside {
             None => Subject::Host(target.host().to_owned()),
             // With its addresses, so that a name that leads elsewhere later is asked about again.
-            Some(addresses) => Subject::Inside(format!("`{}` ({addresses})", target.origin())),
+            Some(Inside { how, .. }) => Subject::Inside(format!("`{}` ({how})", target.origin())),
         };
         if allowed.contains(&subject) {
             return Ok(None);
@@ -110,12 +111,7 @@ impl Fetch {
             let (from, to) = (one_line(from.as_str()), one_line(target.url.as_str()));
             said.push(format!("`{from}` sends on to `{to}`."));
         }
-        if let Some(addresses) = &inside {
-            said.push(format!(
-                "`{}` is not on the public internet but in this machine or its network: {addresses}.",
-                target.host()
-            ));
-        }
+        said.extend(inside.map(|inside| inside.why));
         let status = match from {
             None => ToolCallStatus::Pending,
             Some(_) => ToolCallStatus::InProgress,

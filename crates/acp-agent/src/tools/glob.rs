@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use acp::v1::{ToolCallLocation, ToolKind};
+use acp_host::Permissions;
 use ignore::overrides::{Override, OverrideBuilder};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use serde_json::json;
 
 use super::{About, Doing, Output, fenced, location, text};
 use crate::permission::one_line;
+use crate::rules::{Session, left_out, may_be_named};
 use crate::workspace::{Fault, Given, Look, Tree, Workspace};
 
 /// How many files are given back at most.
@@ -68,6 +70,8 @@ struct Found {
     files: Vec<(SystemTime, String)>,
     /// There may be more than were looked at.
     more: bool,
+    /// How many match that rules keep from being read.
+    withheld: usize,
 }
 
 impl Glob {
@@ -84,8 +88,12 @@ impl Glob {
         let workspace = doing.workspace;
         let path = PathBuf::from(workspace.absolute(&self.path));
         let names = Names::of(&path, Some(&self.pattern)).map_err(Fault::Failed)?;
+        let (rules, session) = (doing.rules.clone(), Session::of(workspace));
         let found = workspace
-            .look(move |tree, given| find(tree, &path, &names, given))
+            .look(move |tree, given| {
+                let may = rules.looking(&session)?;
+                find(tree, &path, &names, may.as_ref(), given)
+            })
             .await?;
         let (all, shown) = (found.files.len(), found.files.len().min(MOST));
         let mut lines = String::new();
@@ -106,23 +114,38 @@ impl Glob {
             .take(PLACES)
             .map(|(_, file)| location(file, None))
             .collect();
-        let (told, content) = match all {
+        let (mut told, content) = match all {
             0 => ("No file matches.".to_owned(), "No file matches.".to_owned()),
             _ => (lines.clone(), fenced(&lines)),
         };
+        let mut content = vec![text(content)];
+        if let Some(withheld) = left_out("Files", found.withheld) {
+            told.push_str(&format!("\n{withheld}"));
+            content.push(text(withheld));
+        }
         let data = json!({ "files": all, "truncated": found.more || all > shown });
-        let mut output = Output::done(told, vec![text(content)], data);
+        let mut output = Output::done(told, content, data);
         output.locations = (!places.is_empty()).then_some(places);
         Ok(output)
     }
 }
 
-fn find(tree: &Tree, path: &Path, names: &Names, given: &Given) -> Result<Found, String> {
+fn find(
+    tree: &Tree,
+    path: &Path,
+    names: &Names,
+    may: Option<&Permissions>,
+    given: &Given,
+) -> Result<Found, String> {
     let mut found = Found::default();
     tree.walk(path, &names.only, names.hidden, given, |file, opened| {
         if found.files.len() == MOST_SEEN {
             found.more = true;
             return Look::NoFurther;
+        }
+        if !may_be_named(may, file, tree.roots()) {
+            found.withheld += 1;
+            return Look::Further;
         }
         let changed = opened.metadata().and_then(|metadata| metadata.modified());
         let changed = changed.map_or(SystemTime::UNIX_EPOCH, cap_std::time::SystemTime::into_std);

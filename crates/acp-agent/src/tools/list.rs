@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{About, Doing, Output, fenced, location, text};
+use crate::rules::{Session, left_out, may_be_named};
 use crate::workspace::{EntryKind, Fault, Workspace};
 
 /// How many entries are listed at most.
@@ -33,9 +34,19 @@ impl List {
 
     pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let path = PathBuf::from(doing.workspace.absolute(&self.path));
-        let (entries, truncated) = doing
+        let (rules, session) = (doing.rules.clone(), Session::of(doing.workspace));
+        let (entries, truncated, withheld) = doing
             .workspace
-            .look(move |tree, given| tree.list(&path, MOST, given))
+            .look(move |tree, given| {
+                let may = rules.looking(&session)?;
+                let (mut entries, truncated) = tree.list(&path, MOST, given)?;
+                let all = entries.len();
+                entries.retain(|entry| {
+                    may_be_named(may.as_ref(), &path.join(&entry.name), tree.roots())
+                });
+                let withheld = all - entries.len();
+                Ok((entries, truncated, withheld))
+            })
             .await?;
         let mut lines = String::new();
         let mut listed = Vec::new();
@@ -59,16 +70,20 @@ impl List {
         if truncated {
             lines.push_str(&format!("… and more than these {MOST}\n"));
         }
-        let shown = if entries.is_empty() {
-            "It is empty.".to_owned()
-        } else {
-            fenced(&lines)
-        };
-        if entries.is_empty() {
+        let withheld = left_out("Entries", withheld);
+        let mut shown = Vec::new();
+        if !entries.is_empty() {
+            shown.push(text(fenced(&lines)));
+        } else if withheld.is_none() {
             lines.push_str("It is empty.");
+            shown.push(text("It is empty."));
+        }
+        if let Some(withheld) = withheld {
+            lines.push_str(&withheld);
+            shown.push(text(withheld));
         }
         let data = json!({ "entries": listed, "truncated": truncated });
-        Ok(Output::done(lines, vec![text(shown)], data))
+        Ok(Output::done(lines, shown, data))
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::glob::Names;
 use super::{About, Doing, Output, fenced, head, location, text};
 use crate::permission::one_line;
-use crate::rules::Session;
+use crate::rules::{Session, left_out};
 use crate::workspace::{Fault, Given, Look, Tree, Workspace};
 
 /// How many lines that match are given back at most.
@@ -155,8 +155,7 @@ impl Search {
         if found.lines.is_empty() {
             told = "Nothing was found.".to_owned();
         }
-        if found.withheld > 0 {
-            let withheld = format!("Files left out, as rules want it: {}.", found.withheld);
+        if let Some(withheld) = left_out("Files", found.withheld) {
             told.push_str(&format!("\n{withheld}"));
             shown.push(text(withheld));
         }

@@ -6,7 +6,8 @@ mod page;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, LOCATION};
+use hyper_util::client::proxy::matcher::Matcher;
+use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 
 use crate::causes::chain;
@@ -24,7 +25,30 @@ const CONNECTING: Duration = Duration::from_secs(10);
 pub(crate) struct Target {
     pub(crate) url: Url,
     host: String,
+    /// None, where a proxy is asked for a name.
     addresses: Vec<IpAddr>,
+    proxy: Option<Proxy>,
+}
+
+/// Which proxies there are, and for what.
+pub(crate) struct Proxies(Matcher);
+
+/// A proxy.
+#[derive(Debug, Clone)]
+struct Proxy {
+    /// Without the user's name and password.
+    address: String,
+    /// What it wants to see of these.
+    authorization: Option<HeaderValue>,
+}
+
+/// Why a place may be inside of a network that not everyone reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Inside {
+    /// How it is reached, behind its name.
+    pub(crate) how: String,
+    /// The whole sentence, for people.
+    pub(crate) why: String,
 }
 
 /// What a server answers.
@@ -47,11 +71,12 @@ pub(crate) struct Document {
 }
 
 impl Target {
-    /// Takes a URL apart and finds out its addresses. Sends nothing, but to those who are asked for them.
+    /// Takes a URL apart and finds out its addresses, or the proxy that finds them out. Sends nothing, but to those
+    /// who are asked for addresses.
     ///
     /// # Errors
     /// It is none that can be fetched, or its host has no address; the text says which.
-    pub(crate) async fn of(url: Url) -> Result<Self, String> {
+    pub(crate) async fn of(url: Url, proxies: &Proxies) -> Result<Self, String> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(format!(
                 "`{url}` begins with `{}:`; only http and https are fetched.",
@@ -66,9 +91,15 @@ impl Target {
         };
         let host = host.to_owned();
         let bare = host.trim_start_matches('[').trim_end_matches(']');
-        let addresses = match bare.parse::<IpAddr>() {
-            Ok(address) => vec![address],
-            Err(_) => {
+        let address = bare.parse::<IpAddr>();
+        let here = host == "localhost" || address.as_ref().is_ok_and(IpAddr::is_loopback);
+        // What is on this machine no other can look up.
+        let proxy = if here { None } else { proxies.of(&url)? };
+        let addresses = match (address, &proxy) {
+            (Ok(address), _) => vec![address],
+            // Where there is one, often nobody else knows names of the internet.
+            (Err(_), Some(_)) => Vec::new(),
+            (Err(_), None) => {
                 let found = tokio::net::lookup_host((bare, port)).await;
                 let found = found.map_err(|e| format!("the host `{host}` was not found: {e}"))?;
                 let mut addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
@@ -77,13 +108,14 @@ impl Target {
                 addresses
             }
         };
-        if addresses.is_empty() {
+        if addresses.is_empty() && proxy.is_none() {
             return Err(format!("the host `{host}` has no address."));
         }
         Ok(Self {
             url,
             host,
             addresses,
+            proxy,
         })
     }
 
@@ -96,22 +128,39 @@ impl Target {
         self.url.origin().ascii_serialization()
     }
 
-    /// All of its addresses, if not all are public.
-    pub(crate) fn inside(&self) -> Option<String> {
+    /// Why it may be inside of a network that not everyone reaches, if it may.
+    pub(crate) fn inside(&self) -> Option<Inside> {
+        let host = &self.host;
+        if let (Some(proxy), true) = (&self.proxy, self.addresses.is_empty()) {
+            let proxy = &proxy.address;
+            return Some(Inside {
+                how: format!("through the proxy {proxy}"),
+                why: format!(
+                    "`{host}` is looked up by the proxy `{proxy}`: it is not known here whether it is on the public \
+                     internet, or in the proxy's own network."
+                ),
+            });
+        }
         if self.addresses.iter().all(|ip| address::is_public(*ip)) {
             return None;
         }
         let shown: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
-        Some(shown.join(", "))
+        let how = shown.join(", ");
+        Some(Inside {
+            why: format!(
+                "`{host}` is not on the public internet but in this machine or its network: {how}."
+            ),
+            how,
+        })
     }
 
-    /// Asks for the document, at these addresses and no others.
+    /// Asks for the document, at these addresses and no others, or the proxy for it.
     ///
     /// # Errors
     /// What went wrong, for people.
     pub(crate) async fn get(&self) -> Result<Answer, String> {
-        // Not the network's name service once more, which may say something else the second time; no proxy,
-        // which asks it for us; and no redirect that nobody has seen.
+        // Not the network's name service once more, which may say something else the second time; no proxy but the
+        // one that was shown; and no redirect that nobody has seen.
         let pinned: Vec<_> = self
             .addresses
             .iter()
@@ -119,15 +168,17 @@ impl Target {
             .collect();
         // It is one for the whole process, and whoever comes first sets it.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
+        let mut client = Client::builder()
             .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
             .no_proxy()
             .redirect(redirect::Policy::none())
             .referer(false)
-            .connect_timeout(CONNECTING)
-            .resolve_to_addrs(&self.host, &pinned)
-            .build()
-            .map_err(|e| chain(&e))?;
+            .connect_timeout(CONNECTING);
+        client = match &self.proxy {
+            Some(proxy) => client.proxy(proxy.used()?),
+            None => client.resolve_to_addrs(&self.host, &pinned),
+        };
+        let client = client.build().map_err(|e| chain(&e))?;
         let request = client.get(self.url.clone()).header(
             "accept",
             "text/html, text/plain, application/json, text/*, */*;q=0.5",
@@ -135,7 +186,7 @@ impl Target {
         let response = request.send().await.map_err(|e| chain(&e))?;
         // What was asked for above holds, or else nothing of the answer is used.
         let peer = response.remote_addr().map(|address| address.ip());
-        if !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
+        if self.proxy.is_none() && !peer.is_some_and(|peer| self.addresses.contains(&peer)) {
             return Err("it was not the address that was looked at that answered.".to_owned());
         }
         if let Some(url) = self.elsewhere(&response)? {
@@ -155,6 +206,46 @@ impl Target {
         let url = self.url.join(location);
         url.map(Some)
             .map_err(|e| format!("it sends on to `{location}`, which is no URL: {e}"))
+    }
+}
+
+impl Proxies {
+    /// Those that the environment names: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`, or the same in small
+    /// letters.
+    pub(crate) fn of_environment() -> Self {
+        Self(Matcher::from_env())
+    }
+
+    /// The one for a URL.
+    ///
+    /// # Errors
+    /// There is one, and it cannot be used.
+    fn of(&self, url: &Url) -> Result<Option<Proxy>, String> {
+        let uri = url.as_str().parse();
+        let Some(found) = uri.ok().and_then(|uri| self.0.intercept(&uri)) else {
+            return Ok(None);
+        };
+        let address = found.uri().to_string();
+        let address = address.trim_end_matches('/').to_owned();
+        match found.uri().scheme_str() {
+            Some("http" | "https") => Ok(Some(Proxy {
+                address,
+                authorization: found.basic_auth().cloned(),
+            })),
+            _ => Err(format!(
+                "the environment names the proxy {address} for it; only http and https proxies are used here."
+            )),
+        }
+    }
+}
+
+impl Proxy {
+    fn used(&self) -> Result<reqwest::Proxy, String> {
+        let proxy = reqwest::Proxy::all(&self.address).map_err(|e| chain(&e))?;
+        Ok(match &self.authorization {
+            Some(authorization) => proxy.custom_http_auth(authorization.clone()),
+            None => proxy,
+        })
     }
 }
 
@@ -215,10 +306,112 @@ mod tests {
             url: Url::parse(&format!("http://does-not-exist.invalid:{port}/")).unwrap(),
             host: "does-not-exist.invalid".to_owned(),
             addresses: vec![IpAddr::from([127, 0, 0, 1])],
+            proxy: None,
         };
         let Answer::Document(document) = target.get().await.unwrap() else {
             panic!()
         };
         assert_eq!(document.body, b"ok");
+    }
+
+    /// What a proxy is asked for each of these, until it is asked no more.
+    async fn proxied(urls: &[&str], no: &str) -> (Vec<Result<Inside, String>>, Vec<String>) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (send, mut asked) = tokio::sync::mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = [0; 4096];
+                let read = stream.read(&mut request).await.unwrap();
+                let request = String::from_utf8_lossy(&request[..read]).into_owned();
+                let answer = match request.starts_with("CONNECT ") {
+                    true => "HTTP/1.1 403 No\r\ncontent-length: 0\r\n\r\n",
+                    false => "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+                };
+                send.send(request).unwrap();
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        let proxies = Matcher::builder()
+            .all(format!("http://me:secret@{address}"))
+            .no(no)
+            .build();
+        let proxies = Proxies(proxies);
+        let (mut found, mut heard) = (Vec::new(), Vec::new());
+        for url in urls {
+            let target = Target::of(Url::parse(url).unwrap(), &proxies).await;
+            let Ok(target) = target else {
+                found.push(Err(target.unwrap_err()));
+                continue;
+            };
+            found.push(target.inside().ok_or_else(String::new));
+            if target.proxy.is_none() {
+                heard.push("nobody".to_owned());
+                continue;
+            }
+            let got = target.get().await;
+            assert_eq!(got.is_ok(), url.starts_with("http:"), "{got:?}");
+            heard.push(asked.recv().await.unwrap());
+        }
+        (found, heard)
+    }
+
+    #[tokio::test]
+    async fn a_proxy_is_asked_and_said_to_be() {
+        let urls = [
+            "http://does-not-exist.invalid/x",
+            "https://does-not-exist.invalid/x",
+        ];
+        let (inside, heard) = proxied(&urls, "").await;
+        for inside in inside {
+            let inside = inside.unwrap();
+            assert!(
+                inside
+                    .how
+                    .starts_with("through the proxy http://127.0.0.1:")
+            );
+            assert!(inside.why.contains("looked up by the proxy"), "{inside:?}");
+            assert!(!format!("{inside:?}").contains("secret"), "{inside:?}");
+        }
+        assert!(heard[0].starts_with("GET http://does-not-exist.invalid/x HTTP/1.1\r\n"));
+        assert!(heard[1].starts_with("CONNECT does-not-exist.invalid:443 HTTP/1.1\r\n"));
+        for heard in heard {
+            let heard = heard.to_ascii_lowercase();
+            assert!(
+                heard.contains("proxy-authorization: basic bwu6c2vjcmv0\r\n"),
+                "{heard}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn through_a_proxy_an_address_is_still_known_for_what_it_is() {
+        let urls = [
+            "http://1.1.1.1/",
+            "http://10.1.2.3/",
+            "http://127.0.0.1:1/",
+            "http://10.9.9.9/",
+        ];
+        let (inside, heard) = proxied(&urls, "10.9.0.0/16").await;
+        assert_eq!(inside[0], Err(String::new()), "it is public");
+        for (inside, address) in inside[1..]
+            .iter()
+            .zip(["10.1.2.3", "127.0.0.1", "10.9.9.9"])
+        {
+            assert_eq!(inside.as_ref().unwrap().how, address);
+        }
+        assert!(heard[0].starts_with("GET http://1.1.1.1/ "), "{heard:?}");
+        assert!(heard[1].starts_with("GET http://10.1.2.3/ "), "{heard:?}");
+        // Neither what is here, nor what was named as needing none.
+        assert_eq!(heard[2..], ["nobody", "nobody"]);
+    }
+
+    #[tokio::test]
+    async fn a_proxy_that_cannot_be_used_is_named() {
+        let proxies = Proxies(Matcher::builder().all("socks5://10.0.0.1:1080").build());
+        let url = Url::parse("https://example.org/").unwrap();
+        let why = Target::of(url, &proxies).await.unwrap_err();
+        assert!(why.contains("socks5://10.0.0.1:1080"), "{why}");
     }
 }

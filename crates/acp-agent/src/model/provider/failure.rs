@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use genai::webc::StreamTimeout;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::super::{ModelError, ModelErrorKind};
 use super::config::ProviderModel;
+use super::relay::Broke;
 use super::said::{REPEATED, Said, asked_for, repeated};
 use crate::causes::{causes, chain};
 use crate::tools::head;
@@ -84,28 +84,12 @@ impl About<'_> {
     /// What the provider crate says.
     pub(super) fn of(&self, error: &genai::Error, last: &str) -> Failure {
         match error {
-            genai::Error::HttpError {
-                status,
-                body,
-                headers,
-                ..
-            } => self.status(*status, headers, body),
             genai::Error::WebStream { error, .. } => {
                 if let Some(error) = error.downcast_ref::<genai::Error>() {
                     return self.of(error, last);
                 }
-                if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
-                    return self.silent(*timeout);
-                }
-                match error.downcast_ref::<reqwest::Error>() {
-                    Some(error) => self.web(error),
-                    None => self.broken(&format!("the answer cannot be read: {}", chain(&**error))),
-                }
+                self.broken(&format!("the answer cannot be read: {}", chain(&**error)))
             }
-            genai::Error::WebModelCall { webc_error, .. } => match webc_error {
-                genai::webc::Error::Reqwest(error) => self.web(error),
-                other => self.other(&other.to_string()),
-            },
             genai::Error::ChatResponse { body, .. } => self.event(body),
             genai::Error::StreamParse { serde_error, .. } => self.broken(&format!(
                 "the answer has what its format does not: {serde_error} in {last:?}"
@@ -122,18 +106,31 @@ impl About<'_> {
         self.failure(ModelErrorKind::Other, Again::No, head(what, REPEATED), "")
     }
 
-    fn silent(&self, timeout: StreamTimeout) -> Failure {
+    /// Why nothing came of the provider, or not all.
+    pub(super) fn passed(&self, broke: &Broke) -> Failure {
         let seconds = self.model.silence.as_secs_f64();
-        match timeout {
-            StreamTimeout::Headers => self.failure(
+        match broke {
+            Broke::Here(error) => self.other(&format!(
+                "what it says could not be passed on within this machine: {error}"
+            )),
+            Broke::Web(error) => self.web(error),
+            Broke::NoAnswer => self.failure(
                 ModelErrorKind::Unreachable,
                 Again::No,
                 &format!("there was no answer for {seconds} s"),
                 "try again, or another model",
             ),
-            StreamTimeout::Read => {
+            Broke::Stopped => {
                 self.broken(&format!("the answer stopped: nothing came for {seconds} s"))
             }
+            Broke::Status(status, headers, body) => self.status(*status, headers, body),
+            Broke::TooLong(most) => self.failure(
+                // It would be no shorter.
+                ModelErrorKind::Broken,
+                Again::No,
+                &format!("an event of the answer has more than {most} bytes"),
+                "is it a model that answers at this address?",
+            ),
         }
     }
 

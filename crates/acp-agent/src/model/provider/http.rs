@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use reqwest::{Url, redirect};
+use reqwest::{Client, ClientBuilder, Url, redirect};
 use rustls::crypto::ring;
 use tokio::sync::OnceCell;
 
@@ -15,12 +15,14 @@ const CONNECT: Duration = Duration::from_secs(15);
 #[derive(Default)]
 pub(super) struct Http {
     /// By whether the address is on this machine, and whether TLS is spoken there.
-    clients: [OnceCell<genai::Client>; 4],
+    clients: [OnceCell<Client>; 4],
+    /// Makes requests of conversations, and steps of answers; it reaches no further than our relay.
+    formats: OnceCell<genai::Client>,
 }
 
 impl Http {
     /// The client for an address. If there can be none, why.
-    pub(super) async fn client(&self, address: &Url) -> Result<&genai::Client, String> {
+    pub(super) async fn client(&self, address: &Url) -> Result<&Client, String> {
         let (here, tls) = (is_here(address), address.scheme() == "https");
         let [a, b, c, d] = &self.clients;
         let cell = match (here, tls) {
@@ -36,10 +38,26 @@ impl Http {
         })
         .await
     }
+
+    /// What knows the providers' formats. If there can be none, why.
+    pub(super) async fn formats(&self) -> Result<&genai::Client, String> {
+        let build = || async {
+            // Each connection is for one request, and who listens then is gone.
+            let client = without_tls(Client::builder())?
+                .no_proxy()
+                .redirect(redirect::Policy::none())
+                .pool_max_idle_per_host(0)
+                .build();
+            let client = client.map_err(|e| crate::causes::chain(&e))?;
+            let client = genai::Client::builder().with_reqwest(client).build();
+            client.map_err(|e| e.to_string())
+        };
+        self.formats.get_or_try_init(build).await
+    }
 }
 
-fn build(here: bool, tls: bool) -> Result<genai::Client, String> {
-    let mut client = reqwest::Client::builder()
+fn build(here: bool, tls: bool) -> Result<Client, String> {
+    let mut client = Client::builder()
         .user_agent(concat!("acp-agent/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
         // A key in a header of its own would be sent on to wherever the answer points.
@@ -54,16 +72,19 @@ fn build(here: bool, tls: bool) -> Result<genai::Client, String> {
         let _ = ring::default_provider().install_default();
     } else {
         // A model at home must not need the certificates of authorities, which small containers lack.
-        let config = rustls::ClientConfig::builder_with_provider(ring::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .map_err(|e| e.to_string())?
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        client = client.tls_backend_preconfigured(config);
+        client = without_tls(client)?;
     }
-    let client = client.build().map_err(|e| crate::causes::chain(&e))?;
-    let client = genai::Client::builder().with_reqwest(client).build();
-    client.map_err(|e| e.to_string())
+    client.build().map_err(|e| crate::causes::chain(&e))
+}
+
+/// Has it read no certificates, and trust none.
+fn without_tls(client: ClientBuilder) -> Result<ClientBuilder, String> {
+    let config = rustls::ClientConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()
+        .map_err(|e| e.to_string())?
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    Ok(client.tls_backend_preconfigured(config))
 }
 
 /// Whether the address is on this machine.

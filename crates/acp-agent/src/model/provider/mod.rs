@@ -10,6 +10,8 @@ mod config;
 mod convert;
 mod failure;
 mod http;
+mod listed;
+mod relay;
 mod said;
 mod seen;
 mod stream;

@@ -1,6 +1,7 @@
 //! One round: the model is asked, and asked again while it is busy, and what it answers becomes steps.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,17 +13,18 @@ use genai::chat::{
     StreamEnd,
 };
 use genai::resolver::{AuthData, Endpoint};
-use genai::{Headers, ModelIden, ServiceTarget};
+use genai::{ModelIden, ServiceTarget};
 use serde_json::{Value, json};
 
 use super::super::{Message, ModelError, Request, Sealed, Step, Steps, ThoughtLevel, Usage};
+use super::Served;
 use super::backoff::{Backoff, Wait};
 use super::calls::{Added, Calls};
 use super::config::{Provider, ProviderModel};
 use super::convert::{self, Reader};
 use super::failure::{About, Again, Failure};
+use super::relay::{Broke, Outward, Relay};
 use super::seen::Seen;
-use super::{Secret, Served};
 
 /// What each event counts at least, in bytes, toward what an answer may have.
 const EVENT: usize = 32;
@@ -55,6 +57,10 @@ enum State {
 
 struct Listening {
     stream: ChatStream,
+    /// Passes on what the stream is made of.
+    passing: Pin<Box<dyn Future<Output = Result<(), Broke>> + Send>>,
+    /// How that ended.
+    passed: Option<Result<(), Broke>>,
     seen: Seen,
     calls: Calls,
     /// Gemini's signatures of what is no call.
@@ -62,6 +68,19 @@ struct Listening {
     /// Gemini's signatures of its calls.
     signed: Vec<Value>,
     thought: bool,
+}
+
+impl Listening {
+    async fn next(&mut self) -> Option<genai::Result<ChatStreamEvent>> {
+        loop {
+            tokio::select! {
+                // What has come is taken before why there is no more.
+                biased;
+                event = self.stream.next() => return event,
+                passed = &mut self.passing, if self.passed.is_none() => self.passed = Some(passed),
+            }
+        }
+    }
 }
 
 impl<'a> Round<'a> {
@@ -100,7 +119,7 @@ impl<'a> Round<'a> {
                     Err(failure) => self.failed(failure),
                 },
                 State::Listen(mut listening) => {
-                    let event = listening.stream.next().await;
+                    let event = listening.next().await;
                     match self.heard(&mut listening, event) {
                         Ok(true) => self.state = State::Listen(listening),
                         Ok(false) => {}
@@ -147,21 +166,34 @@ impl<'a> Round<'a> {
         if model.lacks_key() {
             return Err(served.about().unauthorized("there is no key for it"));
         }
-        let client = served.http.client(&served.address).await.map_err(|why| {
-            let about = served.about();
-            about.failure(
+        let impossible = |why: String| {
+            served.about().failure(
                 Default::default(),
                 Again::No,
                 &format!("no connection can be made: {why}"),
                 "",
             )
-        })?;
+        };
+        let outward = Outward {
+            client: served
+                .http
+                .client(&served.address)
+                .await
+                .map_err(impossible)?
+                .clone(),
+            address: served.address.clone(),
+            key: model.key.clone(),
+            silence: model.silence,
+            longest: model.longest_answer,
+        };
+        let formats = served.http.formats().await.map_err(impossible)?;
+        let relay = Relay::open().await.map_err(|e| impossible(e.to_string()))?;
         let seen = Seen::default();
         let reader = served.reader();
         let asked = convert::chat_request(reader, &self.request);
         let options = self.options(reader, seen.clone());
-        let streamed = client
-            .exec_chat_stream(served.target(), asked, Some(&options))
+        let streamed = formats
+            .exec_chat_stream(served.target(&relay), asked, Some(&options))
             .await;
         let streamed = streamed.map_err(|error| served.about().of(&error, ""))?;
         let calls = |message: &Message| match message {
@@ -171,6 +203,8 @@ impl<'a> Round<'a> {
         let before = self.request.conversation.iter().map(calls).sum();
         Ok(Listening {
             stream: streamed.stream,
+            passing: Box::pin(relay.pass(outward)),
+            passed: None,
             seen,
             calls: Calls::new(model.provider, before),
             signatures: Vec::new(),
@@ -184,8 +218,6 @@ impl<'a> Round<'a> {
         let level = self.request.thought.or(model.thought);
         let mut options = ChatOptions::default()
             .with_capture_usage(true)
-            .with_stream_header_timeout(model.silence)
-            .with_stream_read_timeout(model.silence)
             .with_raw_frame_sink(seen);
         // With it Anthropic's blocks of thoughts are kept, and Gemini's thoughts are asked for, which its models
         // that have none do not take.
@@ -213,6 +245,12 @@ impl<'a> Round<'a> {
         let about = self.served.about();
         if let Some(refusal) = listening.seen.take_refusal() {
             self.say(Step::Text(refusal))?;
+        }
+        // The crate only sees that its connection broke.
+        if let (None | Some(Err(_)), Some(Err(broke))) = (&event, &listening.passed)
+            && !listening.seen.refused()
+        {
+            return Err(about.passed(broke));
         }
         match event {
             None => return Err(about.broken("the answer broke off")),
@@ -424,38 +462,19 @@ fn effort(model: &ProviderModel, level: Option<ThoughtLevel>) -> Option<Reasonin
 }
 
 impl Served {
-    /// Where the model is, and with which key, for the provider crate.
-    fn target(&self) -> ServiceTarget {
+    /// Which model is asked, and where, for the provider crate.
+    fn target(&self, relay: &Relay) -> ServiceTarget {
         let adapter = match self.model.provider {
             Provider::Anthropic => AdapterKind::Anthropic,
             Provider::OpenAi => AdapterKind::OpenAI,
             Provider::Gemini => AdapterKind::Gemini,
         };
-        let auth = match (
-            self.model.key.as_ref().map(Secret::reveal),
-            self.model.provider,
-        ) {
-            (Some(key), _) if !key.is_empty() => AuthData::from_single(key),
-            // No header at all: some do not take one that has no key.
-            (_, Provider::OpenAi) => AuthData::RequestOverride {
-                url: self.completions(),
-                headers: Headers::default(),
-            },
-            _ => AuthData::from_single(""),
-        };
+        let address = relay.address(&self.address);
         ServiceTarget {
-            endpoint: Endpoint::from_owned(Arc::<str>::from(self.address.as_str())),
-            auth,
+            endpoint: Endpoint::from_owned(Arc::<str>::from(address.as_str())),
+            auth: AuthData::from_single(relay.token()),
             model: ModelIden::new(adapter, self.model.name.as_str()),
         }
-    }
-
-    /// Where OpenAI's chat completions are.
-    fn completions(&self) -> String {
-        let mut url = self.address.clone();
-        let path = format!("{}chat/completions", url.path());
-        url.set_path(&path);
-        url.into()
     }
 
     fn reader(&self) -> Reader<'_> {

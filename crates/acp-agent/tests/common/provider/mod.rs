@@ -4,6 +4,7 @@ mod wire;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -72,10 +73,29 @@ pub enum Answer {
     Body(&'static str, String),
     /// With an answer that has no end.
     Endless,
+    /// With an event that has no end.
+    EndlessEvent,
+    /// With this status, and a body that has no end.
+    EndlessStatus(u16),
     /// Not at all: the connection is closed.
     Closes,
     /// Not at all, until the client goes.
     Silent,
+}
+
+/// What the server says when it is asked which models it has.
+#[derive(Debug, Clone)]
+pub enum Listing {
+    /// This.
+    Models(String),
+    /// The same, as soon as the other end says so.
+    When(Arc<Notify>, String),
+    /// There is no such thing.
+    Absent,
+    /// Nothing, until the client goes.
+    Silent,
+    /// Something that has no end.
+    Endless,
 }
 
 /// A request, as it came.
@@ -138,6 +158,13 @@ struct State {
     provider: Provider,
     answers: Mutex<VecDeque<Answer>>,
     heard: watch::Sender<Vec<Heard>>,
+    listing: Mutex<Listing>,
+    /// Who asked for that.
+    listed: watch::Sender<Vec<Heard>>,
+    /// How many bytes of answers without an end were taken from it.
+    written: AtomicU64,
+    /// How many of those were ended by the client.
+    ended: watch::Sender<usize>,
 }
 
 impl Drop for Server {
@@ -164,6 +191,10 @@ impl Server {
             provider,
             answers: Mutex::new(answers.into_iter().collect()),
             heard: watch::channel(Vec::new()).0,
+            listing: Mutex::new(Listing::Absent),
+            listed: watch::channel(Vec::new()).0,
+            written: AtomicU64::new(0),
+            ended: watch::channel(0).0,
         });
         let task = tokio::spawn({
             let state = Arc::clone(&state);
@@ -195,6 +226,25 @@ impl Server {
                 first: Duration::from_millis(1),
                 longest: Duration::from_secs(5),
             })
+    }
+
+    /// What it says from here on when it is asked which models it has.
+    pub fn lists(&self, listing: Listing) {
+        *self.state.listing.lock().unwrap() = listing;
+    }
+
+    /// Waits until it was asked for its models so often, and gives those requests.
+    pub async fn listed(&self, times: usize) -> Vec<Heard> {
+        let mut listed = self.state.listed.subscribe();
+        let listed = listed.wait_for(|listed| listed.len() >= times);
+        listed.await.unwrap().clone()
+    }
+
+    /// Waits until so many answers without an end were ended by the client; gives how many bytes of them it took.
+    pub async fn ended(&self, times: usize) -> u64 {
+        let mut ended = self.state.ended.subscribe();
+        ended.wait_for(|ended| *ended >= times).await.unwrap();
+        self.state.written.load(Ordering::SeqCst)
     }
 
     /// What was asked so far.
@@ -241,6 +291,13 @@ impl State {
     async fn serve(&self, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = BufReader::new(stream);
         while let Some(heard) = read(&mut stream).await? {
+            if heard.body.is_null() {
+                self.listed.send_modify(|all| all.push(heard));
+                if !self.list(&mut stream).await? {
+                    return Ok(());
+                }
+                continue;
+            }
             self.heard.send_modify(|all| all.push(heard));
             let answer = self.answers.lock().unwrap().pop_front();
             let answer = answer.unwrap_or_else(|| {
@@ -255,6 +312,43 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Gives whether the connection goes on.
+    async fn list(&self, to: &mut BufReader<TcpStream>) -> std::io::Result<bool> {
+        let listing = self.listing.lock().unwrap().clone();
+        let body = match listing {
+            Listing::Models(body) => body,
+            Listing::When(now, body) => {
+                now.notified().await;
+                body
+            }
+            Listing::Absent => {
+                to.write_all(b"HTTP/1.1 404 So\r\ncontent-length: 0\r\n\r\n")
+                    .await?;
+                return Ok(true);
+            }
+            Listing::Silent => return gone(to).await,
+            Listing::Endless => {
+                to.write_all(b"HTTP/1.1 200 OK\r\n\r\n{\"data\": [\"")
+                    .await?;
+                self.on_and_on(to).await;
+                return Ok(false);
+            }
+        };
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+        to.write_all(format!("{head}{body}").as_bytes()).await?;
+        Ok(true)
+    }
+
+    /// Writes until the client goes.
+    async fn on_and_on(&self, to: &mut BufReader<TcpStream>) {
+        let piece = [b'x'; 16 * 1024];
+        while to.write_all(&piece).await.is_ok() {
+            let length = piece.len() as u64;
+            self.written.fetch_add(length, Ordering::SeqCst);
+        }
+        self.ended.send_modify(|ended| *ended += 1);
     }
 
     /// Gives whether the connection goes on.
@@ -333,6 +427,27 @@ impl State {
                     pieces(to, &more.concat()).await?;
                 }
             }
+            Answer::EndlessEvent => {
+                let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+                to.write_all(head.as_bytes()).await?;
+                for event in wire::beginning(self.provider, &[]) {
+                    to.write_all(event.as_bytes()).await?;
+                }
+                let name = match self.provider {
+                    Provider::Anthropic => "event: content_block_delta\n",
+                    _ => "",
+                };
+                let event = format!("{name}data: {{\"text\": \"");
+                to.write_all(event.as_bytes()).await?;
+                self.on_and_on(to).await;
+                Ok(false)
+            }
+            Answer::EndlessStatus(status) => {
+                let head = format!("HTTP/1.1 {status} So\r\ncontent-type: text/plain\r\n\r\n");
+                to.write_all(head.as_bytes()).await?;
+                self.on_and_on(to).await;
+                Ok(false)
+            }
             Answer::Closes => Ok(false),
             Answer::Silent => gone(to).await,
         }
@@ -390,7 +505,11 @@ async fn read(from: &mut BufReader<TcpStream>) -> std::io::Result<Option<Heard>>
         headers,
         body: Value::Null,
     };
-    let length = heard.header("content-length").unwrap().parse().unwrap();
+    // Only what asks for something that is there already has no body.
+    let Some(length) = heard.header("content-length") else {
+        return Ok(Some(heard));
+    };
+    let length = length.parse().unwrap();
     let mut body = vec![0; length];
     from.read_exact(&mut body).await?;
     heard.body = serde_json::from_slice(&body).unwrap();

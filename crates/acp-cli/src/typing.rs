@@ -1,0 +1,38 @@
+//! The terminal's settings while something is typed that is not shown.
+
+/// The settings as they were. Whoever hides what is typed gives them back itself, but not where it is stopped.
+#[cfg(unix)]
+pub(crate) struct Settings {
+    terminal: std::fs::File,
+    before: rustix::termios::Termios,
+}
+
+#[cfg(unix)]
+impl Settings {
+    /// Those of the terminal that this process has, if it has one.
+    pub(crate) fn now() -> Option<Self> {
+        let terminal = std::fs::File::open("/dev/tty").ok()?;
+        let before = rustix::termios::tcgetattr(&terminal).ok()?;
+        Some(Self { terminal, before })
+    }
+
+    /// Gives them back.
+    pub(crate) fn restore(&self) {
+        use rustix::termios::{OptionalActions, tcsetattr};
+        // A terminal that was closed has none to give back.
+        let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);
+    }
+}
+
+/// Nothing stops a process there while it reads, but what ends it at once.
+#[cfg(not(unix))]
+pub(crate) struct Settings;
+
+#[cfg(not(unix))]
+impl Settings {
+    pub(crate) fn now() -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn restore(&self) {}
+}
