@@ -7,11 +7,13 @@
 // MCP's next version drops roots and logs; the servers of today use them.
 #![expect(deprecated)]
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
 
 use acp::agent::{Session, Turn};
-use acp::v1::{ElicitationAction as Answer, ElicitationMode, ElicitationSchema, ToolCallId};
+use acp::v1::{
+    ElicitationAction as Answer, ElicitationId, ElicitationMode, ElicitationSchema, ToolCallId,
+};
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -22,6 +24,9 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
+
+/// How many pages whose end is not known are remembered for a connection.
+const PAGES: usize = 64;
 
 /// What a server tells of a call that runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +44,16 @@ pub(super) struct Running {
     pub(super) progress: watch::Sender<Option<Progress>>,
 }
 
-/// What a server's handler and its session have in common.
+/// Why a connection to a server is no more.
+#[derive(Debug, Clone)]
+pub(super) struct Loss {
+    /// For people.
+    pub(super) why: Arc<str>,
+    /// The server is there, and has forgotten this connection.
+    pub(super) expired: bool,
+}
+
+/// What all that have to do with one connection to a server have in common.
 pub(super) struct Shared {
     /// The requests that run. Locked until a request is in here, so that nothing told of it comes too early.
     pub(super) running: Mutex<HashMap<ProgressToken, Running>>,
@@ -48,14 +62,70 @@ pub(super) struct Shared {
     /// The person is asked one question of a server at a time, and what comes meanwhile is declined: a server
     /// must not heap up questions.
     asking: Semaphore,
+    /// The pages to which the person was sent, by the server's ids, the last ones: what is done there is told later.
+    pages: std::sync::Mutex<VecDeque<String>>,
+    loss: watch::Sender<Option<Loss>>,
 }
 
 impl Shared {
     pub(super) fn new() -> Self {
         Self {
+            loss: watch::Sender::new(None),
             running: Mutex::default(),
             changed: Notify::new(),
             asking: Semaphore::new(1),
+            pages: std::sync::Mutex::default(),
+        }
+    }
+
+    /// The person is sent to this page.
+    fn goes_to(&self, page: &str) {
+        let mut pages = self.pages();
+        pages.push_back(page.to_owned());
+        if pages.len() > PAGES {
+            pages.pop_front();
+        }
+    }
+
+    /// Whether the person was sent to this page. It is forgotten then.
+    fn went_to(&self, page: &str) -> bool {
+        let mut pages = self.pages();
+        let at = pages.iter().position(|known| known == page);
+        at.and_then(|at| pages.remove(at)).is_some()
+    }
+
+    fn pages(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that the connection is lost. What is said first counts.
+    pub(super) fn lose(&self, why: String, expired: bool) {
+        self.loss.send_if_modified(|loss| {
+            let first = loss.is_none();
+            loss.get_or_insert_with(|| Loss {
+                why: why.into(),
+                expired,
+            });
+            first
+        });
+    }
+
+    /// Why the connection is lost, if it is known to be.
+    pub(super) fn loss(&self) -> Option<Loss> {
+        self.loss.borrow().clone()
+    }
+
+    /// Waits until the connection is lost.
+    pub(super) async fn lost(&self) -> Loss {
+        let mut loss = self.loss.subscribe();
+        loop {
+            if let Some(loss) = &*loss.borrow_and_update() {
+                return loss.clone();
+            }
+            if loss.changed().await.is_err() {
+                // Nobody can say so any more. The sender is in `self`, so that this does not happen.
+                std::future::pending::<()>().await;
+            }
         }
     }
 }
@@ -64,16 +134,33 @@ impl Shared {
 pub(super) struct Handler {
     session: Session,
     name: String,
+    key: String,
     shared: Arc<Shared>,
 }
 
 impl Handler {
-    pub(super) fn new(session: Session, name: String, shared: Arc<Shared>) -> Self {
+    /// That of a server with this name, and this key, which is its own among those of the session.
+    pub(super) fn new(session: Session, name: String, key: String, shared: Arc<Shared>) -> Self {
         Self {
             session,
             name,
+            key,
             shared,
         }
+    }
+
+    /// What the client knows a page by. Two servers may have the same ids.
+    fn page(&self, id: &str) -> ElicitationId {
+        format!("{}/{id}", self.key).into()
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it has in common with the rest of its connection.
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Asks the person, in the turn that has the server work.
@@ -91,6 +178,7 @@ impl Handler {
         let Some((turn, call)) = turn else {
             return Ok(nobody());
         };
+        let mut page = None;
         let (message, mode) = match request {
             ElicitRequestParams::FormElicitationParams {
                 message,
@@ -112,7 +200,7 @@ impl Handler {
                 elicitation_id,
                 ..
             } => {
-                let elicitation_id = elicitation_id.into();
+                let elicitation_id = self.page(page.insert(elicitation_id));
                 (
                     message,
                     ElicitationMode::Url {
@@ -124,7 +212,15 @@ impl Handler {
             _ => return Ok(nobody()),
         };
         let message = format!("The MCP server `{}` asks: {message}", self.name);
-        match turn.elicit(message, mode, call).await {
+        if let Some(page) = &page {
+            // Now: the person may be done there before the client says that they went.
+            self.shared.goes_to(page);
+        }
+        let answered = turn.elicit(message, mode, call).await;
+        if let (Some(page), false) = (&page, matches!(answered, Ok(Answer::Accept(_)))) {
+            self.shared.went_to(page);
+        }
+        match answered {
             Ok(Answer::Accept(accepted)) => {
                 let result = ElicitResult::new(ElicitationAction::Accept);
                 Ok(match serde_json::to_value(&accepted.content) {
@@ -222,9 +318,11 @@ impl ClientHandler for Handler {
             return;
         }
         let params = notification.params.unwrap_or_default();
-        if let Some(id) = params.get("elicitationId").and_then(|id| id.as_str())
-            && let Err(error) = self.session.elicitation_completed(id).await
-        {
+        let id = params.get("elicitationId").and_then(|id| id.as_str());
+        let Some(id) = id.filter(|id| self.shared.went_to(id)) else {
+            return;
+        };
+        if let Err(error) = self.session.elicitation_completed(self.page(id)).await {
             tracing::debug!(server = self.name, %error, "the client was not told");
         }
     }
