@@ -178,10 +178,11 @@ mod tests {
 
     #[test]
     fn what_came_along_names_a_session_in_which_nothing_was_typed() {
-        let link = ContentBlock::ResourceLink(ResourceLink::new("notes.md", "file:///a/notes.md"));
+        let link =
+            ContentBlock::ResourceLink(ResourceLink::new("notes.md", "file:///a/notes.md").into());
         let text = TextResourceContents::new("# Secret", "file:///a/b/plan.md");
         let embedded = EmbeddedResource::new(EmbeddedResourceResource::Text(text));
-        let embedded = ContentBlock::Resource(embedded);
+        let embedded = ContentBlock::Resource(embedded.into());
         assert_eq!(title(&[link.clone()]).as_deref(), Some("notes.md"));
         assert_eq!(title(&[embedded.clone()]).as_deref(), Some("plan.md"));
         let typed = ContentBlock::text("sum it up");

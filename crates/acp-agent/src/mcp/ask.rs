@@ -30,8 +30,8 @@ const TELLING: Duration = Duration::from_secs(1);
 /// How long after its connection is lost it may take to know why.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// The longest message of a server's progress that is shown, in bytes.
-const LONGEST: usize = 1024;
+/// The longest message of a server's progress or refusal that is shown, in bytes.
+const LONGEST: usize = 4 * 1024;
 
 /// How many times the limit of a call it may take altogether if the server tells of progress.
 const WITH_PROGRESS: u32 = 10;
@@ -87,7 +87,7 @@ impl Server {
         limit: Duration,
         call: Option<&ToolCallHandle>,
     ) -> Result<ServerResult, Unanswered> {
-        workspace.go_on().map_err(|e| Unanswered::Fault(e.into()))?;
+        workspace.go_on().map_err(Unanswered::Fault)?;
         if let Some(loss) = ready.shared.loss() {
             return Err(Unanswered::Undelivered(Fault::failed(&*loss.why)));
         }
@@ -151,7 +151,8 @@ impl Server {
         let name = &self.name;
         let why = match error {
             ServiceError::McpError(error) => {
-                format!("The MCP server `{name}` refused this: {}", error.message)
+                let said = head(&error.message, LONGEST);
+                format!("The MCP server `{name}` refused this: {said}")
             }
             ServiceError::Timeout { timeout } => format!(
                 "The MCP server `{name}` did not answer within {} s, and was told that it need not.",

@@ -25,8 +25,15 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
+use crate::tools::head;
+
 /// How many pages whose end is not known are remembered for a connection.
 const PAGES: usize = 64;
+
+/// The longest question, the largest form and the longest address that a person is shown, in bytes.
+const LONGEST_QUESTION: usize = 8 * 1024;
+const LARGEST_FORM: usize = 64 * 1024;
+const LONGEST_URL: usize = 8 * 1024;
 
 /// What a server tells of a call that runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,6 +185,7 @@ impl Handler {
         let Some((turn, call)) = turn else {
             return Ok(nobody());
         };
+        let refused = |why: &'static str| ErrorData::invalid_params(why, None);
         let mut page = None;
         let (message, mode) = match request {
             ElicitRequestParams::FormElicitationParams {
@@ -190,6 +198,9 @@ impl Handler {
                 };
                 // Both protocols have the same forms.
                 let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
+                if schema.len() > LARGEST_FORM {
+                    return Err(refused("the form is too large to be shown"));
+                }
                 let requested_schema: ElicitationSchema =
                     serde_json::from_str(&schema).map_err(unreadable)?;
                 (message, ElicitationMode::Form { requested_schema })
@@ -200,6 +211,11 @@ impl Handler {
                 elicitation_id,
                 ..
             } => {
+                // A browser opens it: no file of this machine, and no script.
+                let web = ["https://", "http://"];
+                if url.len() > LONGEST_URL || !web.iter().any(|it| url.starts_with(it)) {
+                    return Err(refused("this is no address that a person can be sent to"));
+                }
                 let elicitation_id = self.page(page.insert(elicitation_id));
                 (
                     message,
@@ -211,6 +227,7 @@ impl Handler {
             }
             _ => return Ok(nobody()),
         };
+        let message = head(&message, LONGEST_QUESTION);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
         if let Some(page) = &page {
             // Now: the person may be done there before the client says that they went.

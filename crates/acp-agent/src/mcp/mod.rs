@@ -282,8 +282,8 @@ impl Servers {
                 let rest = called.strip_prefix(&server.key);
                 rest.is_some_and(|rest| rest.starts_with(BETWEEN))
             })?;
-            return Some(Err(match server.failure() {
-                Some(why) => why.to_string(),
+            return Some(Err(match server.absence() {
+                Some(why) => why,
                 None => format!("The MCP server `{}` has no tool `{called}`.", server.name),
             }));
         };

@@ -92,8 +92,8 @@ impl Servers {
                 },
                 Err(why) => why,
             },
-            None => match server.failure() {
-                Some(why) => why.to_string(),
+            None => match server.absence() {
+                Some(why) => why,
                 None => format!("The MCP server `{}` has no such prompt.", server.name),
             },
         };

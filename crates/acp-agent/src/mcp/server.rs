@@ -162,11 +162,15 @@ impl Server {
         }
     }
 
-    /// Why it does not answer, if it is known not to.
-    pub(super) fn failure(&self) -> Option<Arc<str>> {
+    /// Why nothing of it can be used, if it does not answer.
+    pub(super) fn absence(&self) -> Option<String> {
         match &*self.state.borrow() {
-            State::Lost(why) | State::Failed(why) => Some(Arc::clone(why)),
-            State::Starting | State::Ready(_) => None,
+            State::Lost(why) | State::Failed(why) => Some(why.to_string()),
+            State::Starting => Some(format!(
+                "The MCP server `{}` has not started yet.",
+                self.name
+            )),
+            State::Ready(_) => None,
         }
     }
 

@@ -62,7 +62,17 @@ struct Came {
 }
 
 async fn called(tool: &str, offers: ElicitationCapabilities, answer: Value) -> Came {
-    let turns = json!([[call(&format!("ours__{tool}"), json!({})), {"say": "done"}]]);
+    called_with(tool, "", offers, answer).await
+}
+
+async fn called_with(
+    tool: &str,
+    text: &str,
+    offers: ElicitationCapabilities,
+    answer: Value,
+) -> Came {
+    let call = call(&format!("ours__{tool}"), json!({ "text": text }));
+    let turns = json!([[call, {"say": "done"}]]);
     let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![process("ours", "usual")]);
     let dir = tempfile::tempdir().unwrap();
     let (ours, theirs) = acp::transport::memory();
@@ -174,5 +184,14 @@ async fn a_page_that_the_person_does_not_want_is_declined() {
         let mut came = called("page", pages(), json!({ "action": answer })).await;
         assert!(came.text.contains(expected), "{}", came.text);
         assert!(came.completed.try_recv().is_err());
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_sent_to_what_is_not_of_the_web() {
+    for url in ["javascript:alert(1)", "file:///etc/passwd", "login"] {
+        let came = called_with("page", url, pages(), json!({"action": "accept"})).await;
+        assert!(came.text.contains("not asked"), "{url}: {}", came.text);
+        assert!(came.asked.is_empty(), "{url}");
     }
 }

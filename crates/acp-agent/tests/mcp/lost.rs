@@ -25,7 +25,6 @@ async fn session(calls: &[Value], server: McpServer) -> (Fixture, Seen) {
     };
     let mut limits = McpLimits::default();
     limits.retry = Duration::from_millis(10);
-    limits.reconnect = Duration::from_millis(100);
     let agent = CodingAgent::with_model(spy).mcp_limits(limits);
     let f = Fixture::new(agent.mcp_servers(vec![server]), NONE).await;
     is_there(&f, true).await;

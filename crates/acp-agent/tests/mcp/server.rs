@@ -182,9 +182,12 @@ impl Tools {
             }
             "page" => {
                 let peer = &context.peer;
+                let url = match said {
+                    "" => "https://login.example/7",
+                    other => other,
+                };
                 let page = json!({
-                    "mode": "url", "message": "Log in, please.",
-                    "url": "https://login.example/7", "elicitationId": "7"
+                    "mode": "url", "message": "Log in, please.", "url": url, "elicitationId": "7"
                 });
                 let page = ElicitRequest::new(serde_json::from_value(page).unwrap());
                 let page = ServerRequest::ElicitRequest(page);
