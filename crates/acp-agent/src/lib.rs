@@ -39,6 +39,7 @@ mod rules;
 mod session;
 mod sessions;
 pub mod store;
+mod title;
 mod tools;
 mod turn;
 mod web;

@@ -250,14 +250,13 @@ impl SessionState {
         Ok(())
     }
 
-    /// Gives the session a title that has none yet: the first line of what the person typed. Gives it, for the
-    /// client to be told.
+    /// Gives the session a title that has none yet, by what the person typed (`title.rs`). Gives it, for the client
+    /// to be told.
     pub(crate) async fn name(&self, prompt: &[ContentBlock]) -> Result<Option<String>, StoreError> {
         if self.changing().title.is_some() {
             return Ok(None);
         }
-        let mut texts = prompt.iter().filter_map(ContentBlock::as_text);
-        let Some(title) = texts.find_map(title) else {
+        let Some(title) = crate::title::title(prompt) else {
             return Ok(None);
         };
         let kept = title.clone();
@@ -275,13 +274,4 @@ impl SessionState {
             tracing::warn!(session = %id, %error, "what is kept of the session was not made shorter");
         }
     }
-}
-
-/// What a session is called whose first prompt this is: the first line with anything in it.
-fn title(prompt: &str) -> Option<String> {
-    let line = prompt
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())?;
-    Some(crate::permission::one_line(line))
 }

@@ -181,18 +181,20 @@ async fn what_comes_with_a_prompt_is_text_or_a_picture() {
         embedded(&"y".repeat(100_000), "untitled:1".to_owned()),
         blob("application/pdf"),
         blob("image/png"),
+        embedded(&"z".repeat(100_000), uri("long.rs")),
     ])
     .await;
     let told = heard.last().prompt();
     let texts: Vec<&str> = told.iter().filter_map(ContentBlock::as_text).collect();
-    let expected: [&[&str]; 7] = [
+    let expected: [&[&str]; 8] = [
         &["Look:"],
         &["file `a b.rs (L3)`", "read it with a tool"],
         &["`/etc/hosts`", "outside"],
         &["`It` (<https://example.org/x>)"],
         &["attached the file `main.rs`", "```\nfn main() {}\n```"],
-        &["<untitled:1>", "yyy", "first 65536 of its 100000 bytes"],
+        &["<untitled:1>", "yyy", "first 65536 of its 100000 bytes."],
         &["`b.bin`", "application/pdf", "cannot be shown"],
+        &["`long.rs`", "of its 100000 bytes", "read it with a tool"],
     ];
     for (text, parts) in texts.iter().zip(expected) {
         assert!(in_order(text, parts), "{text}");
@@ -201,7 +203,7 @@ async fn what_comes_with_a_prompt_is_text_or_a_picture() {
         panic!("{:?}", told[7]);
     };
     assert_eq!((&*image.data, &*image.mime_type), ("AAAA", "image/png"));
-    assert_eq!(told.len(), 8);
+    assert_eq!(told.len(), 9);
 }
 
 #[tokio::test]

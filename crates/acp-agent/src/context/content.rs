@@ -113,17 +113,21 @@ fn attached(text: &TextResourceContents, workspace: &Workspace, room: &mut usize
     let kept = head(&text.text, MAX_ONE.min(*room));
     *room -= kept.len();
     let name = name(&text.uri, workspace);
+    let more = match target(&text.uri, workspace) {
+        Target::Within(_) => "; if it matters, read it with a tool",
+        // No tool reaches it.
+        Target::Outside(_) | Target::Other => "",
+    };
     if kept.is_empty() && !text.text.is_empty() {
         return format!(
-            "The person attached {name} ({} bytes). There was no room left to show it here; if it matters, \
-             read it with a tool.",
+            "The person attached {name} ({} bytes). There was no room left to show it here{more}.",
             text.text.len()
         );
     }
     let mut told = format!("The person attached {name}:\n\n{}", fenced(kept));
     if kept.len() < text.text.len() {
         told.push_str(&format!(
-            "\n\nThese are the first {} of its {} bytes; if the rest matters, read it with a tool.",
+            "\n\nThese are the first {} of its {} bytes{more}.",
             kept.len(),
             text.text.len()
         ));

@@ -1,16 +1,23 @@
 //! A request to a server in a turn: waited for as long as the turn is not cancelled, the limit is not reached and
 //! the server lives.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use acp::agent::ToolCallHandle;
-use rmcp::model::{CancelledNotificationParam, ClientRequest, ServerResult};
+use rmcp::model::{CancelledNotificationParam, ClientRequest, PingRequest, ServerResult};
 use rmcp::service::{PeerRequestOptions, ServiceError};
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::McpLimits;
+use super::failure::Failure;
 use super::handler::{Progress, Running};
-use super::server::{Ready, Server};
+use super::listing::Ready;
+use super::server::Server;
+use super::sse::SseError;
 use crate::tools::{head, text};
 use crate::workspace::{Fault, Workspace};
 
@@ -23,23 +30,67 @@ const TELLING: Duration = Duration::from_secs(1);
 /// How long after its connection is lost it may take to know why.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// The longest message of a server's progress that is shown, in bytes.
-const LONGEST: usize = 1024;
+/// The longest message of a server's progress or refusal that is shown, in bytes.
+const LONGEST: usize = 4 * 1024;
 
 /// How many times the limit of a call it may take altogether if the server tells of progress.
 const WITH_PROGRESS: u32 = 10;
 
+/// Why a request was not answered.
+enum Unanswered {
+    /// It has not reached the server.
+    Undelivered(Fault),
+    Fault(Fault),
+}
+
+impl From<Unanswered> for Fault {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Undelivered(fault) | Unanswered::Fault(fault) => fault,
+        }
+    }
+}
+
 impl Server {
-    /// Asks, and shows progress in the tool call if there is one.
+    /// Asks, and shows progress in the tool call if there is one. What could not be delivered because the connection
+    /// is lost is asked once more if there is another soon. What may have been delivered is not: the server may
+    /// have done it.
     pub(super) async fn ask(
+        &self,
+        ready: &Ready,
+        workspace: &Workspace,
+        request: ClientRequest,
+        limits: &McpLimits,
+        call: Option<&ToolCallHandle>,
+    ) -> Result<ServerResult, Fault> {
+        let limit = limits.call;
+        let asked = self.ask_once(ready, workspace, request.clone(), limit, call);
+        let fault = match asked.await {
+            Err(Unanswered::Undelivered(fault)) => fault,
+            answered => return Ok(answered?),
+        };
+        let again = self.again(ready, limits.reconnect);
+        match workspace.unless_cancelled(again).await? {
+            Some(ready) => {
+                let asked = self.ask_once(&ready, workspace, request, limit, call);
+                Ok(asked.await?)
+            }
+            None => Err(fault),
+        }
+    }
+
+    async fn ask_once(
         &self,
         ready: &Ready,
         workspace: &Workspace,
         request: ClientRequest,
         limit: Duration,
         call: Option<&ToolCallHandle>,
-    ) -> Result<ServerResult, Fault> {
-        workspace.go_on()?;
+    ) -> Result<ServerResult, Unanswered> {
+        workspace.go_on().map_err(Unanswered::Fault)?;
+        if let Some(loss) = ready.shared.loss() {
+            return Err(Unanswered::Undelivered(Fault::failed(&*loss.why)));
+        }
         let options = PeerRequestOptions::with_timeout(limit)
             .reset_timeout_on_progress()
             .with_max_total_timeout(limit.saturating_mul(WITH_PROGRESS));
@@ -56,7 +107,7 @@ impl Server {
             Ok(sent) => sent,
             Err(error) => {
                 drop(all);
-                return Err(self.fault(error).await);
+                return Err(self.unanswered(ready, error).await);
             }
         };
         let (id, token) = (sent.id.clone(), sent.progress_token.clone());
@@ -74,18 +125,18 @@ impl Server {
                     if timeout(TELLING, ready.peer.notify_cancelled(cancel)).await.is_err() {
                         tracing::debug!(server = self.name, "it takes no messages");
                     }
-                    break Err(Fault::Stop(acp::Error::Cancelled));
+                    break Err(Unanswered::Fault(Fault::Stop(acp::Error::Cancelled)));
                 }
                 answer = &mut answer => break match answer {
                     Ok(answer) => Ok(answer),
-                    Err(error) => Err(self.fault(error).await),
+                    Err(error) => Err(self.unanswered(ready, error).await),
                 },
                 changed = later(next, &mut progress) => {
                     let news = progress.borrow_and_update().clone();
                     if let (true, Some(news), Some(call)) = (changed, news, call) {
                         next = Instant::now() + SHOW_EVERY;
                         if let Err(error) = call.content(vec![text(shown(&news))]).await {
-                            break Err(error.into());
+                            break Err(Unanswered::Fault(error.into()));
                         }
                     }
                 }
@@ -95,27 +146,73 @@ impl Server {
         answered
     }
 
-    /// What a request that failed means.
-    async fn fault(&self, error: ServiceError) -> Fault {
+    /// What it means that a request was not answered.
+    async fn unanswered(&self, ready: &Ready, error: ServiceError) -> Unanswered {
         let name = &self.name;
-        Fault::failed(match error {
+        let why = match error {
             ServiceError::McpError(error) => {
-                format!("The MCP server `{name}` refused this: {}", error.message)
+                let said = head(&error.message, LONGEST);
+                format!("The MCP server `{name}` refused this: {said}")
             }
             ServiceError::Timeout { timeout } => format!(
                 "The MCP server `{name}` did not answer within {} s, and was told that it need not.",
                 timeout.as_secs_f32()
             ),
-            ServiceError::TransportClosed => match self.failed(ENDING).await {
+            ServiceError::TransportClosed => match lost(ready).await {
                 Some(why) => why.to_string(),
-                None => format!("The MCP server `{name}` has closed the connection."),
+                None => format!("The MCP server `{name}` broke off its answer."),
             },
             ServiceError::TransportSend(error) => {
-                format!("The MCP server `{name}` cannot be reached: {}", error.error)
+                let undelivered = is_undelivered(&error);
+                let why = match ready.shared.loss() {
+                    Some(loss) => loss.why.to_string(),
+                    None => format!(
+                        "The MCP server `{name}` did not take this. {}",
+                        Failure::of_transport(&error).why
+                    ),
+                };
+                if undelivered {
+                    return Unanswered::Undelivered(Fault::failed(why));
+                }
+                why
             }
             other => format!("The MCP server `{name}` did not do this: {other}"),
-        })
+        };
+        Unanswered::Fault(Fault::failed(why))
     }
+}
+
+/// Whether a message has not reached the server, or has reached one that knows nothing of the session.
+fn is_undelivered(error: &DynamicTransportError) -> bool {
+    let error = error.error.as_ref();
+    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+        Some(StreamableHttpError::SessionExpired) => return true,
+        Some(StreamableHttpError::Client(error)) => return error.is_connect(),
+        _ => {}
+    }
+    matches!(error.downcast_ref::<SseError>(), Some(SseError::Http(error)) if error.is_connect())
+}
+
+/// Why a connection is lost over which an answer did not come, if it is. Only one message may have been: then the
+/// server answers another.
+async fn lost(ready: &Ready) -> Option<Arc<str>> {
+    let options = PeerRequestOptions::with_timeout(ENDING);
+    let ping = ClientRequest::PingRequest(PingRequest::default());
+    let alive = async {
+        let sent = ready.peer.send_request_with_option(ping, options).await;
+        match sent {
+            Ok(sent) => !matches!(
+                sent.await_response().await,
+                Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))
+            ),
+            Err(_) => false,
+        }
+    };
+    if alive.await {
+        return None;
+    }
+    let loss = timeout(ENDING, ready.shared.lost()).await;
+    loss.ok().map(|loss| loss.why)
 }
 
 /// Waits for news, and not too often. Whether there are any; if the server can tell none any more, for ever.

@@ -1,7 +1,6 @@
 //! Calls of servers' tools, and of the two with which a model gets at their resources.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use acp::v1::ToolKind;
 use rmcp::model::{
@@ -12,8 +11,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::McpLimits;
 use super::content::{self, Given};
-use super::server::{Ready, Server, pages};
+use super::listing::{Ready, pages};
+use super::server::Server;
 use crate::model::{ToolSpec, ToolStatus};
 use crate::permission::{Subject, one_line};
 use crate::tools::{About, Doing, Output};
@@ -69,8 +70,7 @@ pub(super) struct At {
 #[derive(Debug)]
 pub(crate) struct ServerCall {
     pub(super) what: What,
-    /// How long a server may take.
-    pub(super) limit: Duration,
+    pub(super) limits: McpLimits,
 }
 
 #[derive(Debug)]
@@ -220,7 +220,7 @@ impl ServerCall {
                 &at.ready,
                 doing.workspace,
                 request,
-                self.limit,
+                &self.limits,
                 Some(doing.handle),
             )
             .await
@@ -258,7 +258,7 @@ impl ServerCall {
                 }
                 Ok::<_, rmcp::service::ServiceError>(lines)
             };
-            let all = tokio::time::timeout(self.limit, all);
+            let all = tokio::time::timeout(self.limits.call, all);
             match doing.workspace.unless_cancelled(all).await? {
                 Ok(Ok(all)) => lines.extend(all),
                 Ok(Err(error)) => {

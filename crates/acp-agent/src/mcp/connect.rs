@@ -10,16 +10,15 @@ use acp_host::{AgentCommand, AgentProcess};
 use acp_mcp::Bounded;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url, redirect};
+use rmcp::ServiceExt;
 use rmcp::service::{RoleClient, RunningService};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
-use rmcp::transport::streamable_http_client::{
-    StreamableHttpClientTransportConfig, StreamableHttpError,
-};
-use rmcp::{ServiceExt, service::ClientInitializeError};
 use tokio::process::{ChildStdin, ChildStdout};
 
+use super::failure::Failure;
 use super::handler::Handler;
+use super::http::{self, Watched};
 use super::sse::SseTransport;
 use crate::causes::chain;
 use crate::tools::{fenced, tail};
@@ -82,27 +81,31 @@ pub(super) async fn connect(
     cwd: &str,
     handler: Handler,
     process: &mut Process,
-) -> Result<RunningService<RoleClient, Handler>, String> {
+) -> Result<RunningService<RoleClient, Handler>, Failure> {
     let served = match definition {
         McpServer::Stdio(stdio) => {
-            let transport = start(stdio, cwd, process)?;
+            let transport = start(stdio, cwd, process).map_err(Failure::passing)?;
             handler.serve(Bounded::client(transport, REQUESTS)).await
         }
-        McpServer::Http(http) => {
-            let (client, url) = client(&http.url, &http.headers)?;
-            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+        McpServer::Http(at) => {
+            let (client, url) = client(&at.url, &at.headers).map_err(Failure::lasting)?;
+            let client = Watched::new(client, handler.name(), handler.shared());
+            let config = http::config(url.as_str());
             let transport = StreamableHttpClientTransport::with_client(client, config);
             handler.serve(Bounded::client(transport, REQUESTS)).await
         }
-        McpServer::Sse(sse) => {
-            let (client, url) = client(&sse.url, &sse.headers)?;
+        McpServer::Sse(at) => {
+            let (client, url) = client(&at.url, &at.headers).map_err(Failure::lasting)?;
             let transport = SseTransport::connect(client, url).await;
-            let transport = transport.map_err(|e| format!("{}.", chain(&e)))?;
+            let transport = transport.map_err(|e| Failure::of_sse(&e))?;
             handler.serve(Bounded::client(transport, REQUESTS)).await
         }
-        _ => return Err("It is reached in a way that this agent does not know.".to_owned()),
+        _ => {
+            let why = "It is reached in a way that this agent does not know.";
+            return Err(Failure::lasting(why));
+        }
     };
-    served.map_err(|error| shaken(&error))
+    served.map_err(|error| Failure::of_handshake(&error))
 }
 
 /// Starts a server's process, and gives its standard output and input.
@@ -124,32 +127,6 @@ fn start(
     process.0 = Some(started);
     let (stdin, stdout) = stdio.ok_or("Its input and output cannot be had.")?;
     Ok(AsyncRwTransport::new_client(stdout, stdin))
-}
-
-/// Why a handshake failed, for people.
-fn shaken(error: &ClientInitializeError) -> String {
-    if error.is_authorization_required() {
-        return "It wants to know who you are: give it a header `Authorization` with your key."
-            .to_owned();
-    }
-    match error {
-        ClientInitializeError::ConnectionClosed(_) => {
-            "It closed the connection before it had answered.".to_owned()
-        }
-        ClientInitializeError::JsonRpcError(error) => {
-            format!("It refused the connection: {}.", error.message)
-        }
-        ClientInitializeError::TransportError { error, .. } => {
-            let error = error.error.as_ref();
-            // It names what it comes of, and does not give it.
-            let why = match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-                Some(StreamableHttpError::Client(error)) => chain(error),
-                _ => chain(error),
-            };
-            format!("{why}.")
-        }
-        other => format!("It did not answer as an MCP server does: {}.", chain(other)),
-    }
 }
 
 /// A client for a server's address that sends its headers there and nowhere else.

@@ -7,6 +7,7 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallCont
 use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
 use serde_json::{Value, json};
 
+use crate::permission::one_line;
 use crate::tools::{fenced, head, text};
 
 /// How much of a result the model is given, in bytes.
@@ -14,6 +15,9 @@ const FOR_MODEL: usize = 64 * 1024;
 
 /// How much text of a result the person is shown, in bytes.
 const SHOWN: usize = 256 * 1024;
+
+/// How many blocks of a result the person is shown.
+const BLOCKS: usize = 256;
 
 /// How much of images, sound and files of a result the person is shown, in bytes of base64.
 const SHOWN_MEDIA: usize = 8 * 1024 * 1024;
@@ -71,7 +75,7 @@ pub(super) fn of_tool(result: &CallToolResult) -> Given {
     if let Some(as_text) = as_text.filter(|_| collected.text.is_empty()) {
         collected.tell(&as_text);
         let shown = fenced(head(&as_text, SHOWN));
-        collected.content.push(text(shown));
+        collected.push(text(shown));
     }
     let data = structured.filter(|value| value.to_string().len() <= STRUCTURED);
     collected.finish(result.is_error == Some(true), data.cloned())
@@ -108,12 +112,33 @@ struct Collected {
 impl Collected {
     /// Tells the model.
     fn tell(&mut self, said: &str) {
+        if self.text.len() > FOR_MODEL {
+            return;
+        }
         if !self.text.is_empty() {
             self.text.push('\n');
         }
-        // Cut at the end, with a word on it.
+        // Cut at the end, with a word on it. Of what comes then nothing is kept.
         let room = (FOR_MODEL + 1).saturating_sub(self.text.len());
         self.text.push_str(head(said, room));
+    }
+
+    /// Shows the person something of this length, or says that it is too much.
+    fn show(&mut self, block: ContentBlock, length: usize, what: &str) {
+        if self.shown + length <= SHOWN {
+            self.shown += length;
+            self.push(block.into());
+        } else {
+            self.push(text(format!("[{what} is larger than what is shown]")));
+        }
+    }
+
+    fn push(&mut self, shown: ToolCallContent) {
+        match self.content.len() {
+            0..BLOCKS => self.content.push(shown),
+            BLOCKS => self.content.push(text("[there is more than is shown]")),
+            _ => {}
+        }
     }
 
     fn add(&mut self, block: ContentBlock) {
@@ -124,40 +149,34 @@ impl Collected {
                 let cut = head(&said.text, room);
                 self.shown += cut.len();
                 if cut.len() == said.text.len() {
-                    self.content.push(block.into());
+                    self.push(block.into());
                 } else {
-                    self.content.push(text(format!(
+                    self.push(text(format!(
                         "{cut}\n\n[cut here: it is longer than what is shown]"
                     )));
                 }
             }
             ContentBlock::Image(image) => {
-                let what = format!("an image, {}", image.mime_type);
+                let what = format!("an image, {}", one_line(&image.mime_type));
                 self.add_media(&what, image.data.len(), block.clone());
             }
             ContentBlock::Audio(audio) => {
-                let what = format!("sound, {}", audio.mime_type);
+                let what = format!("sound, {}", one_line(&audio.mime_type));
                 self.add_media(&what, audio.data.len(), block.clone());
             }
             ContentBlock::Resource(embedded) => match &embedded.resource {
                 EmbeddedResourceResource::Text(resource) => {
                     self.tell(&format!("{}:\n{}", resource.uri, resource.text));
-                    if self.shown + resource.text.len() <= SHOWN {
-                        self.shown += resource.text.len();
-                        self.content.push(block.into());
-                    } else {
-                        self.content.push(text(format!(
-                            "[`{}` is larger than what is shown]",
-                            resource.uri
-                        )));
-                    }
+                    let length = resource.uri.len() + resource.text.len();
+                    let what = format!("`{}`", one_line(&resource.uri));
+                    self.show(block.clone(), length, &what);
                 }
                 EmbeddedResourceResource::Blob(resource) => {
                     let kind = resource
                         .mime_type
                         .as_deref()
                         .unwrap_or("of an unknown type");
-                    let what = format!("`{}`, {kind}", resource.uri);
+                    let what = format!("`{}`, {}", one_line(&resource.uri), one_line(kind));
                     self.add_media(&what, resource.blob.len(), block.clone());
                 }
                 _ => self.tell("[a resource of an unknown kind]"),
@@ -166,7 +185,11 @@ impl Collected {
                 let what = link.description.as_deref().or(link.title.as_deref());
                 let what = what.unwrap_or(&link.name);
                 self.tell(&format!("[a link to the resource {}: {what}]", link.uri));
-                self.content.push(block.into());
+                let about = [&link.title, &link.description];
+                let about = about.into_iter().flatten().map(String::len);
+                let length = link.uri.len() + link.name.len() + about.sum::<usize>();
+                let what = format!("a link to `{}`", one_line(&link.uri));
+                self.show(block.clone(), length, &what);
             }
             _ => self.tell("[something that this agent does not know]"),
         }
@@ -177,7 +200,7 @@ impl Collected {
         let bytes = size / 4 * 3;
         if self.media + size <= SHOWN_MEDIA {
             self.media += size;
-            self.content.push(block.into());
+            self.push(block.into());
             self.tell(&format!(
                 "[{what}, about {bytes} bytes; the person is shown it]"
             ));
@@ -185,7 +208,7 @@ impl Collected {
             self.tell(&format!(
                 "[{what}, about {bytes} bytes; too large to be shown]"
             ));
-            self.content.push(text(format!(
+            self.push(text(format!(
                 "[{what}: about {bytes} bytes, too large to be shown]"
             )));
         }
@@ -284,6 +307,20 @@ mod tests {
         )]));
         assert!(shown(&given).contains("too large to be shown"));
         assert!(given.text.contains("too large to be shown"));
+    }
+
+    #[test]
+    fn very_many_blocks_are_not_shown() {
+        let link = || Theirs::resource_link(Resource::new("db://b", "b"));
+        for block in [Theirs::text("x"), Theirs::text(""), link()] {
+            let given = of_tool(&CallToolResult::success(vec![block; 10_000]));
+            assert_eq!(given.content.len(), BLOCKS + 1);
+            assert!(shown(&given).contains("there is more than is shown"));
+            assert!(given.text.len() < FOR_MODEL + 100, "{}", given.text.len());
+        }
+        let long = Resource::new("db://b", "b").with_description("d".repeat(SHOWN));
+        let given = of_tool(&CallToolResult::success(vec![Theirs::resource_link(long)]));
+        assert!(shown(&given).len() < 1000, "{}", shown(&given).len());
     }
 
     #[test]

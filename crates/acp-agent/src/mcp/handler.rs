@@ -7,11 +7,13 @@
 // MCP's next version drops roots and logs; the servers of today use them.
 #![expect(deprecated)]
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError};
 
 use acp::agent::{Session, Turn};
-use acp::v1::{ElicitationAction as Answer, ElicitationMode, ElicitationSchema, ToolCallId};
+use acp::v1::{
+    ElicitationAction as Answer, ElicitationId, ElicitationMode, ElicitationSchema, ToolCallId,
+};
 use rmcp::ClientHandler;
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -22,6 +24,16 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
+
+use crate::tools::head;
+
+/// How many pages whose end is not known are remembered for a connection.
+const PAGES: usize = 64;
+
+/// The longest question, the largest form and the longest address that a person is shown, in bytes.
+const LONGEST_QUESTION: usize = 8 * 1024;
+const LARGEST_FORM: usize = 64 * 1024;
+const LONGEST_URL: usize = 8 * 1024;
 
 /// What a server tells of a call that runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,7 +51,16 @@ pub(super) struct Running {
     pub(super) progress: watch::Sender<Option<Progress>>,
 }
 
-/// What a server's handler and its session have in common.
+/// Why a connection to a server is no more.
+#[derive(Debug, Clone)]
+pub(super) struct Loss {
+    /// For people.
+    pub(super) why: Arc<str>,
+    /// The server is there, and has forgotten this connection.
+    pub(super) expired: bool,
+}
+
+/// What all that have to do with one connection to a server have in common.
 pub(super) struct Shared {
     /// The requests that run. Locked until a request is in here, so that nothing told of it comes too early.
     pub(super) running: Mutex<HashMap<ProgressToken, Running>>,
@@ -48,14 +69,70 @@ pub(super) struct Shared {
     /// The person is asked one question of a server at a time, and what comes meanwhile is declined: a server
     /// must not heap up questions.
     asking: Semaphore,
+    /// The pages to which the person was sent, by the server's ids, the last ones: what is done there is told later.
+    pages: std::sync::Mutex<VecDeque<String>>,
+    loss: watch::Sender<Option<Loss>>,
 }
 
 impl Shared {
     pub(super) fn new() -> Self {
         Self {
+            loss: watch::Sender::new(None),
             running: Mutex::default(),
             changed: Notify::new(),
             asking: Semaphore::new(1),
+            pages: std::sync::Mutex::default(),
+        }
+    }
+
+    /// The person is sent to this page.
+    fn goes_to(&self, page: &str) {
+        let mut pages = self.pages();
+        pages.push_back(page.to_owned());
+        if pages.len() > PAGES {
+            pages.pop_front();
+        }
+    }
+
+    /// Whether the person was sent to this page. It is forgotten then.
+    fn went_to(&self, page: &str) -> bool {
+        let mut pages = self.pages();
+        let at = pages.iter().position(|known| known == page);
+        at.and_then(|at| pages.remove(at)).is_some()
+    }
+
+    fn pages(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that the connection is lost. What is said first counts.
+    pub(super) fn lose(&self, why: String, expired: bool) {
+        self.loss.send_if_modified(|loss| {
+            let first = loss.is_none();
+            loss.get_or_insert_with(|| Loss {
+                why: why.into(),
+                expired,
+            });
+            first
+        });
+    }
+
+    /// Why the connection is lost, if it is known to be.
+    pub(super) fn loss(&self) -> Option<Loss> {
+        self.loss.borrow().clone()
+    }
+
+    /// Waits until the connection is lost.
+    pub(super) async fn lost(&self) -> Loss {
+        let mut loss = self.loss.subscribe();
+        loop {
+            if let Some(loss) = &*loss.borrow_and_update() {
+                return loss.clone();
+            }
+            if loss.changed().await.is_err() {
+                // Nobody can say so any more. The sender is in `self`, so that this does not happen.
+                std::future::pending::<()>().await;
+            }
         }
     }
 }
@@ -64,16 +141,33 @@ impl Shared {
 pub(super) struct Handler {
     session: Session,
     name: String,
+    key: String,
     shared: Arc<Shared>,
 }
 
 impl Handler {
-    pub(super) fn new(session: Session, name: String, shared: Arc<Shared>) -> Self {
+    /// That of a server with this name, and this key, which is its own among those of the session.
+    pub(super) fn new(session: Session, name: String, key: String, shared: Arc<Shared>) -> Self {
         Self {
             session,
             name,
+            key,
             shared,
         }
+    }
+
+    /// What the client knows a page by. Two servers may have the same ids.
+    fn page(&self, id: &str) -> ElicitationId {
+        format!("{}/{id}", self.key).into()
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it has in common with the rest of its connection.
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Asks the person, in the turn that has the server work.
@@ -91,6 +185,8 @@ impl Handler {
         let Some((turn, call)) = turn else {
             return Ok(nobody());
         };
+        let refused = |why: &'static str| ErrorData::invalid_params(why, None);
+        let mut page = None;
         let (message, mode) = match request {
             ElicitRequestParams::FormElicitationParams {
                 message,
@@ -102,6 +198,9 @@ impl Handler {
                 };
                 // Both protocols have the same forms.
                 let schema = serde_json::to_string(&requested_schema).map_err(unreadable)?;
+                if schema.len() > LARGEST_FORM {
+                    return Err(refused("the form is too large to be shown"));
+                }
                 let requested_schema: ElicitationSchema =
                     serde_json::from_str(&schema).map_err(unreadable)?;
                 (message, ElicitationMode::Form { requested_schema })
@@ -112,7 +211,12 @@ impl Handler {
                 elicitation_id,
                 ..
             } => {
-                let elicitation_id = elicitation_id.into();
+                // A browser opens it: no file of this machine, and no script.
+                let web = ["https://", "http://"];
+                if url.len() > LONGEST_URL || !web.iter().any(|it| url.starts_with(it)) {
+                    return Err(refused("this is no address that a person can be sent to"));
+                }
+                let elicitation_id = self.page(page.insert(elicitation_id));
                 (
                     message,
                     ElicitationMode::Url {
@@ -123,8 +227,17 @@ impl Handler {
             }
             _ => return Ok(nobody()),
         };
+        let message = head(&message, LONGEST_QUESTION);
         let message = format!("The MCP server `{}` asks: {message}", self.name);
-        match turn.elicit(message, mode, call).await {
+        if let Some(page) = &page {
+            // Now: the person may be done there before the client says that they went.
+            self.shared.goes_to(page);
+        }
+        let answered = turn.elicit(message, mode, call).await;
+        if let (Some(page), false) = (&page, matches!(answered, Ok(Answer::Accept(_)))) {
+            self.shared.went_to(page);
+        }
+        match answered {
             Ok(Answer::Accept(accepted)) => {
                 let result = ElicitResult::new(ElicitationAction::Accept);
                 Ok(match serde_json::to_value(&accepted.content) {
@@ -222,9 +335,11 @@ impl ClientHandler for Handler {
             return;
         }
         let params = notification.params.unwrap_or_default();
-        if let Some(id) = params.get("elicitationId").and_then(|id| id.as_str())
-            && let Err(error) = self.session.elicitation_completed(id).await
-        {
+        let id = params.get("elicitationId").and_then(|id| id.as_str());
+        let Some(id) = id.filter(|id| self.shared.went_to(id)) else {
+            return;
+        };
+        if let Err(error) = self.session.elicitation_completed(self.page(id)).await {
             tracing::debug!(server = self.name, %error, "the client was not told");
         }
     }

@@ -7,7 +7,11 @@ mod ask;
 mod call;
 mod connect;
 mod content;
+mod failure;
 mod handler;
+mod http;
+mod life;
+mod listing;
 mod names;
 mod prompts;
 mod server;
@@ -31,7 +35,7 @@ use crate::tools;
 use crate::workspace::{Fault, Workspace};
 use call::{At, What};
 use names::{BETWEEN, Names};
-use server::Server;
+use server::{News, Server};
 
 pub(crate) use call::ServerCall;
 pub(crate) use connect::joined;
@@ -56,6 +60,11 @@ pub struct McpLimits {
     /// How long a call of a tool may take without a word of progress: five minutes. With progress it may take
     /// ten times as long.
     pub call: Duration,
+    /// How long a call that could not be delivered waits for the connection to be there again: five seconds.
+    pub reconnect: Duration,
+    /// How long passes between the first two tries to have a server again that is gone: a second, and twice as
+    /// long each further time. The first try is made at once.
+    pub retry: Duration,
 }
 
 impl Default for McpLimits {
@@ -64,6 +73,8 @@ impl Default for McpLimits {
             start: Duration::from_secs(120),
             first_prompt: Duration::from_secs(15),
             call: Duration::from_secs(300),
+            reconnect: Duration::from_secs(5),
+            retry: Duration::from_secs(1),
         }
     }
 }
@@ -252,8 +263,8 @@ impl Servers {
             call::READ => self.read_call(arguments),
             _ => self.tool_call(own, called, arguments)?,
         };
-        let limit = self.limits.call;
-        Some(what.map(|what| ServerCall { what, limit }))
+        let limits = self.limits;
+        Some(what.map(|what| ServerCall { what, limits }))
     }
 
     fn tool_call(
@@ -271,8 +282,8 @@ impl Servers {
                 let rest = called.strip_prefix(&server.key);
                 rest.is_some_and(|rest| rest.starts_with(BETWEEN))
             })?;
-            return Some(Err(match server.failure() {
-                Some(why) => why.to_string(),
+            return Some(Err(match server.absence() {
+                Some(why) => why,
                 None => format!("The MCP server `{}` has no tool `{called}`.", server.name),
             }));
         };
@@ -323,31 +334,35 @@ impl Servers {
     }
 }
 
-/// What the model is offered in a round. Before the first, servers that still start are waited for; those that
-/// have failed since are shown to the person.
+/// What the model is offered in a round. What has become of servers since the last is shown to the person.
 pub(crate) async fn offered<'a>(
     workspace: &Workspace,
     own: &'a [ToolSpec],
 ) -> acp::Result<Cow<'a, [ToolSpec]>> {
     let servers = &workspace.state.servers;
     for server in &servers.all {
-        if let Some(why) = server.to_report() {
-            report(workspace, server, &why).await?;
+        if let Some(news) = server.to_report() {
+            report(workspace, server, &news).await?;
         }
     }
     Ok(servers.offer(own))
 }
 
-/// Waits for the servers that still start, once for each.
+/// Before a turn: has the servers that are gone tried again, and waits for those that still start, once for each.
 pub(crate) async fn started(workspace: &Workspace) -> acp::Result<()> {
     let servers = &workspace.state.servers;
-    let waiting: Vec<_> = servers
+    let begun = tokio::time::Instant::now();
+    let deadline = begun + servers.limits.first_prompt;
+    let unsaid = (begun + UNSAID).min(deadline);
+    let tried = servers.all.iter().map(|server| server.tried());
+    let tried = futures_util::future::join_all(tried);
+    // Those that take longer come in a later round.
+    let tried = workspace.unless_cancelled(tokio::time::timeout_at(unsaid, tried));
+    let _ = stop(tried.await)?;
+    let waiting = servers
         .all
         .iter()
-        .filter(|server| !server.awaited.swap(true, Ordering::Relaxed))
-        .collect();
-    let deadline = tokio::time::Instant::now() + servers.limits.first_prompt;
-    let unsaid = (tokio::time::Instant::now() + UNSAID).min(deadline);
+        .filter(|server| !server.awaited.swap(true, Ordering::Relaxed));
     for server in waiting {
         let until = |at| {
             let started = tokio::time::timeout_at(at, server.started());
@@ -366,8 +381,8 @@ pub(crate) async fn started(workspace: &Workspace) -> acp::Result<()> {
         let handle = workspace.turn.tool_call(call).await?;
         match stop(until(deadline).await) {
             Ok(true) => match server.to_report() {
-                Some(why) => handle.fail(&*why).await?,
-                None => handle.complete().await?,
+                Some(News::Gone { why, .. }) => handle.fail(&*why).await?,
+                _ => handle.complete().await?,
             },
             Ok(false) => {
                 let why = format!(
@@ -392,17 +407,21 @@ fn stop<T>(done: Result<T, Fault>) -> acp::Result<T> {
     })
 }
 
-/// Shows the person that a server failed: as a tool call that did, which clients show where it happened, and
-/// which is no part of what the model says.
-async fn report(workspace: &Workspace, server: &Server, why: &str) -> acp::Result<()> {
+/// Shows the person what has become of a server: as a tool call, failed if the server is gone, which clients show where
+/// it happened, and which is no part of what the model says.
+async fn report(workspace: &Workspace, server: &Server, news: &News) -> acp::Result<()> {
     let call = ToolCall::new(
         workspace.state.next_call_id(),
         format!("MCP server `{}`", server.name),
     );
+    let status = match news {
+        News::Gone { .. } => ToolCallStatus::Failed,
+        News::Back { .. } => ToolCallStatus::Completed,
+    };
     let call = call
         .kind(ToolKind::Other)
-        .status(ToolCallStatus::Failed)
-        .content(vec![tools::text(why)]);
+        .status(status)
+        .content(vec![tools::text(news.to_string())]);
     workspace.turn.tool_call(call).await?;
     Ok(())
 }

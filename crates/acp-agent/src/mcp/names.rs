@@ -12,6 +12,9 @@ const LONGEST: usize = 64;
 /// The longest name of a server in that, so that something of the tool's is left.
 const LONGEST_KEY: usize = 32;
 
+/// The longest name of a prompt with its server's, in bytes: one that can still be typed.
+const LONGEST_PROMPT: usize = 128;
+
 /// What stands between a server and its tool. No tool of the agent's own has it in its name.
 pub(super) const BETWEEN: &str = "__";
 
@@ -45,11 +48,15 @@ impl Names {
 
     /// What a prompt of a server is called: a person types it behind a slash, up to the first space.
     pub(super) fn prompt(&mut self, key: &str, prompt: &str) -> String {
-        let typed: String = prompt
-            .chars()
-            .map(|c| if c.is_whitespace() { '_' } else { c })
-            .collect();
-        self.give(format!("{key}:{typed}"), usize::MAX, &(key, prompt))
+        let typed = |c: char| {
+            if c.is_whitespace() || c.is_control() {
+                '_'
+            } else {
+                c
+            }
+        };
+        let shown: String = prompt.chars().take(LONGEST_PROMPT).map(typed).collect();
+        self.give(format!("{key}:{shown}"), LONGEST_PROMPT, &(key, prompt))
     }
 
     /// Gives this name; if it is too long or taken, as much of it as fits with a hash of what it stands for.
@@ -118,6 +125,15 @@ mod tests {
             assert_eq!(name.len(), LONGEST, "{name}");
             assert!(name.starts_with("very_long_"), "{name}");
         }
+    }
+
+    #[test]
+    fn prompts_can_be_typed() {
+        let mut names = Names::default();
+        assert_eq!(names.prompt("a", "sum it\u{7}up"), "a:sum_it_up");
+        let long = names.prompt("a", &"é".repeat(1_000_000));
+        assert!(long.len() <= LONGEST_PROMPT, "{long}");
+        assert_ne!(names.prompt("a", &"é".repeat(1_000_001)), long);
     }
 
     #[test]

@@ -92,8 +92,8 @@ impl Servers {
                 },
                 Err(why) => why,
             },
-            None => match server.failure() {
-                Some(why) => why.to_string(),
+            None => match server.absence() {
+                Some(why) => why,
                 None => format!("The MCP server `{}` has no such prompt.", server.name),
             },
         };
@@ -110,8 +110,8 @@ impl Servers {
         let mut params = GetPromptRequestParams::new(&prompt.name);
         params.arguments = (!arguments.is_empty()).then_some(arguments);
         let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-        let limit = self.limits.call;
-        let given = at.server.ask(&at.ready, workspace, request, limit, None);
+        let limits = &self.limits;
+        let given = at.server.ask(&at.ready, workspace, request, limits, None);
         match given.await? {
             ServerResult::GetPromptResult(result) => Ok(blocks(result)?),
             _ => Err(Fault::failed(format!(

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
 use reqwest::{Client, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -23,6 +23,9 @@ pub(super) enum SseError {
     Http(#[from] reqwest::Error),
     #[error("the server answered with the HTTP status {0}")]
     Status(StatusCode),
+    /// With its `WWW-Authenticate`.
+    #[error("the server wants to know who asks")]
+    Unauthorized(String),
     #[error("the server did not answer with a stream of events")]
     NoStream,
     #[error("the server did not say where messages are posted")]
@@ -46,9 +49,7 @@ impl SseTransport {
     pub(super) async fn connect(client: Client, url: Url) -> Result<Self, SseError> {
         let get = client.get(url.clone()).header(ACCEPT, "text/event-stream");
         let response = get.send().await?;
-        if !response.status().is_success() {
-            return Err(SseError::Status(response.status()));
-        }
+        accepted(&response)?;
         let kind = response.headers().get(CONTENT_TYPE);
         if !kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream")) {
             return Err(SseError::NoStream);
@@ -74,6 +75,21 @@ impl SseTransport {
     }
 }
 
+/// Whether the server has taken a request.
+fn accepted(response: &Response) -> Result<(), SseError> {
+    match response.status() {
+        status if status.is_success() => Ok(()),
+        StatusCode::UNAUTHORIZED => {
+            let challenge = response.headers().get(WWW_AUTHENTICATE);
+            let challenge = challenge.map(|it| String::from_utf8_lossy(it.as_bytes()));
+            Err(SseError::Unauthorized(
+                challenge.unwrap_or_default().into_owned(),
+            ))
+        }
+        status => Err(SseError::Status(status)),
+    }
+}
+
 impl Transport<RoleClient> for SseTransport {
     type Error = SseError;
 
@@ -87,10 +103,7 @@ impl Transport<RoleClient> for SseTransport {
             let request = client.post(post.as_ref().clone());
             let request = request.header(CONTENT_TYPE, "application/json").body(body);
             // The answer comes as an event.
-            match request.send().await?.status() {
-                status if status.is_success() => Ok(()),
-                status => Err(SseError::Status(status)),
-            }
+            accepted(&request.send().await?)
         }
     }
 

@@ -2,19 +2,18 @@
 
 mod fork;
 mod open;
+mod row;
+mod statements;
 mod worker;
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 use acp::v1::SessionId;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Row, named_params, params};
-use serde::{Deserialize, Serialize};
+use rusqlite::ErrorCode;
 
 use self::worker::{Starting, Worker};
 use super::{
-    Entry, EntryKind, Kept, Listed, Page, Properties, SessionStore, StoreError, Stored, Version,
-    Which,
+    Entry, Kept, Listed, Page, Properties, SessionStore, StoreError, Stored, Version, Which,
 };
 
 /// Keeps sessions in a directory that is its user's alone.
@@ -70,304 +69,12 @@ fn failed(error: rusqlite::Error) -> StoreError {
     }
 }
 
-/// Milliseconds since 1970.
-fn millis(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
-}
-
-fn time(millis: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_millis(millis.try_into().unwrap_or_default())
-}
-
-/// The columns of a session, in the order in which [`kept`] reads them.
-const COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";
-
-fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
-    let json = |column: usize| -> Result<String, StoreError> { row.get(column).map_err(failed) };
-    fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-        serde_json::from_str(text).map_err(|e| StoreError::Unreadable(e.to_string()))
-    }
-    let more: More = read(&json(12)?)?;
-    let properties = Properties {
-        cwd: row.get(1).map_err(failed)?,
-        additional_directories: read(&json(2)?)?,
-        title: row.get(3).map_err(failed)?,
-        mode: row.get(4).map_err(failed)?,
-        calls: row.get(5).map_err(failed)?,
-        always: read(&json(6)?)?,
-        spent: more.spent,
-        model: more.model,
-        thought_level: more.thought_level,
-    };
-    Ok(Kept {
-        id: row.get::<_, String>(0).map_err(failed)?.into(),
-        properties,
-        created: time(row.get(7).map_err(failed)?),
-        updated: time(row.get(8).map_err(failed)?),
-        version: Version(row.get(9).map_err(failed)?),
-        next: row.get(10).map_err(failed)?,
-        folded: row.get(11).map_err(failed)?,
-    })
-}
-
-/// Properties that nobody looks for: each by its name in one column, so that a further one is no new format.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(default)]
-struct More {
-    spent: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    thought_level: Option<String>,
-}
-
-/// What of the properties is kept as JSON: the directories, the answers, and the rest.
-fn lists(properties: &Properties) -> Result<(String, String, String), StoreError> {
-    let write = |e: serde_json::Error| StoreError::Failed(format!("it cannot be written: {e}"));
-    let directories = serde_json::to_string(&properties.additional_directories).map_err(write)?;
-    let always = serde_json::to_string(&properties.always).map_err(write)?;
-    let more = More {
-        spent: properties.spent,
-        model: properties.model.clone(),
-        thought_level: properties.thought_level.clone(),
-    };
-    let more = serde_json::to_string(&more).map_err(write)?;
-    Ok((directories, always, more))
-}
-
-/// A session of the version that is expected.
-struct Expected {
-    key: i64,
-    next: u64,
-    version: Version,
-}
-
-fn expected(db: &Connection, id: &SessionId, version: Version) -> Result<Expected, StoreError> {
-    let mut select = db
-        .prepare_cached("SELECT key, next, version FROM session WHERE id = ?")
-        .map_err(failed)?;
-    let found = select
-        .query_row([id.as_str()], |row| {
-            Ok(Expected {
-                key: row.get(0)?,
-                next: row.get(1)?,
-                version: Version(row.get(2)?),
-            })
-        })
-        .optional()
-        .map_err(failed)?
-        .ok_or_else(|| StoreError::NotFound(id.clone()))?;
-    if found.version != version {
-        return Err(StoreError::Conflict(id.clone()));
-    }
-    Ok(found)
-}
-
-fn insert(db: &Connection, key: i64, from: u64, entries: &[Entry]) -> Result<(), StoreError> {
-    let mut insert = db
-        .prepare_cached("INSERT INTO entry (session, number, kind, body) VALUES (?, ?, ?, ?)")
-        .map_err(failed)?;
-    for (number, entry) in (from..).zip(entries) {
-        insert
-            .execute(params![key, number, entry.kind as i64, entry.body])
-            .map_err(failed)?;
-    }
-    Ok(())
-}
-
-fn create(db: &Connection, id: &SessionId, properties: &Properties) -> Result<Kept, StoreError> {
-    let (directories, always, more) = lists(properties)?;
-    let now = millis(SystemTime::now());
-    let made = db
-        .execute(
-            "INSERT INTO session (id, cwd, directories, title, mode, calls, always, created, updated, more)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
-            params![
-                id.as_str(),
-                properties.cwd,
-                directories,
-                properties.title,
-                properties.mode,
-                properties.calls,
-                always,
-                now,
-                now,
-                more
-            ],
-        )
-        .map_err(failed)?;
-    if made == 0 {
-        return Err(StoreError::Exists(id.clone()));
-    }
-    find(db, id)
-}
-
-fn find(db: &Connection, id: &SessionId) -> Result<Kept, StoreError> {
-    let sql = format!("SELECT {COLUMNS} FROM session WHERE id = ?");
-    let mut select = db.prepare_cached(&sql).map_err(failed)?;
-    let mut rows = select.query([id.as_str()]).map_err(failed)?;
-    match rows.next().map_err(failed)? {
-        Some(row) => kept(row),
-        None => Err(StoreError::NotFound(id.clone())),
-    }
-}
-
-fn append(
-    db: &Connection,
-    id: &SessionId,
-    version: Version,
-    entries: &[Entry],
-    properties: Option<&Properties>,
-) -> Result<Version, StoreError> {
-    let session = expected(db, id, version)?;
-    insert(db, session.key, session.next, entries)?;
-    let version = Version(version.0 + 1);
-    let next = session.next + entries.len() as u64;
-    let updated = (!entries.is_empty()).then(|| millis(SystemTime::now()));
-    db.prepare_cached(
-        "UPDATE session SET version = ?, next = ?, updated = coalesce(?, updated) WHERE key = ?",
-    )
-    .and_then(|mut update| update.execute(params![version.0, next, updated, session.key]))
-    .map_err(failed)?;
-    if let Some(properties) = properties {
-        let (directories, always, more) = lists(properties)?;
-        db.prepare_cached(
-            "UPDATE session SET cwd = ?, directories = ?, title = ?, mode = ?, calls = ?, always = ?, more = ?
-             WHERE key = ?",
-        )
-        .and_then(|mut update| {
-            update.execute(params![
-                properties.cwd,
-                directories,
-                properties.title,
-                properties.mode,
-                properties.calls,
-                always,
-                more,
-                session.key
-            ])
-        })
-        .map_err(failed)?;
-    }
-    Ok(version)
-}
-
-/// What finds these entries of a session, from a number on. The database leaves out the others before it has
-/// their bodies in its hands. Whatever is of a kind that is not known is found by each: it is not to be passed
-/// over.
-fn selecting(which: Which) -> &'static str {
-    match which {
-        Which::All => {
-            "SELECT number, kind, body FROM entry
-             WHERE session = ? AND number >= ? ORDER BY number"
-        }
-        Which::Shown => {
-            "SELECT number, kind, body FROM entry
-             WHERE session = ? AND number >= ? AND kind NOT IN (3, 4) ORDER BY number"
-        }
-        Which::Messages => {
-            "SELECT number, kind, body FROM entry
-             WHERE session = ? AND number >= ? AND kind NOT IN (1, 2) ORDER BY number"
-        }
-    }
-}
-
-fn read(
-    db: &Connection,
-    id: &SessionId,
-    version: Version,
-    which: Which,
-    from: u64,
-) -> Result<Page, StoreError> {
-    let session = expected(db, id, version)?;
-    let mut select = db.prepare_cached(selecting(which)).map_err(failed)?;
-    let rows = select
-        .query_map(params![session.key, from], |row| {
-            Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get(2)?))
-        })
-        .map_err(failed)?;
-    let entries = rows.map(|row| {
-        let (number, kind, body) = row.map_err(failed)?;
-        let kind = EntryKind::of(kind)
-            .ok_or_else(|| StoreError::Unreadable(format!("it is of an unknown kind, {kind}")))?;
-        Ok((number, Entry { kind, body }))
-    });
-    Page::of(entries)
-}
-
-fn fold(
-    db: &Connection,
-    id: &SessionId,
-    version: Version,
-    (from, to): (u64, u64),
-    entries: &[Entry],
-) -> Result<Version, StoreError> {
-    let session = expected(db, id, version)?;
-    if entries.len() as u64 > to.saturating_sub(from) || to > session.next {
-        return Err(StoreError::Failed(
-            "entries are folded into more than there were".to_owned(),
-        ));
-    }
-    db.prepare_cached("DELETE FROM entry WHERE session = ? AND number >= ? AND number < ?")
-        .and_then(|mut delete| delete.execute(params![session.key, from, to]))
-        .map_err(failed)?;
-    insert(db, session.key, from, entries)?;
-    let version = Version(version.0 + 1);
-    db.prepare_cached("UPDATE session SET version = ?, folded = ? WHERE key = ?")
-        .and_then(|mut update| update.execute(params![version.0, to, session.key]))
-        .map_err(failed)?;
-    Ok(version)
-}
-
-fn list(
-    db: &Connection,
-    cwd: Option<&str>,
-    cursor: Option<&str>,
-    most: usize,
-) -> Result<Listed, StoreError> {
-    let place = |cursor: &str| {
-        let (updated, id) = cursor.split_once('-')?;
-        Some((updated.parse::<i64>().ok()?, id.to_owned()))
-    };
-    let after = cursor
-        .map(|cursor| place(cursor).ok_or_else(|| StoreError::Cursor(cursor.to_owned())))
-        .transpose()?;
-    let (updated, after) = after.unzip();
-    let sql = format!(
-        "SELECT {COLUMNS} FROM session
-         WHERE next > 0 AND (:cwd IS NULL OR cwd = :cwd)
-           AND (:updated IS NULL OR updated < :updated OR (updated = :updated AND id > :after))
-         ORDER BY updated DESC, id LIMIT :most"
-    );
-    let mut select = db.prepare_cached(&sql).map_err(failed)?;
-    let limit = i64::try_from(most).unwrap_or(i64::MAX).saturating_add(1);
-    let mut rows = select
-        .query(named_params! {":cwd": cwd, ":updated": updated, ":after": after, ":most": limit})
-        .map_err(failed)?;
-    let mut listed = Listed::default();
-    while let Some(row) = rows.next().map_err(failed)? {
-        if listed.sessions.len() == most {
-            let last = listed.sessions.last();
-            listed.cursor = last.map(|last| format!("{}-{}", millis(last.updated), last.id));
-            break;
-        }
-        listed.sessions.push(kept(row)?);
-    }
-    Ok(listed)
-}
-
-fn delete(db: &Connection, id: &SessionId) -> Result<(), StoreError> {
-    let deleted = db.execute("DELETE FROM session WHERE id = ?", [id.as_str()]);
-    match deleted.map_err(failed)? {
-        0 => Err(StoreError::NotFound(id.clone())),
-        _ => Ok(()),
-    }
-}
-
 impl SessionStore for SqliteStore {
     fn create(&self, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
-        Box::pin(self.worker.write(move |db| create(db, &id, &properties)))
+        Box::pin(
+            self.worker
+                .write(move |db| statements::create(db, &id, &properties)),
+        )
     }
 
     fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept> {
@@ -378,7 +85,7 @@ impl SessionStore for SqliteStore {
     }
 
     fn find(&self, id: SessionId) -> Stored<'_, Kept> {
-        Box::pin(self.worker.read(move |db| find(db, &id)))
+        Box::pin(self.worker.read(move |db| statements::find(db, &id)))
     }
 
     fn append(
@@ -389,15 +96,16 @@ impl SessionStore for SqliteStore {
         properties: Option<Properties>,
     ) -> Stored<'_, Version> {
         Box::pin(
-            self.worker
-                .write(move |db| append(db, &id, expected, &entries, properties.as_ref())),
+            self.worker.write(move |db| {
+                statements::append(db, &id, expected, &entries, properties.as_ref())
+            }),
         )
     }
 
     fn read(&self, id: SessionId, expected: Version, which: Which, from: u64) -> Stored<'_, Page> {
         Box::pin(
             self.worker
-                .read(move |db| read(db, &id, expected, which, from)),
+                .read(move |db| statements::read(db, &id, expected, which, from)),
         )
     }
 
@@ -411,25 +119,26 @@ impl SessionStore for SqliteStore {
     ) -> Stored<'_, Version> {
         Box::pin(
             self.worker
-                .write(move |db| fold(db, &id, expected, (from, to), &entries)),
+                .write(move |db| statements::fold(db, &id, expected, (from, to), &entries)),
         )
     }
 
     fn list(&self, cwd: Option<String>, cursor: Option<String>, most: usize) -> Stored<'_, Listed> {
         Box::pin(
             self.worker
-                .read(move |db| list(db, cwd.as_deref(), cursor.as_deref(), most)),
+                .read(move |db| statements::list(db, cwd.as_deref(), cursor.as_deref(), most)),
         )
     }
 
     fn delete(&self, id: SessionId) -> Stored<'_, ()> {
-        Box::pin(self.worker.write(move |db| delete(db, &id)))
+        Box::pin(self.worker.write(move |db| statements::delete(db, &id)))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::EntryKind;
 
     fn entry(text: &str) -> Entry {
         Entry::new(EntryKind::Message, text)

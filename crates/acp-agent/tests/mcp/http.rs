@@ -1,5 +1,8 @@
-//! The server behind HTTP on loopback: streamable, and as server-sent events. As little of HTTP as that takes.
+//! The server behind HTTP on loopback: streamable, and as server-sent events. As little of HTTP as that takes. It can
+//! be stopped and started again, forget its sessions, and want a key.
 
+use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use acp::v1::{HttpHeader, McpServer, McpServerHttp, McpServerSse};
@@ -7,67 +10,155 @@ use rmcp::ServiceExt;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use serde_json::Value;
 use tokio::io::{
-    AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf,
-    split,
+    AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, WriteHalf, split,
 };
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::server::Tools;
 
-type Lines = BufReader<ReadHalf<DuplexStream>>;
+/// A server, and what is known of it from outside.
+pub(crate) struct Http {
+    address: SocketAddr,
+    pub(crate) all: Arc<All>,
+    /// It listens as long as this is not aborted.
+    task: JoinHandle<()>,
+}
 
-/// One client's server.
+/// What its connections have in common.
+#[derive(Default)]
+pub(crate) struct All {
+    /// The keys that came with requests.
+    pub(crate) keys: Mutex<Vec<String>>,
+    /// By their ids. Each is a server of its own.
+    sessions: Mutex<HashMap<String, Arc<Served>>>,
+    /// How many there have been.
+    pub(crate) begun: Mutex<usize>,
+    is_odd: bool,
+    challenge: Option<&'static str>,
+}
+
+/// A session.
 struct Served {
     to: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
-    from: tokio::sync::Mutex<Lines>,
+    /// Requests whose answers are waited for, by their ids.
+    waiting: Mutex<HashMap<String, oneshot::Sender<String>>>,
+    /// Everything else that the server says.
+    said: tokio::sync::Mutex<mpsc::UnboundedReceiver<String>>,
 }
 
-/// Where it is.
-pub(crate) struct Http {
-    address: String,
-    /// The keys that came with requests.
-    pub(crate) keys: Arc<Mutex<Vec<String>>>,
-}
-
-impl Http {
-    pub(crate) async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = format!("http://{}", listener.local_addr().unwrap());
+impl Served {
+    fn start() -> Arc<Self> {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         tokio::spawn(async move {
             let (read, write) = split(theirs);
             let running = Tools::new("usual").serve(AsyncRwTransport::new_server(read, write));
-            let _ = running.await.unwrap().waiting().await;
-        });
-        let (read, write) = split(ours);
-        let served = Arc::new(Served {
-            to: write.into(),
-            from: BufReader::new(read).into(),
-        });
-        let keys = Arc::<Mutex<Vec<String>>>::default();
-        let seen = Arc::clone(&keys);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, Arc::clone(&served), Arc::clone(&seen)));
+            if let Ok(running) = running.await {
+                let _ = running.waiting().await;
             }
         });
-        Self { address, keys }
+        let (read, write) = split(ours);
+        let (say, said) = mpsc::unbounded_channel();
+        let served = Arc::new(Self {
+            to: write.into(),
+            waiting: Mutex::default(),
+            said: said.into(),
+        });
+        let waits = Arc::downgrade(&served);
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(read).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let message: Value = serde_json::from_str(&line).unwrap();
+                let id = message.get("id").map(ToString::to_string);
+                let answers = id.filter(|_| message.get("method").is_none());
+                let waiting = answers.and_then(|id| {
+                    let served = waits.upgrade()?;
+                    served.waiting.lock().unwrap().remove(&id)
+                });
+                // Whoever does not listen any more does not need it.
+                let _ = match waiting {
+                    Some(waiting) => waiting.send(line).is_ok(),
+                    None => say.send(line).is_ok(),
+                };
+            }
+        });
+        served
+    }
+
+    async fn tell(&self, message: &str) {
+        let line = format!("{message}\n");
+        let mut to = self.to.lock().await;
+        to.write_all(line.as_bytes()).await.unwrap();
+    }
+
+    /// Everything that is said, as events, for as long as the client listens.
+    async fn stream(&self, write: &mut OwnedWriteHalf) {
+        let mut said = self.said.lock().await;
+        while let Some(line) = said.recv().await {
+            if event(write, &format!("event: message\ndata: {line}\n\n"))
+                .await
+                .is_err()
+            {
+                return;
+            }
+        }
+    }
+}
+
+impl Http {
+    pub(crate) async fn start() -> Self {
+        Self::with(All::default()).await
+    }
+
+    pub(crate) async fn with(all: All) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let all = Arc::new(all);
+        let task = tokio::spawn(listen(listener, Arc::clone(&all)));
+        Self { address, all, task }
+    }
+
+    /// Ends it, with all its connections and all that it knows.
+    pub(crate) async fn stop(&mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+        self.forget();
+    }
+
+    pub(crate) async fn start_again(&mut self) {
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.task = tokio::spawn(listen(listener, Arc::clone(&self.all)));
+    }
+
+    /// Knows none of its sessions any more.
+    pub(crate) fn forget(&self) {
+        self.all.sessions.lock().unwrap().clear();
     }
 
     pub(crate) fn streamable(&self, name: &str) -> McpServer {
-        McpServer::Http(McpServerHttp::new(
-            name,
-            format!("{}/mcp", self.address),
-            key(),
-        ))
+        self.streamable_with(name, key())
+    }
+
+    pub(crate) fn streamable_with(&self, name: &str, headers: Vec<HttpHeader>) -> McpServer {
+        let url = format!("http://{}/mcp", self.address);
+        McpServer::Http(McpServerHttp::new(name, url, headers))
     }
 
     pub(crate) fn sse(&self, name: &str) -> McpServer {
-        McpServer::Sse(McpServerSse::new(
-            name,
-            format!("{}/sse", self.address),
-            key(),
-        ))
+        self.sse_with(name, key())
+    }
+
+    pub(crate) fn sse_with(&self, name: &str, headers: Vec<HttpHeader>) -> McpServer {
+        let url = format!("http://{}/sse", self.address);
+        McpServer::Sse(McpServerSse::new(name, url, headers))
+    }
+}
+
+impl Drop for Http {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -75,71 +166,133 @@ fn key() -> Vec<HttpHeader> {
     vec![HttpHeader::new("Authorization", "Bearer open sesame")]
 }
 
-async fn answer(stream: TcpStream, served: Arc<Served>, keys: Arc<Mutex<Vec<String>>>) {
-    let (read, mut write) = stream.into_split();
-    let mut read = BufReader::new(read);
+async fn listen(listener: TcpListener, all: Arc<All>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(answer(stream, Arc::clone(&all)));
+    }
+}
+
+impl All {
+    /// Answers 400 for a session that it does not know, as some servers do, and not 404.
+    pub(crate) fn odd(mut self, is_odd: bool) -> Self {
+        self.is_odd = is_odd;
+        self
+    }
+
+    /// Says this to those who have no key.
+    pub(crate) fn locked(mut self, challenge: &'static str) -> Self {
+        self.challenge = Some(challenge);
+        self
+    }
+
+    fn begin(&self) -> (String, Arc<Served>) {
+        let mut begun = self.begun.lock().unwrap();
+        *begun += 1;
+        let (id, served) = (format!("s{begun}"), Served::start());
+        let mut sessions = self.sessions.lock().unwrap();
+        sessions.insert(id.clone(), Arc::clone(&served));
+        (id, served)
+    }
+
+    fn session(&self, id: &str) -> Option<Arc<Served>> {
+        self.sessions.lock().unwrap().get(id).map(Arc::clone)
+    }
+}
+
+/// A request, as far as anyone here looks at it.
+#[derive(Default)]
+struct Asked {
+    method: String,
+    path: String,
+    session: Option<String>,
+    key: Option<String>,
+    body: String,
+}
+
+async fn read(read: &mut (impl AsyncBufReadExt + Unpin)) -> Option<Asked> {
+    let mut request = String::new();
+    if read.read_line(&mut request).await.unwrap_or(0) == 0 {
+        return None;
+    }
+    let mut words = request.split(' ').map(str::to_owned);
+    let mut asked = Asked {
+        method: words.next()?,
+        path: words.next()?,
+        ..Asked::default()
+    };
+    let mut length = 0;
     loop {
-        let mut request = String::new();
-        if read.read_line(&mut request).await.unwrap_or(0) == 0 {
-            return;
+        let mut header = String::new();
+        read.read_line(&mut header).await.ok()?;
+        let Some((name, value)) = header.trim().split_once(':') else {
+            break;
+        };
+        let value = value.trim();
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().unwrap(),
+            "authorization" => asked.key = Some(value.to_owned()),
+            "mcp-session-id" => asked.session = Some(value.to_owned()),
+            _ => {}
         }
-        let mut length = 0;
-        loop {
-            let mut header = String::new();
-            read.read_line(&mut header).await.unwrap();
-            let Some((name, value)) = header.trim().split_once(':') else {
-                break;
-            };
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => length = value.trim().parse().unwrap(),
-                "authorization" => keys.lock().unwrap().push(value.trim().to_owned()),
-                _ => {}
-            }
+    }
+    let mut body = vec![0; length];
+    read.read_exact(&mut body).await.ok()?;
+    asked.body = String::from_utf8(body).unwrap();
+    Some(asked)
+}
+
+async fn answer(stream: TcpStream, all: Arc<All>) {
+    let (from, mut write) = stream.into_split();
+    let mut from = BufReader::new(from);
+    while let Some(asked) = read(&mut from).await {
+        if let (Some(challenge), None) = (all.challenge, &asked.key) {
+            let head = format!("401 Unauthorized\r\n{challenge}");
+            respond(&mut write, head.trim(), "").await;
+            continue;
         }
-        let mut body = vec![0; length];
-        read.read_exact(&mut body).await.unwrap();
-        let body = String::from_utf8(body).unwrap();
-        let mut words = request.split(' ');
-        match (words.next().unwrap(), words.next().unwrap()) {
-            ("GET", "/sse") => {
-                let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
-                write.write_all(head.as_bytes()).await.unwrap();
-                write
-                    .write_all(b"event: endpoint\ndata: /post?session=1\n\n")
-                    .await
-                    .unwrap();
-                let mut from = served.from.lock().await;
-                while let Some(line) = next(&mut from).await {
-                    let event = format!("event: message\ndata: {line}\n\n");
-                    if write.write_all(event.as_bytes()).await.is_err() {
-                        return;
-                    }
-                }
-                return;
+        all.keys.lock().unwrap().extend(asked.key);
+        match (asked.method.as_str(), asked.path.split_once("?session=")) {
+            ("GET", None) if asked.path == "/sse" => {
+                let (id, served) = all.begin();
+                events(&mut write).await;
+                let _ = event(
+                    &mut write,
+                    &format!("event: endpoint\ndata: /post?session={id}\n\n"),
+                )
+                .await;
+                return served.stream(&mut write).await;
             }
-            ("POST", "/post?session=1") => {
-                tell(&served, &body).await;
-                respond(&mut write, "202 Accepted", "Accepted").await;
-            }
-            ("POST", "/mcp") => {
-                tell(&served, &body).await;
-                let request: Value = serde_json::from_str(&body).unwrap();
-                if request.get("method").is_none() || request.get("id").is_none() {
-                    respond(&mut write, "202 Accepted", "").await;
-                    continue;
+            ("POST", Some(("/post", id))) => match all.session(id) {
+                Some(served) => {
+                    served.tell(&asked.body).await;
+                    respond(&mut write, "202 Accepted", "Accepted").await;
                 }
-                let mut from = served.from.lock().await;
-                while let Some(line) = next(&mut from).await {
-                    let answer: Value = serde_json::from_str(&line).unwrap();
-                    if answer.get("id") == request.get("id") && answer.get("method").is_none() {
-                        respond(
-                            &mut write,
-                            "200 OK\r\nContent-Type: application/json",
-                            &line,
-                        )
-                        .await;
-                        break;
+                None => respond(&mut write, "404 Not Found", "").await,
+            },
+            ("POST", None) if asked.body.contains("\"cut\"") => {
+                return events(&mut write).await;
+            }
+            (method, None) if asked.path == "/mcp" => {
+                let found = match asked.session {
+                    Some(id) => all.session(&id).map(|served| (id, served)),
+                    None => Some(all.begin()),
+                };
+                match (found, method) {
+                    (None, _) if all.is_odd => {
+                        let head = "400 Bad Request\r\nContent-Type: application/json";
+                        let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+                        respond(&mut write, head, error).await;
                     }
+                    (None, _) => respond(&mut write, "404 Not Found", "").await,
+                    (Some((_, served)), "GET") => {
+                        events(&mut write).await;
+                        return served.stream(&mut write).await;
+                    }
+                    (Some((id, served)), "POST") => {
+                        post(&mut write, &id, &served, &asked.body).await
+                    }
+                    _ => respond(&mut write, "405 Method Not Allowed", "").await,
                 }
             }
             _ => respond(&mut write, "405 Method Not Allowed", "").await,
@@ -147,24 +300,36 @@ async fn answer(stream: TcpStream, served: Arc<Served>, keys: Arc<Mutex<Vec<Stri
     }
 }
 
-async fn tell(served: &Served, message: &str) {
-    let line = format!("{message}\n");
-    served
-        .to
-        .lock()
-        .await
-        .write_all(line.as_bytes())
-        .await
-        .unwrap();
+async fn post(write: &mut OwnedWriteHalf, id: &str, served: &Served, body: &str) {
+    let message: Value = serde_json::from_str(body).unwrap();
+    let request = message.get("method").and(message.get("id"));
+    let Some(request) = request else {
+        served.tell(body).await;
+        return respond(write, "202 Accepted", "").await;
+    };
+    let (answer, answered) = oneshot::channel();
+    let waiting = request.to_string();
+    served.waiting.lock().unwrap().insert(waiting, answer);
+    served.tell(body).await;
+    if let Ok(line) = answered.await {
+        let head = format!("200 OK\r\nContent-Type: application/json\r\nMcp-Session-Id: {id}");
+        respond(write, &head, &line).await;
+    }
 }
 
-async fn next(from: &mut Lines) -> Option<String> {
-    let mut line = String::new();
-    let read = from.read_line(&mut line).await.ok()?;
-    (read > 0).then(|| line.trim().to_owned())
+/// Begins a stream of events. One that ends without its last chunk is cut.
+async fn events(write: &mut OwnedWriteHalf) {
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let _ = write.write_all(head.as_bytes()).await;
 }
 
-async fn respond(write: &mut (impl AsyncWriteExt + Unpin), head: &str, body: &str) {
+async fn event(write: &mut OwnedWriteHalf, text: &str) -> std::io::Result<()> {
+    let chunk = format!("{:x}\r\n{text}\r\n", text.len());
+    write.write_all(chunk.as_bytes()).await
+}
+
+async fn respond(write: &mut OwnedWriteHalf, head: &str, body: &str) {
     let response = format!(
         "HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()

@@ -3,17 +3,20 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod asked;
+mod changes;
 #[path = "../common/mod.rs"]
 mod common;
 mod http;
+mod lost;
 mod server;
+mod starts;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use acp::agent::SessionSetup;
-use acp::client::{AgentConnection, Client, Elicitation, PermissionRequest};
-use acp::thread::{ItemKind, ToolCallStatus};
+use acp::thread::ToolCallStatus;
 use acp::v1::*;
 use acp_agent::{CodingAgent, McpLimits, Model, Request, ScriptedModel, Steps};
 use common::{ALLOW, ALLOW_ALWAYS, Fixture, NONE, REJECT, pid, runs, shows, texts, until};
@@ -84,8 +87,8 @@ async fn a_tool_is_called_over_every_transport() {
     let (streamable, sse) = (Http::start().await, Http::start().await);
     for (server, keys) in [
         (process("ours", "usual"), None),
-        (streamable.streamable("ours"), Some(&streamable.keys)),
-        (sse.sse("ours"), Some(&sse.keys)),
+        (streamable.streamable("ours"), Some(&streamable.all.keys)),
+        (sse.sse("ours"), Some(&sse.all.keys)),
     ] {
         let f = calling(
             &[call("ours__echo", json!({"text": "hello"}))],
@@ -322,8 +325,12 @@ async fn a_server_that_never_starts_is_given_up() {
 
 #[tokio::test]
 async fn a_server_that_dies_in_a_call_is_told_and_the_session_goes_on() {
-    let calls = [call("ours__die", json!({})), call("ours__echo", json!({}))];
-    let f = calling(&calls, vec![process("ours", "usual")]).await;
+    let calls = [
+        call("ours__die", json!({})),
+        call("others__echo", json!({"text": "hello"})),
+    ];
+    let servers = vec![process("ours", "usual"), process("others", "usual")];
+    let f = calling(&calls, servers).await;
     f.answers([ALLOW]);
     assert_eq!(f.says("go").await, "done");
     let died = f
@@ -337,8 +344,8 @@ async fn a_server_that_dies_in_a_call_is_told_and_the_session_goes_on() {
         said.contains("has ended") && said.contains("exit code 3") && said.contains("I die"),
         "{said}"
     );
-    assert_eq!(f.says("go").await, "done");
-    assert!(texts(&f.call()).contains("has ended"));
+    let other = allowed(&f).await;
+    assert!(texts(&other).contains("You said: hello."));
 }
 
 #[tokio::test]
@@ -389,31 +396,6 @@ async fn progress_is_shown_while_it_is_made() {
     f.put("seen", "");
     assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn);
     assert!(texts(&f.call()).contains("All steps are done."));
-}
-
-#[tokio::test]
-async fn other_tools_and_prompts_are_offered_when_the_server_says_so() {
-    let seen = Seen::default();
-    let turns = json!([[call("ours__grow", json!({})), {"say": "done"}], [{"say": "done"}]]);
-    let plays = model(&turns);
-    let spy = Spy {
-        plays,
-        seen: Arc::clone(&seen),
-    };
-    let agent = CodingAgent::with_model(spy).mcp_servers(vec![process("ours", "usual")]);
-    let f = Fixture::new(agent, NONE).await;
-    allowed(&f).await;
-    // The server is asked anew beside the turns, and its prompts are announced when it has answered.
-    until(f.session.thread(), |thread| {
-        let mut commands = thread.commands().iter();
-        commands.any(|command| command.name == "ours:grown")
-    })
-    .await;
-    f.says("go").await;
-    let grown = |names: &[String]| names.iter().any(|name| name == "ours__grown");
-    let seen = seen.lock().unwrap();
-    assert!(!grown(&seen.first().unwrap().0));
-    assert!(grown(&seen.last().unwrap().0));
 }
 
 #[tokio::test]
@@ -502,68 +484,6 @@ async fn the_roots_are_the_sessions_directories() {
     .await;
     let told = texts(&allowed(&f).await);
     assert_eq!(told, format!("file://{}", f.cwd()));
-}
-
-#[tokio::test]
-async fn a_server_has_nobody_to_ask_where_the_client_shows_no_forms() {
-    let f = calling(
-        &[call("ours__ask", json!({}))],
-        vec![process("ours", "usual")],
-    )
-    .await;
-    let told = texts(&allowed(&f).await);
-    assert!(told.contains("Decline"), "{told}");
-}
-
-/// A client that allows all and says where it is.
-struct Forms;
-
-impl Client for Forms {
-    async fn request_permission(
-        &self,
-        _: PermissionRequest,
-    ) -> acp::Result<RequestPermissionOutcome> {
-        Ok(RequestPermissionOutcome::selected("allow-once"))
-    }
-
-    fn elicitation(&self) -> Option<&impl Elicitation> {
-        Some(self)
-    }
-}
-
-impl Elicitation for Forms {
-    fn capabilities(&self) -> ElicitationCapabilities {
-        ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
-    }
-
-    async fn create(
-        &self,
-        request: CreateElicitationRequest,
-    ) -> acp::Result<CreateElicitationResponse> {
-        assert_eq!(request.message, "The MCP server `ours` asks: Which city?");
-        let answer = json!({"action": "accept", "content": {"city": "Bern"}});
-        Ok(serde_json::from_value(answer).unwrap())
-    }
-}
-
-#[tokio::test]
-async fn a_server_asks_the_person_through_the_client() {
-    let turns = json!([[call("ours__ask", json!({})), {"say": "done"}]]);
-    let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![process("ours", "usual")]);
-    let dir = tempfile::tempdir().unwrap();
-    let (ours, theirs) = acp::transport::memory();
-    acp::agent::start(theirs, agent, acp::Options::new());
-    let agent: AgentConnection = acp::client::connect(ours, Forms).await.unwrap();
-    let session = agent.new_session(dir.path()).await.unwrap();
-    session.prompt("go").await.unwrap();
-    let told = session.thread().read(|thread| {
-        let calls = thread.items().iter().filter_map(|item| match &item.kind {
-            ItemKind::ToolCall(call) => Some(texts(call)),
-            _ => None,
-        });
-        calls.collect::<String>()
-    });
-    assert!(told.contains("Accept") && told.contains("Bern"), "{told}");
 }
 
 #[tokio::test]

@@ -42,6 +42,7 @@ pub(crate) fn serve() {
     runtime.block_on(async {
         if kind == "silent" {
             eprintln!("pid:{}", std::process::id());
+            std::fs::write("silent", format!("pid:{}\n", std::process::id())).unwrap();
             std::future::pending::<()>().await;
         }
         let out = std::fs::OpenOptions::new()
@@ -102,7 +103,8 @@ impl Tools {
             tool("steps".into(), "Tells of its progress"),
             tool("roots".into(), "Says what the roots are"),
             tool("ask".into(), "Asks the person"),
-            tool("grow".into(), "Has another tool afterwards"),
+            tool("page".into(), "Sends the person to a page"),
+            tool("grow".into(), "Has more afterwards, and says so in one way"),
         ];
         if self.grown.load(Ordering::Relaxed) {
             tools.push(tool("grown".into(), "Was not there before"));
@@ -178,9 +180,41 @@ impl Tools {
                     answer.content.unwrap_or_default()
                 ))
             }
+            "page" => {
+                let peer = &context.peer;
+                let url = match said {
+                    "" => "https://login.example/7",
+                    other => other,
+                };
+                let page = json!({
+                    "mode": "url", "message": "Log in, please.", "url": url, "elicitationId": "7"
+                });
+                let page = ElicitRequest::new(serde_json::from_value(page).unwrap());
+                let page = ServerRequest::ElicitRequest(page);
+                let Ok(ClientResult::ElicitResult(answer)) = peer.send_request(page).await else {
+                    return text("not asked".to_owned());
+                };
+                for id in ["8", "7", "7"] {
+                    let method = "notifications/elicitation/complete";
+                    let done = CustomNotification::new(method, Some(json!({"elicitationId": id})));
+                    let done = ServerNotification::CustomNotification(done);
+                    peer.send_notification(done).await.unwrap();
+                }
+                let offered = peer.peer_info().unwrap().capabilities.elicitation.clone();
+                let url = offered.is_some_and(|offered| offered.url.is_some());
+                text(format!(
+                    "{:?} {} offered:{url}",
+                    answer.action,
+                    answer.content.unwrap_or_default()
+                ))
+            }
             "grow" => {
                 self.grown.store(true, Ordering::Relaxed);
-                context.peer.notify_tool_list_changed().await.unwrap();
+                match said {
+                    "prompts" => context.peer.notify_prompt_list_changed().await.unwrap(),
+                    "resources" => context.peer.notify_resource_list_changed().await.unwrap(),
+                    _ => context.peer.notify_tool_list_changed().await.unwrap(),
+                }
                 text("Growing.".to_owned())
             }
             other => Err(ErrorData::invalid_params(format!("no tool {other}"), None)),
@@ -262,7 +296,11 @@ impl ServerHandler for Tools {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let resource = Resource::new("note://one", "one").with_description("The first note");
-        Ok(ListResourcesResult::with_all_items(vec![resource]))
+        let mut resources = vec![resource];
+        if self.grown.load(Ordering::Relaxed) {
+            resources.push(Resource::new("note://grown", "grown"));
+        }
+        Ok(ListResourcesResult::with_all_items(resources))
     }
 
     async fn read_resource(

@@ -3,7 +3,8 @@
 use acp::v1::SessionId;
 use rusqlite::{Connection, params};
 
-use super::{create, failed, find};
+use super::failed;
+use super::statements::{create, find};
 use crate::store::{Kept, Properties, StoreError};
 
 /// Copies a session. The database does it: nothing of the log comes to this process.

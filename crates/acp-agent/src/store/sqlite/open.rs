@@ -155,7 +155,8 @@ mod tests {
         )
         .unwrap();
         drop(db);
-        let old = super::super::find(&open(dir.path()).unwrap(), &"old".into()).unwrap();
+        let old =
+            super::super::statements::find(&open(dir.path()).unwrap(), &"old".into()).unwrap();
         assert_eq!((old.properties.calls, old.properties.spent), (3, 0));
     }
 

@@ -1,0 +1,206 @@
+//! What it means that a server cannot be reached, for people.
+
+use reqwest::StatusCode;
+use rmcp::service::ClientInitializeError;
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+use super::sse::SseError;
+use crate::causes::chain;
+use crate::permission::one_line;
+use crate::tools::head;
+
+/// How much of what a server says of itself is looked at, in bytes.
+const LONGEST: usize = 4 * 1024;
+
+/// Why there is no connection to a server.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// A sentence, for people.
+    pub(super) why: String,
+    /// Trying again does not help: somebody has to change something first.
+    pub(super) lasting: bool,
+}
+
+impl Failure {
+    pub(super) fn passing(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            lasting: false,
+        }
+    }
+
+    pub(super) fn lasting(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            lasting: true,
+        }
+    }
+
+    /// Why a handshake failed.
+    pub(super) fn of_handshake(error: &ClientInitializeError) -> Self {
+        match error {
+            ClientInitializeError::ConnectionClosed(_) => {
+                Self::passing("It closed the connection before it had answered.")
+            }
+            ClientInitializeError::JsonRpcError(error) => {
+                let message = head(&error.message, LONGEST);
+                Self::lasting(format!("It refused the connection: {message}."))
+            }
+            ClientInitializeError::TransportError { error, .. } => Self::of_transport(error),
+            other => Self::passing(format!(
+                "It did not answer as an MCP server does: {}.",
+                chain(other)
+            )),
+        }
+    }
+
+    /// Why a message could not be sent.
+    pub(super) fn of_transport(error: &DynamicTransportError) -> Self {
+        let error = error.error.as_ref();
+        if let Some(error) = error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            return Self::of_http(error);
+        }
+        if let Some(error) = error.downcast_ref::<SseError>() {
+            return Self::of_sse(error);
+        }
+        Self::passing(format!("{}.", chain(error)))
+    }
+
+    pub(super) fn of_http(error: &StreamableHttpError<reqwest::Error>) -> Self {
+        match error {
+            StreamableHttpError::AuthRequired(asked) => {
+                Self::unauthorized(&asked.www_authenticate_header)
+            }
+            StreamableHttpError::InsufficientScope(asked) => Self::lasting(format!(
+                "It refuses what it was asked for (HTTP status 403{}): the key that it is given does not allow that.",
+                said(&asked.www_authenticate_header)
+            )),
+            // A 401 that says nothing of what is missing comes as text only.
+            StreamableHttpError::UnexpectedServerResponse(text) if text.starts_with("HTTP 401") => {
+                Self::unauthorized("")
+            }
+            // The error names what it comes of in its own text, and does not give it as its source.
+            StreamableHttpError::Client(error) => Self::passing(format!("{}.", chain(error))),
+            other => Self::passing(format!("{}.", one_line(head(&chain(other), LONGEST)))),
+        }
+    }
+
+    pub(super) fn of_sse(error: &SseError) -> Self {
+        match error {
+            SseError::Unauthorized(challenge) => Self::unauthorized(challenge),
+            SseError::Status(StatusCode::FORBIDDEN) | SseError::Elsewhere(_) => {
+                Self::lasting(format!("{}.", chain(error)))
+            }
+            _ => Self::passing(format!("{}.", chain(error))),
+        }
+    }
+
+    /// It wants to know who asks. `challenge` is its `WWW-Authenticate`, if it has one.
+    fn unauthorized(challenge: &str) -> Self {
+        let oauth = if parameter(challenge, "resource_metadata").is_some() {
+            " It would also take a login by OAuth, which this agent cannot do yet: many such servers give out \
+             tokens that can be put there."
+        } else {
+            ""
+        };
+        Self::lasting(format!(
+            "It wants to know who you are (HTTP status 401{}). Give it a header `Authorization` with your key or \
+             token: in `headers` of this server in `config.toml`, or where your editor names the server; then \
+             open the session again.{oauth}",
+            said(challenge)
+        ))
+    }
+}
+
+/// What a challenge says that a person may know the right key by.
+fn said(challenge: &str) -> String {
+    let mut said = String::new();
+    for (name, what) in [
+        ("realm", "realm"),
+        ("scope", "scope"),
+        ("error_description", "it says"),
+        ("resource_metadata", "described at"),
+    ] {
+        if let Some(value) = parameter(challenge, name).filter(|value| !value.trim().is_empty()) {
+            said.push_str(&format!(
+                ", {what} `{}`",
+                one_line(&value.replace('`', "'"))
+            ));
+        }
+    }
+    said
+}
+
+/// A parameter of a challenge: RFC 9110, 11.2. The first of that name, whichever scheme it belongs to.
+fn parameter(challenge: &str, name: &str) -> Option<String> {
+    let mut rest = head(challenge, LONGEST);
+    while let Some(at) = rest.find('=') {
+        let (before, after) = (rest.get(..at)?, rest.get(at + 1..)?.trim_start());
+        let named = before
+            .trim_end()
+            .rsplit([' ', ',', '\t'])
+            .next()
+            .is_some_and(|last| last.eq_ignore_ascii_case(name));
+        let (value, behind) = match after.strip_prefix('"') {
+            Some(quoted) => unquoted(quoted)?,
+            None => {
+                let end = after.find([',', ' ']).unwrap_or(after.len());
+                (after.get(..end)?.to_owned(), after.get(end..)?)
+            }
+        };
+        if named {
+            return Some(value);
+        }
+        rest = behind;
+    }
+    None
+}
+
+/// A quoted string, from behind its first quote, and what follows it.
+fn unquoted(text: &str) -> Option<(String, &str)> {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((value, text.get(at + 1..)?)),
+            '\\' => value.push(chars.next()?.1),
+            c => value.push(c),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_challenge_is_read() {
+        let challenge = r#"Basic realm="my \"own\", files", Bearer error=invalid_token, scope="a b", resource_metadata="https://x.example/.well-known""#;
+        for (name, expected) in [
+            ("realm", Some(r#"my "own", files"#)),
+            ("ERROR", Some("invalid_token")),
+            ("scope", Some("a b")),
+            ("resource_metadata", Some("https://x.example/.well-known")),
+            ("own", None),
+        ] {
+            assert_eq!(parameter(challenge, name).as_deref(), expected, "{name}");
+        }
+        for broken in ["", "Bearer", "Bearer realm=\"", "=", "realm = \"\\"] {
+            assert_eq!(parameter(broken, "realm"), None, "{broken}");
+        }
+    }
+
+    #[test]
+    fn a_person_is_told_what_to_do_about_a_key() {
+        let why = Failure::unauthorized("").why;
+        assert!(
+            why.contains("config.toml") && why.contains("(HTTP status 401)."),
+            "{why}"
+        );
+        let why = Failure::unauthorized("Bearer realm=\"docs`\n\", resource_metadata=\"u\"").why;
+        assert!(why.contains("realm `docs'"), "{why}");
+        assert!(why.contains("OAuth"), "{why}");
+    }
+}

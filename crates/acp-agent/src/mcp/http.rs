@@ -1,0 +1,203 @@
+//! Streamable HTTP as `rmcp` speaks it, and somebody who notices that the server is gone: a request that cannot be
+//! delivered ends nothing there, and without requests nobody would know.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::{Client, StatusCode};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::common::client_side_sse::{BoxedSseResponse, ExponentialBackoff};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
+    StreamableHttpPostResponse,
+};
+
+use super::handler::Shared;
+use crate::causes::chain;
+
+type Error = StreamableHttpError<reqwest::Error>;
+type Headers = HashMap<HeaderName, HeaderValue>;
+
+/// How long at most a stream from the server that is not to be had waits to be tried again. That the server itself
+/// is gone is known before.
+const STREAM: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// How the server at this address is spoken to.
+pub(super) fn config(url: &str) -> StreamableHttpClientTransportConfig {
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url)
+        // A session that has expired is a connection that is lost: what the server has is asked for anew then.
+        .reinit_on_expired_session(false);
+    let mut retry = ExponentialBackoff::default();
+    retry.max_delay = Some(STREAM);
+    config.retry_config = Arc::new(retry);
+    config
+}
+
+/// A client of a server, for one connection.
+#[derive(Clone)]
+pub(super) struct Watched {
+    client: Client,
+    name: Arc<str>,
+    shared: Arc<Shared>,
+    /// The server has sent a stream of its own: if there is none any more, its session is over.
+    has_stream: Arc<AtomicBool>,
+}
+
+impl Watched {
+    pub(super) fn new(client: Client, name: &str, shared: Arc<Shared>) -> Self {
+        Self {
+            client,
+            name: name.into(),
+            shared,
+            has_stream: Arc::default(),
+        }
+    }
+
+    fn posted(
+        &self,
+        posted: Result<StreamableHttpPostResponse, Error>,
+        request: Option<RequestId>,
+        in_session: bool,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        use StreamableHttpPostResponse::Json;
+        let names = |named: &Option<RequestId>, id: &RequestId| {
+            named
+                .as_ref()
+                .is_some_and(|named| named.to_string() == id.to_string())
+        };
+        let posted = match (posted, request) {
+            // An error that does not name the request: `rmcp` would drop it, and whoever asked would wait for ever.
+            // It is how many servers say that they do not know the session any more, where they ought to say 404.
+            (Ok(Json(ServerJsonRpcMessage::Error(mut error), session)), Some(id))
+                if !names(&error.id, &id) =>
+            {
+                if in_session {
+                    let said = &error.error.message;
+                    tracing::debug!(server = %self.name, %said, "not in this session");
+                    Err(StreamableHttpError::SessionExpired)
+                } else {
+                    error.id = Some(id);
+                    Ok(Json(ServerJsonRpcMessage::Error(error), session))
+                }
+            }
+            (posted, _) => posted,
+        };
+        self.watch(posted, false)
+    }
+
+    /// Looks at what came of a request. `streams`: it was for a stream.
+    fn watch<T>(&self, done: Result<T, Error>, streams: bool) -> Result<T, Error> {
+        match &done {
+            Err(StreamableHttpError::SessionExpired) => self.expired(),
+            Err(StreamableHttpError::Client(error)) if error.is_connect() => {
+                let name = &self.name;
+                let why = chain(error);
+                let why = format!("The MCP server `{name}` cannot be reached any more: {why}.");
+                self.shared.lose(why, false);
+            }
+            Err(StreamableHttpError::Client(error))
+                if streams
+                    && error.status() == Some(StatusCode::NOT_FOUND)
+                    && self.has_stream.load(Ordering::Relaxed) =>
+            {
+                self.expired();
+            }
+            Ok(_) if streams => self.has_stream.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+        done
+    }
+
+    /// MCP, Streamable HTTP, "Session Management": 404 says that the session is over.
+    fn expired(&self) {
+        let name = &self.name;
+        self.shared.lose(
+            format!("The MCP server `{name}` has ended its session."),
+            true,
+        );
+    }
+}
+
+/// The request that a message is.
+fn id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+        _ => None,
+    }
+}
+
+impl StreamableHttpClient for Watched {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        auth: Option<String>,
+        headers: Headers,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let (request, in_session) = (id(&message), session.is_some());
+        let posted = self
+            .client
+            .post_message(uri, message, session, auth, headers);
+        self.posted(posted.await, request, in_session)
+    }
+
+    async fn post_message_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        auth: Option<String>,
+        headers: Headers,
+        largest: usize,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let (request, in_session) = (id(&message), session.is_some());
+        let posted = self
+            .client
+            .post_message_with_max_sse_event_size(uri, message, session, auth, headers, largest);
+        self.posted(posted.await, request, in_session)
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        auth: Option<String>,
+        headers: Headers,
+    ) -> Result<(), Error> {
+        // The connection is over, whatever comes of it.
+        let client = &self.client;
+        client.delete_session(uri, session, auth, headers).await
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        auth: Option<String>,
+        headers: Headers,
+    ) -> Result<BoxedSseResponse, Error> {
+        let stream = self.client.get_stream(uri, session, last, auth, headers);
+        self.watch(stream.await, true)
+    }
+
+    async fn get_stream_with_max_sse_event_size(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        auth: Option<String>,
+        headers: Headers,
+        largest: usize,
+    ) -> Result<BoxedSseResponse, Error> {
+        let stream = self
+            .client
+            .get_stream_with_max_sse_event_size(uri, session, last, auth, headers, largest);
+        self.watch(stream.await, true)
+    }
+}

@@ -1,0 +1,120 @@
+//! What a server has: its tools and prompts, as far as they are used.
+
+use std::sync::Arc;
+
+use rmcp::RoleClient;
+use rmcp::model::{PaginatedRequestParams, Prompt, Tool};
+use rmcp::service::{Peer, ServiceError};
+
+use super::handler::Shared;
+
+/// How many tools, and how many prompts, of one server are known.
+const MOST: usize = 256;
+
+/// In how many pages they may come.
+const PAGES: usize = 64;
+
+/// The largest schema of a tool, in bytes. The model is sent all of them each time.
+const LARGEST_SCHEMA: usize = 64 * 1024;
+
+/// What a server that answers has.
+pub(super) struct Ready {
+    pub(super) peer: Peer<RoleClient>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) tools: Vec<Tool>,
+    pub(super) prompts: Vec<Prompt>,
+    pub(super) has_resources: bool,
+}
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ready")
+            .field("tools", &self.tools.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Asks a server for what it has.
+pub(super) async fn list(
+    name: &str,
+    peer: &Peer<RoleClient>,
+    shared: &Arc<Shared>,
+) -> Result<Ready, String> {
+    let info = peer.peer_info();
+    let offered = info
+        .map(|info| info.capabilities.clone())
+        .unwrap_or_default();
+    let mut tools = Vec::new();
+    if offered.tools.is_some() {
+        let listed = pages(name, "tools", |page| async {
+            let listed = peer.list_tools(page).await?;
+            Ok((listed.tools, listed.next_cursor))
+        });
+        tools = listed
+            .await
+            .map_err(|e| format!("Its tools cannot be listed: {e}."))?;
+        tools.retain(|tool: &Tool| {
+            let size = serde_json::to_vec(&tool.input_schema).map_or(usize::MAX, |text| text.len());
+            if size > LARGEST_SCHEMA {
+                tracing::warn!(server = name, tool = %tool.name, size, "a tool's schema is too large");
+            }
+            size <= LARGEST_SCHEMA
+        });
+    }
+    let mut prompts = Vec::new();
+    if offered.prompts.is_some() {
+        let listed = pages(name, "prompts", |page| async {
+            let listed = peer.list_prompts(page).await?;
+            Ok((listed.prompts, listed.next_cursor))
+        });
+        // Its tools are of use without them.
+        prompts = listed.await.unwrap_or_else(|error| {
+            tracing::warn!(server = name, %error, "its prompts cannot be listed");
+            Vec::new()
+        });
+    }
+    Ok(Ready {
+        peer: peer.clone(),
+        shared: Arc::clone(shared),
+        tools,
+        prompts,
+        has_resources: offered.resources.is_some(),
+    })
+}
+
+/// All pages of a list, as far as they are looked at.
+pub(super) async fn pages<T, F>(
+    server: &str,
+    what: &str,
+    page: impl Fn(Option<PaginatedRequestParams>) -> F,
+) -> Result<Vec<T>, ServiceError>
+where
+    F: Future<Output = Result<(Vec<T>, Option<String>), ServiceError>>,
+{
+    let mut all = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES {
+        let params = PaginatedRequestParams::default().with_cursor(cursor);
+        let (more, next) = page(Some(params)).await?;
+        all.extend(more);
+        if all.len() > MOST {
+            tracing::warn!(
+                server,
+                what,
+                "it has more than {MOST}: the rest is not used"
+            );
+            all.truncate(MOST);
+            return Ok(all);
+        }
+        match next {
+            Some(next) => cursor = Some(next),
+            None => return Ok(all),
+        }
+    }
+    tracing::warn!(
+        server,
+        what,
+        "they come in more than {PAGES} pages: the rest is not used"
+    );
+    Ok(all)
+}

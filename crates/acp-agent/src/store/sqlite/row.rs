@@ -1,0 +1,75 @@
+//! How a session is a row of the database, there and back.
+
+use std::time::{Duration, SystemTime};
+
+use rusqlite::Row;
+use serde::{Deserialize, Serialize};
+
+use super::failed;
+use crate::store::{Kept, Properties, StoreError, Version};
+
+/// Milliseconds since 1970.
+pub(super) fn millis(time: SystemTime) -> i64 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    i64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
+}
+
+fn time(millis: i64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(millis.try_into().unwrap_or_default())
+}
+
+/// The columns of a session, in the order in which [`kept`] reads them.
+pub(super) const COLUMNS: &str = "id, cwd, directories, title, mode, calls, always, created, updated, version, next, folded, more";
+
+pub(super) fn kept(row: &Row<'_>) -> Result<Kept, StoreError> {
+    let json = |column: usize| -> Result<String, StoreError> { row.get(column).map_err(failed) };
+    fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+        serde_json::from_str(text).map_err(|e| StoreError::Unreadable(e.to_string()))
+    }
+    let more: More = read(&json(12)?)?;
+    let properties = Properties {
+        cwd: row.get(1).map_err(failed)?,
+        additional_directories: read(&json(2)?)?,
+        title: row.get(3).map_err(failed)?,
+        mode: row.get(4).map_err(failed)?,
+        calls: row.get(5).map_err(failed)?,
+        always: read(&json(6)?)?,
+        spent: more.spent,
+        model: more.model,
+        thought_level: more.thought_level,
+    };
+    Ok(Kept {
+        id: row.get::<_, String>(0).map_err(failed)?.into(),
+        properties,
+        created: time(row.get(7).map_err(failed)?),
+        updated: time(row.get(8).map_err(failed)?),
+        version: Version(row.get(9).map_err(failed)?),
+        next: row.get(10).map_err(failed)?,
+        folded: row.get(11).map_err(failed)?,
+    })
+}
+
+/// Properties that nobody looks for: each by its name in one column, so that a further one is no new format.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct More {
+    spent: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_level: Option<String>,
+}
+
+/// What of the properties is kept as JSON: the directories, the answers, and the rest.
+pub(super) fn lists(properties: &Properties) -> Result<(String, String, String), StoreError> {
+    let write = |e: serde_json::Error| StoreError::Failed(format!("it cannot be written: {e}"));
+    let directories = serde_json::to_string(&properties.additional_directories).map_err(write)?;
+    let always = serde_json::to_string(&properties.always).map_err(write)?;
+    let more = More {
+        spent: properties.spent,
+        model: properties.model.clone(),
+        thought_level: properties.thought_level.clone(),
+    };
+    let more = serde_json::to_string(&more).map_err(write)?;
+    Ok((directories, always, more))
+}

@@ -1,0 +1,194 @@
+//! What a session is called: by what the person typed first, as one line that a list of sessions can show
+//! (Session List, "SessionInfo", `title`).
+
+use acp::v1::{ContentBlock, EmbeddedResourceResource};
+
+use crate::permission::one_line;
+use crate::tools::head;
+
+/// How much of a prompt is looked at for its first line, in bytes.
+const LOOKED_AT: usize = 16 * 1024;
+
+/// What people type before they have anything to say. It names nothing; what is typed next does.
+const NOTHING_SAID: [&str; 2] = ["/help", "/compact"];
+
+/// What a session is called whose first prompt this is: the first line with words in it, without its Markdown; if
+/// nothing was typed, the name of what came along.
+pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
+    let mut texts = prompt.iter().filter_map(ContentBlock::as_text).peekable();
+    if let Some(text) = texts.peek()
+        && NOTHING_SAID.contains(&text.trim())
+    {
+        return None;
+    }
+    texts
+        .find_map(|text| head(text, LOOKED_AT).lines().find_map(words))
+        .or_else(|| prompt.iter().find_map(attached))
+        .map(|title| one_line(&title))
+}
+
+/// What a line says, without its Markdown. `None` if it says nothing.
+fn words(line: &str) -> Option<String> {
+    let line = line.trim();
+    if line.starts_with("```") || line.starts_with("~~~") || is_tag(line) {
+        return None;
+    }
+    let plain = unlinked(unmarked(line));
+    let plain = clean(&plain.replace("**", "").replace('`', ""));
+    plain.chars().any(char::is_alphanumeric).then_some(plain)
+}
+
+/// Whether a line is a tag and no more, as editors put around what they add.
+fn is_tag(line: &str) -> bool {
+    let inside = line.strip_prefix('<').and_then(|it| it.strip_suffix('>'));
+    inside.is_some_and(|inside| !inside.contains(['<', '>']))
+}
+
+/// A line without the marks in front of it: of headings, quotations and lists.
+fn unmarked(mut line: &str) -> &str {
+    loop {
+        let mark = line.find(|c| !matches!(c, '#' | '>' | '-' | '*' | '+'));
+        let numbered = line
+            .find(|c: char| !c.is_ascii_digit())
+            .filter(|end| *end > 0 && line.get(*end..).is_some_and(|rest| rest.starts_with(". ")));
+        let end = match (mark, numbered) {
+            (_, Some(end)) => end + 1,
+            (Some(end), None) if end > 0 => end,
+            _ => return line,
+        };
+        // What stands at the word is part of it: `-v`, `#12`, `**bold**`.
+        match line.get(end..).filter(|rest| rest.starts_with(' ')) {
+            Some(rest) => line = rest.trim_start(),
+            None => return line,
+        }
+    }
+}
+
+/// A line with the texts of its links in their places: `[@main.rs](file:///…)` is how editors write what is mentioned.
+fn unlinked(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line;
+    while let Some(link) = Link::first_of(rest) {
+        let before = link.before.strip_suffix('!').unwrap_or(link.before);
+        plain.push_str(before);
+        plain.push_str(link.text);
+        rest = link.after;
+    }
+    plain + rest
+}
+
+struct Link<'a> {
+    before: &'a str,
+    text: &'a str,
+    after: &'a str,
+}
+
+impl<'a> Link<'a> {
+    fn first_of(line: &'a str) -> Option<Self> {
+        let middle = line.find("](")?;
+        let (head, tail) = (line.get(..middle)?, line.get(middle + 2..)?);
+        let (before, text) = head.rsplit_once('[')?;
+        let (_, after) = tail.split_once(')')?;
+        Some(Self {
+            before,
+            text,
+            after,
+        })
+    }
+}
+
+/// A text with single spaces, and without what has no width or turns others around.
+fn clean(text: &str) -> String {
+    let seen = |c: char| match c {
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => false,
+        c => c.is_whitespace() || !c.is_control(),
+    };
+    let text: String = text.chars().filter(|c| seen(*c)).collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+/// The name of what came with a prompt.
+fn attached(block: &ContentBlock) -> Option<String> {
+    let name = match block {
+        ContentBlock::ResourceLink(link) => link.title.as_deref().unwrap_or(&link.name),
+        ContentBlock::Resource(embedded) => {
+            let uri = match &embedded.resource {
+                EmbeddedResourceResource::Text(text) => &text.uri,
+                EmbeddedResourceResource::Blob(blob) => &blob.uri,
+                _ => return None,
+            };
+            uri.trim_end_matches('/').rsplit('/').next()?
+        }
+        _ => return None,
+    };
+    let name = clean(head(name, LOOKED_AT));
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use acp::v1::{EmbeddedResource, ResourceLink, TextResourceContents};
+
+    use super::*;
+
+    fn of(text: &str) -> Option<String> {
+        title(&[ContentBlock::text(text)])
+    }
+
+    #[test]
+    fn a_title_is_one_line_of_words() {
+        for (typed, expected) in [
+            ("fix the bug", "fix the bug"),
+            ("\n\n  ## Fix **the** `bug`  \nplease", "Fix the bug"),
+            ("> - 1. quoted", "quoted"),
+            ("---\nFix it", "Fix it"),
+            ("```rust\nfn main() {}\n```", "fn main() {}"),
+            ("<context>\nwhat is this?", "what is this?"),
+            (
+                "see [@main.rs](file:///src/main.rs) and ![it](x)!",
+                "see @main.rs and it!",
+            ),
+            ("what does f(a)[0](b do", "what does f(a)[0](b do"),
+            ("-v does nothing, #12 too", "-v does nothing, #12 too"),
+            ("a\u{202e}b\u{1b}[31m\tc", "ab[31m c"),
+            ("/review src/main.rs\nnow", "/review src/main.rs"),
+            ("1.5 is not 2", "1.5 is not 2"),
+            ("日本語で", "日本語で"),
+        ] {
+            assert_eq!(of(typed).as_deref(), Some(expected), "{typed:?}");
+        }
+        for nothing in ["", " \n ", "***\n```", "/help", " /compact\n"] {
+            assert_eq!(of(nothing), None, "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn a_title_is_never_long() {
+        let long = "wörd ".repeat(10_000);
+        let title = of(&long).unwrap();
+        assert!(
+            title.chars().count() < 130 && title.ends_with('…'),
+            "{title}"
+        );
+    }
+
+    #[test]
+    fn what_came_along_names_a_session_in_which_nothing_was_typed() {
+        let link =
+            ContentBlock::ResourceLink(ResourceLink::new("notes.md", "file:///a/notes.md").into());
+        let text = TextResourceContents::new("# Secret", "file:///a/b/plan.md");
+        let embedded = EmbeddedResource::new(EmbeddedResourceResource::Text(text));
+        let embedded = ContentBlock::Resource(embedded.into());
+        assert_eq!(title(&[link.clone()]).as_deref(), Some("notes.md"));
+        assert_eq!(title(&[embedded.clone()]).as_deref(), Some("plan.md"));
+        let typed = ContentBlock::text("sum it up");
+        assert_eq!(
+            title(&[embedded, link, typed]).as_deref(),
+            Some("sum it up")
+        );
+    }
+}
