@@ -21,6 +21,7 @@ mod screen;
 mod sessions;
 mod signals;
 mod start;
+mod trace;
 mod visit;
 
 use std::io::IsTerminal;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
         Command::Permissions(args) => permissions::permissions(&args),
         Command::Run(args) => finish(run::run(args)),
         Command::Sessions(args) => finish(sessions::sessions(args)),
+        Command::Trace(args) => finish(trace::trace(args)),
     };
     exit.report()
 }
