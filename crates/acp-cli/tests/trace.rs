@@ -338,7 +338,7 @@ mod on_unix {
         let mut client = Client::start(trace(&project, &[], &sh(agent)));
         client.reads("{\"id\":1}\n{\"id\":");
         client
-            .ends()
+            .outlives()
             .code(3)
             .says("dying")
             .says("the agent ended: signal SIGKILL");

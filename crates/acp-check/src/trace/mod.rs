@@ -11,6 +11,7 @@ mod read;
 mod record;
 mod redact;
 mod relay;
+mod show;
 
 pub use format::{Event, Header, Record, Secrets, Side, VERSION, What};
 pub use pipes::{Input, Output, child, stdio};
@@ -18,3 +19,4 @@ pub use read::{ReadError, Reader};
 pub use record::{CreateError, LONGEST_MESSAGE, Notes, Recorded, Recorder, Settings, WriteError};
 pub use redact::{REDACTED, Redactor};
 pub use relay::{Relay, RelayEnd, RelayHandle};
+pub use show::{Entry, Kind, Show};

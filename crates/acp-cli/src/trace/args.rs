@@ -2,24 +2,84 @@
 
 use std::path::PathBuf;
 
+use clap::{Subcommand, ValueEnum};
+use globset::{Glob, GlobMatcher};
+
 use crate::environment::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...",
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
     after_long_help = EXIT_CODES,
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<TraceCommand>,
+
     #[command(flatten)]
     pub(crate) record: RecordArgs,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Show a trace: who said what and when, and how long each answer took.
+    Show(ShowArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SHOW_EXIT_CODES, after_help = "See --help for the exit codes.")]
+pub(crate) struct ShowArgs {
+    /// The trace.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Only what belongs to this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
+    /// several times.
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub(crate) method: Vec<GlobMatcher>,
+
+    /// Only what this side said.
+    #[arg(long, value_name = "SIDE", value_enum)]
+    pub(crate) from: Option<From>,
+
+    /// Only what went wrong: answers that are errors or that nobody asked for, what is no message, an agent that
+    /// failed or had to be ended.
+    #[arg(long)]
+    pub(crate) errors: bool,
+
+    /// Show messages whole, as JSON, below each line.
+    #[arg(long)]
+    pub(crate) raw: bool,
+
+    /// Go on while it is being recorded, up to its end.
+    #[arg(long)]
+    pub(crate) follow: bool,
+}
+
+/// Who said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    Client,
+    Agent,
+}
+
+fn glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+    Ok(Glob::new(pattern)?.compile_matcher())
+}
+
+// What is required is not where a subcommand stands in its place.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RecordArgs {
     /// The file to record into, one JSON object a line. You alone can read it.
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) file: Option<PathBuf>,
 
     /// Write over FILE if it is there.
     #[arg(long)]
@@ -45,3 +105,10 @@ Exit codes:
     2  wrong usage, or FILE is there already
     3  the agent could not be started, or has ended by itself
   130  ended by a signal, and the agent with it";
+
+const SHOW_EXIT_CODES: &str = "\
+Exit codes:
+    0  it was shown
+    1  FILE cannot be read, or is no trace
+    2  wrong usage
+  130  ended by Ctrl-C";

@@ -2,11 +2,16 @@
 
 mod args;
 mod record;
+mod show;
 
 pub(crate) use args::TraceArgs;
 
 use crate::exit::Exit;
+use args::TraceCommand;
 
 pub(crate) async fn trace(args: TraceArgs) -> Exit {
-    record::record(args.record).await
+    match args.command {
+        Some(TraceCommand::Show(args)) => show::show(&args).await,
+        None => record::record(args.record).await,
+    }
 }

@@ -1,6 +1,7 @@
 //! `acp trace FILE -- COMMAND…`: in an agent's place, passing everything on and recording it.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use acp_check::trace::{
@@ -35,12 +36,12 @@ pub(super) async fn record(args: RecordArgs) -> Exit {
         Ok(given) => given,
         Err(exit) => return exit,
     };
-    let Some((program, rest)) = args.agent.split_first() else {
-        return Exit::usage("no agent to run is given");
+    let (Some((program, rest)), Some(file)) = (args.agent.split_first(), &args.file) else {
+        return Exit::usage("no agent to run is given, or no file to record into");
     };
     let command = AgentCommand::new(program).args(rest);
     let command = command.environment(given.environment());
-    let recorder = match recorder(&args) {
+    let recorder = match recorder(&args, file) {
         Ok(recorder) => recorder,
         Err(exit) => return exit,
     };
@@ -51,7 +52,7 @@ pub(super) async fn record(args: RecordArgs) -> Exit {
     exit
 }
 
-fn recorder(args: &RecordArgs) -> Result<Recorder, Exit> {
+fn recorder(args: &RecordArgs, file: &Path) -> Result<Recorder, Exit> {
     let by = concat!("acp ", env!("CARGO_PKG_VERSION"));
     let mut settings = Settings::new(args.agent.clone(), by);
     settings.overwrite = args.force;
@@ -59,7 +60,7 @@ fn recorder(args: &RecordArgs) -> Result<Recorder, Exit> {
         settings.secrets = Secrets::Kept;
     }
     let failed = |error| say(&format!("{error}; the conversation goes on, unrecorded"));
-    Recorder::create(&args.file, &settings, failed).map_err(|e| match e {
+    Recorder::create(file, &settings, failed).map_err(|e| match e {
         CreateError::Exists { .. } => Exit::usage(format!("{e}; --force writes over it")),
         e => Exit::failed(e.to_string()),
     })
