@@ -11,6 +11,7 @@ mod read;
 mod record;
 mod redact;
 mod relay;
+mod replay;
 mod show;
 
 pub use format::{Event, Header, Record, Secrets, Side, VERSION, What};
@@ -19,4 +20,5 @@ pub use read::{ReadError, Reader};
 pub use record::{CreateError, LONGEST_MESSAGE, Notes, Recorded, Recorder, Settings, WriteError};
 pub use redact::{REDACTED, Redactor};
 pub use relay::{Relay, RelayEnd, RelayHandle};
+pub use replay::{Change, Difference, Ignore, LoadError, Replay, ReplaySettings, Report};
 pub use show::{Entry, Kind, Show};

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use acp_check::trace::Ignore;
 use clap::{Subcommand, ValueEnum};
 use globset::{Glob, GlobMatcher};
 
@@ -9,7 +10,7 @@ use crate::environment::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE",
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace replay [OPTIONS] FILE --as SIDE",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_long_help = EXIT_CODES,
@@ -27,6 +28,48 @@ pub(crate) struct TraceArgs {
 pub(crate) enum TraceCommand {
     /// Show a trace: who said what and when, and how long each answer took.
     Show(ShowArgs),
+
+    /// Be one side of a trace again, and say what the other side does differently now.
+    ///
+    /// With --as agent a client starts this instead of an agent. With --as client an agent is started, and is told
+    /// what the recorded client said. What was redacted in the trace is said so, and not compared.
+    Replay(ReplayArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp trace replay [OPTIONS] FILE --as agent\n       acp trace replay [OPTIONS] FILE --as client -- AGENT COMMAND...",
+    after_long_help = REPLAY_EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct ReplayArgs {
+    /// The trace.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Which side to be.
+    #[arg(long = "as", value_name = "SIDE", value_enum)]
+    pub(crate) side: From,
+
+    /// Wait between messages as long as was recorded; otherwise everything is as fast as the other side.
+    #[arg(long)]
+    pub(crate) pace: bool,
+
+    /// Do not compare what is here, such as `params.cwd` or `result.sessions.*.updatedAt`; can be given several times.
+    /// Ids of sessions, tool calls, terminals and messages never are.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) ignore: Vec<Ignore>,
+
+    /// How long the other side may take for a message.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    /// The agent to run, with its arguments.
+    #[arg(last = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -112,3 +155,11 @@ Exit codes:
     1  FILE cannot be read, or is no trace
     2  wrong usage
   130  ended by Ctrl-C";
+
+const REPLAY_EXIT_CODES: &str = "\
+Exit codes:
+    0  the other side did all as recorded
+    1  it did something differently
+    2  wrong usage, or FILE cannot be read or is no trace
+    3  the agent could not be started, or the connection failed
+  130  ended by a signal";

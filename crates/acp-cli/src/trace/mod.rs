@@ -2,6 +2,7 @@
 
 mod args;
 mod record;
+mod replay;
 mod show;
 
 pub(crate) use args::TraceArgs;
@@ -12,6 +13,7 @@ use args::TraceCommand;
 pub(crate) async fn trace(args: TraceArgs) -> Exit {
     match args.command {
         Some(TraceCommand::Show(args)) => show::show(&args).await,
+        Some(TraceCommand::Replay(args)) => replay::replay(&args).await,
         None => record::record(args.record).await,
     }
 }
