@@ -33,7 +33,7 @@ use Metric::{
     AgentCpu, AgentPeak, AgentSession, ClientCpu, ClientPeak, ClientSession, P50, P99, Rate, Start,
     Throughput,
 };
-use Who::{AcpAgent, Floor, Least, Ours, Rust, TypeScript};
+use Who::{AcpAgent, Floor, Least, Ours, Rust, Traced, TypeScript};
 
 /// Those of which all that is needed was measured.
 pub(crate) fn claims(results: &Results) -> Vec<Claim> {
@@ -61,6 +61,16 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
             add(what, ratio(row, Rate, who), AtLeast(bound), "×");
         }
     }
+    let between = |row: &str, metric| {
+        let with = results.median(row, Traced, Ours, metric)?;
+        Some((with, median(row, Ours, metric)?))
+    };
+    let lost = between("trace-stream", Rate).map(|(with, without)| (1.0 - with / without) * 100.0);
+    let what = "streaming, two cores: messages/s lost to `acp trace` in between".to_owned();
+    add(what, lost, AtMost(5.0), " %");
+    let later = between("trace", P50).map(|(with, without)| with - without);
+    let what = "a request and its answer: what `acp trace` in between adds".to_owned();
+    add(what, later, AtMost(50.0), " µs");
     for who in [Rust, TypeScript] {
         let cpu = |agent, client, metric| results.median("stream-pinned", agent, client, metric);
         let share =

@@ -60,7 +60,7 @@ impl Args {
     fn wants_pair(&self, pair: Sides) -> bool {
         let named = |who: Who| {
             let name = match who {
-                Who::Ours | Who::AcpAgent => "ours",
+                Who::Ours | Who::Traced | Who::AcpAgent => "ours",
                 Who::Rust => "rust",
                 Who::TypeScript => "typescript",
                 Who::Python => "python",

@@ -14,6 +14,8 @@ use crate::Failure;
 pub(crate) enum Who {
     /// This project.
     Ours,
+    /// The same, recorded by `acp trace` in between.
+    Traced,
     /// The bundled agent, `acp agent`.
     AcpAgent,
     /// The official Rust SDK.
@@ -36,6 +38,7 @@ impl Who {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Ours => "ours",
+            Self::Traced => "ours behind `acp trace`",
             Self::AcpAgent => "`acp agent`",
             Self::Rust => "Rust SDK",
             Self::TypeScript => "TypeScript SDK",
@@ -104,6 +107,10 @@ impl Peers {
         peers.agents.extend([
             (Who::Ours, Program::new(binary("bench-our-agent"), &[])),
             (Who::AcpAgent, acp_agent(binary("acp"), state)?),
+            (
+                Who::Traced,
+                traced(binary("acp"), state, &binary("bench-our-agent")),
+            ),
             (Who::Floor, Program::new(&floor, &["agent"])),
             (Who::FloorEach, Program::new(&floor, &["--each", "agent"])),
             (Who::Raw, Program::new(&floor, &["--raw", "agent"])),
@@ -154,6 +161,13 @@ fn acp_agent(program: PathBuf, state: &Path) -> io::Result<Program> {
     fs::create_dir_all(state)?;
     let sessions = state.to_string_lossy();
     Ok(Program::new(program, &["agent", "--sessions", &sessions]))
+}
+
+/// An agent, with what it and its client say recorded into a file beside what the bundled agent keeps.
+fn traced(program: PathBuf, state: &Path, agent: &Path) -> Program {
+    let (file, agent) = (state.join("trace"), agent.to_string_lossy());
+    let file = file.to_string_lossy();
+    Program::new(program, &["trace", "--force", &file, "--", &agent])
 }
 
 /// Builds packages of the workspace. Those of a peer are built apart from ours, so that the features it

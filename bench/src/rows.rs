@@ -139,7 +139,7 @@ const fn both(who: Who) -> Sides {
 }
 
 pub(crate) fn rows() -> Vec<Row> {
-    use Who::{AcpAgent, Floor, FloorEach, Least, Ours, Python, Raw, Rust, TypeScript};
+    use Who::{AcpAgent, Floor, FloorEach, Least, Ours, Python, Raw, Rust, Traced, TypeScript};
     let all = [
         both(Ours),
         both(Rust),
@@ -179,6 +179,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let clients = [Ours, Rust, TypeScript];
     let slow: Vec<Sides> = clients.map(|who| pair(Ours, who)).to_vec();
     let started = [Least, Floor, Ours, AcpAgent, Rust, TypeScript, Python].map(both);
+    let traced = [both(Ours), pair(Traced, Ours)];
     let resting = [Ours, AcpAgent, Rust, TypeScript, Python].map(both);
     vec![
         row(
@@ -279,6 +280,20 @@ pub(crate) fn rows() -> Vec<Row> {
             ten_thousand,
             &symmetric,
         )),
+        row(
+            "trace-stream",
+            "Streaming, with and without `acp trace` in between, two cores",
+            false,
+            Work::Stream,
+            &traced,
+        ),
+        row(
+            "trace",
+            "Request and answer, with and without `acp trace` in between, two cores",
+            false,
+            Work::Empty,
+            &traced,
+        ),
         row(
             "start",
             "From starting a program to its answer to `initialize`, one core",

@@ -10,6 +10,7 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::check::CheckArgs;
 use crate::environment::EnvArgs;
 use crate::exit::Exit;
+use crate::trace::TraceArgs;
 
 /// Use and be agents of the Agent Client Protocol (ACP).
 #[derive(Debug, Parser)]
@@ -92,6 +93,13 @@ pub(crate) enum Command {
     /// A client starts this instead of the agent and talks to it on stdin and stdout. Where both turn out to
     /// speak the same version, nothing is changed. What the agent prints to stderr goes to stderr.
     Bridge(BridgeArgs),
+
+    /// Record what a client and an agent say to each other.
+    ///
+    /// A client starts this instead of the agent and talks to it on stdin and stdout. Everything is passed on at
+    /// once and unchanged, and recorded with its time in FILE: messages, what the agent prints to stderr, and what
+    /// becomes of its process. Secrets are replaced in what is recorded, unless --secrets is given.
+    Trace(TraceArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -23,6 +23,12 @@ impl Exit {
         message: None,
     };
 
+    /// Something is not as it was; what, was said already.
+    pub(crate) const DIFFERENT: Self = Self {
+        code: 1,
+        message: None,
+    };
+
     /// Nobody reads what is printed: the code of what `SIGPIPE` ends.
     pub(crate) const UNREAD: Self = Self {
         code: 141,

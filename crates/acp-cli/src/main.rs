@@ -22,6 +22,7 @@ mod screen;
 mod sessions;
 mod signals;
 mod start;
+mod trace;
 mod typing;
 mod visit;
 
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Permissions(args) => permissions::permissions(&args),
         Command::Run(args) => finish(run::run(args)),
         Command::Sessions(args) => finish(sessions::sessions(args)),
+        Command::Trace(args) => finish(trace::trace(args)),
     };
     exit.report()
 }

@@ -24,6 +24,15 @@ pub(crate) struct Styles {
 }
 
 impl Styles {
+    /// Those for stdout.
+    pub(crate) fn of_stdout() -> Self {
+        if colors(&std::io::stdout()) {
+            Self::colored()
+        } else {
+            Self::default()
+        }
+    }
+
     fn colored() -> Self {
         Self {
             bold: Style::new().bold(),
@@ -130,11 +139,7 @@ impl Screen {
         let (out, err) = (std::io::stdout(), std::io::stderr());
         let now = Instant::now();
         Self(Arc::new(Mutex::new(State {
-            styles: if colors(&out) {
-                Styles::colored()
-            } else {
-                Styles::default()
-            },
+            styles: Styles::of_stdout(),
             at_line_start: true,
             live: live && out.is_terminal() && err.is_terminal() && !dumb(),
             spinning: false,

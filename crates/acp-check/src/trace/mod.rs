@@ -1,1 +1,24 @@
 //! Traces: what a client and an agent said to each other, as a file.
+//!
+//! [`Recorder`] writes one while [`Relay`] passes everything on; [`Reader`] reads it back. A trace is text, one
+//! JSON object a line: a [`Header`], then a [`Record`] for each message, for each line of the agent's standard
+//! error, and for what happens to the process.
+
+mod format;
+mod log;
+mod pipes;
+mod read;
+mod record;
+mod redact;
+mod relay;
+mod replay;
+mod show;
+
+pub use format::{Event, Header, Record, Secrets, Side, VERSION, What};
+pub use pipes::{Input, Output, child, stdio};
+pub use read::{ReadError, Reader};
+pub use record::{CreateError, LONGEST_MESSAGE, Notes, Recorded, Recorder, Settings, WriteError};
+pub use redact::{REDACTED, Redactor};
+pub use relay::{Relay, RelayEnd, RelayHandle};
+pub use replay::{Change, Difference, Ignore, LoadError, Replay, ReplaySettings, Report};
+pub use show::{Entry, Kind, Show};

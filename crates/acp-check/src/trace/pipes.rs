@@ -1,0 +1,163 @@
+//! The ends of the streams in between, which block: what is read from and what is written to.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+
+use tokio::process::{ChildStdin, ChildStdout};
+
+/// Something that is read.
+#[derive(Debug)]
+pub struct Input(File);
+
+/// Something that is written.
+#[derive(Debug)]
+pub struct Output(File);
+
+impl Input {
+    /// Reads some bytes; 0 at the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.0.read(buffer) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => system::wait(&self.0, false)?,
+                // A terminal or a socket whose other end has gone badly has still gone.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionReset => return Ok(0),
+                read => return read,
+            }
+        }
+    }
+
+    /// Makes it hold more, if it is a pipe and may.
+    pub(super) fn grow(&self, bytes: usize) {
+        system::grow(&self.0, bytes);
+    }
+}
+
+impl Output {
+    pub(super) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.0.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => system::wait(&self.0, true)?,
+                Err(e) if e.kind() == io::ErrorKind::ConnectionReset => {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn grow(&self, bytes: usize) {
+        system::grow(&self.0, bytes);
+    }
+}
+
+impl From<File> for Input {
+    fn from(file: File) -> Self {
+        Self(file)
+    }
+}
+
+impl From<File> for Output {
+    fn from(file: File) -> Self {
+        Self(file)
+    }
+}
+
+/// This process's stdin and stdout. Nothing else in it reaches them from here on, so that closing one closes it.
+///
+/// # Errors
+/// They cannot be taken, for example because one of them is closed.
+pub fn stdio() -> io::Result<(Input, Output)> {
+    let (input, output) = system::stdio()?;
+    Ok((Input(input), Output(output)))
+}
+
+/// The ends of an agent's pipes.
+///
+/// # Errors
+/// They cannot be made to block.
+pub fn child(stdin: ChildStdin, stdout: ChildStdout) -> io::Result<(Output, Input)> {
+    let (stdin, stdout) = system::child(stdin, stdout)?;
+    Ok((Output(stdin), Input(stdout)))
+}
+
+#[cfg(unix)]
+mod system {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsFd;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+    use tokio::process::{ChildStdin, ChildStdout};
+
+    pub(super) fn stdio() -> io::Result<(File, File)> {
+        // Private copies, which children do not inherit.
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+        rustix::stdio::dup2_stdout(io::stderr().as_fd())?;
+        Ok((input.into(), output.into()))
+    }
+
+    pub(super) fn child(stdin: ChildStdin, stdout: ChildStdout) -> io::Result<(File, File)> {
+        Ok((
+            stdin.into_owned_fd()?.into(),
+            stdout.into_owned_fd()?.into(),
+        ))
+    }
+
+    /// Waits until it can be read, or written. Whoever has started us may have made it non-blocking, which it is for
+    /// all who have it then; so it is not changed.
+    pub(super) fn wait(file: &File, write: bool) -> io::Result<()> {
+        let flags = if write { PollFlags::OUT } else { PollFlags::IN };
+        match poll(&mut [PollFd::new(file, flags)], None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    pub(super) fn grow(file: &File, bytes: usize) {
+        // Where it may not, is no pipe, or holds more already, it stays as it is.
+        if rustix::pipe::fcntl_getpipe_size(file).is_ok_and(|size| size < bytes) {
+            let _ = rustix::pipe::fcntl_setpipe_size(file, bytes);
+        }
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    pub(super) fn grow(_: &File, _: usize) {}
+}
+
+#[cfg(windows)]
+mod system {
+    use std::fs::File;
+    use std::io;
+    use std::os::windows::io::AsHandle;
+
+    use tokio::process::{ChildStdin, ChildStdout};
+
+    pub(super) fn stdio() -> io::Result<(File, File)> {
+        let input = io::stdin().as_handle().try_clone_to_owned()?;
+        let output = io::stdout().as_handle().try_clone_to_owned()?;
+        Ok((input.into(), output.into()))
+    }
+
+    pub(super) fn child(stdin: ChildStdin, stdout: ChildStdout) -> io::Result<(File, File)> {
+        Ok((
+            stdin.into_owned_handle()?.into(),
+            stdout.into_owned_handle()?.into(),
+        ))
+    }
+
+    #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    pub(super) fn wait(_: &File, _: bool) -> io::Result<()> {
+        std::thread::yield_now();
+        Ok(())
+    }
+
+    pub(super) fn grow(_: &File, _: usize) {}
+}

@@ -1,0 +1,115 @@
+//! Taking secrets out of what is recorded.
+//!
+//! Secret is what a message has where the protocol puts secrets (values of environment variables and of HTTP
+//! headers), what stands under a name that tells of one (`names.rs`), and what looks like one wherever it stands
+//! (`patterns.rs`). A fast search (`needles.rs`) finds the few messages that may have any; only they are taken apart
+//! (`message.rs`), and of them only what is replaced changes.
+
+mod message;
+mod names;
+mod needles;
+mod patterns;
+
+use needles::Needles;
+pub(super) use needles::Scan;
+use patterns::Patterns;
+
+/// What stands in place of a secret.
+pub const REDACTED: &str = "[redacted]";
+
+/// Finds and replaces secrets.
+#[derive(Debug)]
+pub struct Redactor {
+    needles: Needles,
+    patterns: Patterns,
+    /// What is searched, see [`Scan`].
+    folded: Vec<u8>,
+    /// The lines of standard error that come are those of a private key.
+    in_key: bool,
+}
+
+impl Default for Redactor {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Redactor {
+    /// One that knows of all of the above.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            needles: Needles::new(),
+            patterns: Patterns::default(),
+            folded: Vec::new(),
+            in_key: false,
+        }
+    }
+
+    /// Looks for what may be secret, or tell of a secret.
+    pub(super) fn scan(&mut self, bytes: &[u8]) -> Scan<'_> {
+        self.needles.scan(bytes, &mut self.folded)
+    }
+
+    /// Whether anything in it may be secret.
+    pub fn suspects(&mut self, bytes: &[u8]) -> bool {
+        self.scan(bytes).next_from(0).is_some()
+    }
+
+    /// A message, which is JSON, without its secrets, and how many there were; `None` if there are none.
+    #[must_use]
+    pub fn message(&self, json: &str) -> Option<(String, u64)> {
+        message::redact(self, json)
+    }
+
+    /// A line that is no message without its secrets; `None` if there are none. It may begin as JSON, or have some
+    /// in it.
+    #[must_use]
+    pub fn text(&self, text: &str) -> Option<String> {
+        let json = text.find(['{', '[']).and_then(|start| {
+            let (before, json) = text.split_at(start);
+            let (json, _) = message::redact(self, json)?;
+            Some(format!("{before}{json}"))
+        });
+        let loose = self.patterns.loose(json.as_deref().unwrap_or(text));
+        loose.or(json)
+    }
+
+    /// A line of standard error without its secrets; `None` if there are none. A private key may take many lines.
+    pub fn stderr(&mut self, line: &str) -> Option<String> {
+        if self.in_key {
+            self.in_key = !patterns::ends_key(line);
+            return Some(REDACTED.to_owned());
+        }
+        self.in_key = patterns::begins_key(line) && !patterns::ends_key(line);
+        if self.suspects(line.as_bytes()) {
+            self.text(line)
+        } else {
+            None
+        }
+    }
+
+    /// A command line without its secrets.
+    #[must_use]
+    pub fn command(&self, command: &[String]) -> Vec<String> {
+        let mut secret = false;
+        let redacted = command.iter().map(|arg| {
+            if std::mem::replace(&mut secret, names::is_secret_flag(arg)) {
+                return REDACTED.to_owned();
+            }
+            let mut folded = Vec::new();
+            let suspected = self.needles.scan(arg.as_bytes(), &mut folded).next_from(0);
+            let redacted = suspected.and_then(|_| self.text(arg));
+            redacted.unwrap_or_else(|| arg.clone())
+        });
+        redacted.collect()
+    }
+
+    /// Text within a message without its secrets; `None` if there are none.
+    fn within(&self, text: &str) -> Option<String> {
+        let mut folded = Vec::new();
+        let mut scan = self.needles.scan(text.as_bytes(), &mut folded);
+        scan.next_from(0)?;
+        self.patterns.strict(text)
+    }
+}

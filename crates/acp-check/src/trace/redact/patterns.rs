@@ -1,0 +1,153 @@
+//! What looks like a secret, wherever it stands.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+/// Keys by what they begin with, and what else can be told by its form alone.
+const FORMS: &[&str] = &[
+    r"(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
+    // Not before a letter: `task-list` is no key. Letters are those of ASCII, since others stand without a space.
+    r"(?-u:\b)(sk-|sk_|rk_|gh[pousr]_|github_pat_|glpat-|xox[a-z]-|xapp-|AKIA|ASIA|AIza|hf_|npm_|pypi-|xai-|gsk_|ya29\.)[A-Za-z0-9_-]{8,}",
+    r"(?-u:\b)(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?",
+    r"(?i)((?-u:\b)bearer\s+)[A-Za-z0-9._~+/=-]{6,}",
+    // Credentials and secret parameters of URLs.
+    r#"(:\\?/\\?/)[^/\s"'<>\\]*:[^/\s"'<>\\]*(@)"#,
+    r"(:\\?/\\?/)[A-Za-z0-9._~%-]{16,}(@)",
+    r#"(?i)([?&#](?:[\w.-]*(?:key|token|secret|passw(?:or)?d|signature|auth)|sig)=)[^&\s"'#<>\\]+"#,
+    // Headers, as they are given to programs.
+    r#"(?i)((?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:basic|bearer|digest|token)\s+)?)[^\s"',;\\]+"#,
+    r#"(?i)((?:set-)?cookie\s*:\s*)[^\r\n"'\\]+"#,
+    // Arguments of programs.
+    r#"(?i)(--?[\w-]*(?:api-?key|token|passw(?:or)?d|secret|passphrase)[= ]\s*)(?:"[^"]*"|'[^']*'|[^\s"']+)"#,
+];
+
+/// Assignments in text that is a person's, a program's or a model's, and mostly about something else.
+const STRICT: &[&str] = &[
+    r#"(?-u:\b)([A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'=;&|]+)"#,
+    r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
+    r"(?i)('[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*'\s*:\s*')(?:[^'\\]|\\.)+",
+    r#"(?i)(\\+"[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*\\+"\s*:\s*\\+")[^"\\]+"#,
+];
+
+/// Assignments in what a program prints about itself.
+const LOOSE: &[&str] = &[
+    r#"(?i)([\w.-]*(?:api[_ -]?key|token|secret|passw(?:or)?d|passwd|passphrase|credentials?|private[_-]?key|access[_-]?key)\\*["']?\s*[:=]\s*\\*["']?)[^\s"',;&\\]+"#,
+];
+
+/// The patterns, each with what is kept in front of the secret as its first group, and what is kept behind it as its
+/// second, if there is such a thing.
+///
+/// They are made when they are first needed, which takes some milliseconds: in many traces none is.
+#[derive(Debug, Default)]
+pub(super) struct Patterns {
+    strict: OnceLock<Vec<Regex>>,
+    loose: OnceLock<Vec<Regex>>,
+}
+
+fn compiled(patterns: &[&[&str]]) -> Vec<Regex> {
+    let patterns = patterns.concat().into_iter();
+    // They are part of the program; a test has all of them.
+    patterns
+        .filter_map(|pattern| Regex::new(pattern).ok())
+        .collect()
+}
+
+impl Patterns {
+    /// Text within a message without its secrets; `None` if it has none.
+    pub(super) fn strict(&self, text: &str) -> Option<String> {
+        let strict = self.strict.get_or_init(|| compiled(&[FORMS, STRICT]));
+        replace(strict, text)
+    }
+
+    /// A line of a program's output without its secrets; `None` if it has none.
+    pub(super) fn loose(&self, text: &str) -> Option<String> {
+        let loose = self.loose.get_or_init(|| compiled(&[FORMS, STRICT, LOOSE]));
+        replace(loose, text)
+    }
+}
+
+fn replace(patterns: &[Regex], text: &str) -> Option<String> {
+    let mut replaced = Cow::Borrowed(text);
+    for pattern in patterns {
+        if let Cow::Owned(text) = pattern.replace_all(&replaced, "${1}[redacted]${2}") {
+            replaced = Cow::Owned(text);
+        }
+    }
+    match replaced {
+        Cow::Owned(replaced) if replaced != text => Some(replaced),
+        _ => None,
+    }
+}
+
+/// Whether the lines after this one are those of a private key.
+pub(super) fn begins_key(line: &str) -> bool {
+    line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----")
+}
+
+/// Whether a private key ends with this line.
+pub(super) fn ends_key(line: &str) -> bool {
+    line.contains("-----END ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_patterns_are_patterns() {
+        for pattern in [FORMS, STRICT, LOOSE].concat() {
+            let compiled = Regex::new(pattern).unwrap_or_else(|e| panic!("{pattern}: {e}"));
+            assert!(matches!(compiled.captures_len(), 2..=3), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_secret_is_replaced_wherever_it_stands() {
+        let patterns = Patterns::default();
+        for (text, expected) in [
+            ("use sk-ant-api03-abcdefgh now", "use sk-[redacted] now"),
+            ("密钥sk-abcdefgh12345678。", "密钥sk-[redacted]。"),
+            ("ghp_abcdefghijklmnop", "ghp_[redacted]"),
+            ("Bearer abc.def-ghi", "Bearer [redacted]"),
+            ("https://me:pa:ss@host/x", "https://[redacted]@host/x"),
+            (
+                "https://h/x?a=1&api_key=abc&b=2",
+                "https://h/x?a=1&api_key=[redacted]&b=2",
+            ),
+            (
+                "curl -H 'Authorization: Basic dXNlcg=='",
+                "curl -H 'Authorization: Basic [redacted]'",
+            ),
+            ("tool --api-key abc --x", "tool --api-key [redacted] --x"),
+            ("DB_PASSWORD=\"a b\" run", "DB_PASSWORD=[redacted] run"),
+            (
+                r#"{"apiKey": "a\"b", "x": 1}"#,
+                r#"{"apiKey": "[redacted]", "x": 1}"#,
+            ),
+            (
+                r#"{\"token\":\"abc\",\"x\":1}"#,
+                r#"{\"token\":\"[redacted]\",\"x\":1}"#,
+            ),
+            (
+                "-----BEGIN RSA PRIVATE KEY-----\nab\n-----END RSA PRIVATE KEY-----",
+                "-----BEGIN RSA PRIVATE KEY-----[redacted]",
+            ),
+        ] {
+            assert_eq!(patterns.strict(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in [
+            "the task-list of risk-averse people",
+            "a token is a part of a word",
+            "https://host/path?page=2",
+            "git@host:path ssh://git@host/path",
+            "Basic functionality",
+        ] {
+            assert_eq!(patterns.strict(text), None, "{text}");
+        }
+        let said = patterns.loose("config: password=hunter2, token: abc");
+        let expected = "config: password=[redacted], token: [redacted]";
+        assert_eq!(said.as_deref(), Some(expected));
+    }
+}

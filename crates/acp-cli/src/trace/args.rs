@@ -1,0 +1,165 @@
+//! What can be typed behind `acp trace`.
+
+use std::path::PathBuf;
+
+use acp_check::trace::Ignore;
+use clap::{Subcommand, ValueEnum};
+use globset::{Glob, GlobMatcher};
+
+use crate::environment::EnvArgs;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace replay [OPTIONS] FILE --as SIDE",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_long_help = EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct TraceArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<TraceCommand>,
+
+    #[command(flatten)]
+    pub(crate) record: RecordArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Show a trace: who said what and when, and how long each answer took.
+    Show(ShowArgs),
+
+    /// Be one side of a trace again, and say what the other side does differently now.
+    ///
+    /// With --as agent a client starts this instead of an agent. With --as client an agent is started, and is told
+    /// what the recorded client said. What was redacted in the trace is said so, and not compared.
+    Replay(ReplayArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp trace replay [OPTIONS] FILE --as agent\n       acp trace replay [OPTIONS] FILE --as client -- AGENT COMMAND...",
+    after_long_help = REPLAY_EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct ReplayArgs {
+    /// The trace.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Which side to be.
+    #[arg(long = "as", value_name = "SIDE", value_enum)]
+    pub(crate) side: From,
+
+    /// Wait between messages as long as was recorded; otherwise everything is as fast as the other side.
+    #[arg(long)]
+    pub(crate) pace: bool,
+
+    /// Do not compare what is here, such as `params.cwd` or `result.sessions.*.updatedAt`; can be given several times.
+    /// Ids of sessions, tool calls, terminals and messages never are.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) ignore: Vec<Ignore>,
+
+    /// How long the other side may take for a message.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    /// The agent to run, with its arguments.
+    #[arg(last = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = SHOW_EXIT_CODES, after_help = "See --help for the exit codes.")]
+pub(crate) struct ShowArgs {
+    /// The trace.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Only what belongs to this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
+    /// several times.
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub(crate) method: Vec<GlobMatcher>,
+
+    /// Only what this side said.
+    #[arg(long, value_name = "SIDE", value_enum)]
+    pub(crate) from: Option<From>,
+
+    /// Only what went wrong: answers that are errors or that nobody asked for, what is no message, an agent that
+    /// failed or had to be ended.
+    #[arg(long)]
+    pub(crate) errors: bool,
+
+    /// Show messages whole, as JSON, below each line.
+    #[arg(long)]
+    pub(crate) raw: bool,
+
+    /// Go on while it is being recorded, up to its end.
+    #[arg(long)]
+    pub(crate) follow: bool,
+}
+
+/// Who said it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum From {
+    Client,
+    Agent,
+}
+
+fn glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+    Ok(Glob::new(pattern)?.compile_matcher())
+}
+
+// What is required is not where a subcommand stands in its place.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RecordArgs {
+    /// The file to record into, one JSON object a line. You alone can read it.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Write over FILE if it is there.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// Record secrets, too. Otherwise values of environment variables and of HTTP headers, what stands under names
+    /// such as `apiKey`, `token` or `password`, and what looks like a key are replaced in what is recorded.
+    #[arg(long)]
+    pub(crate) secrets: bool,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    /// The agent to run, with its arguments.
+    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  the client has closed the connection
+    1  FILE cannot be written
+    2  wrong usage, or FILE is there already
+    3  the agent could not be started, or has ended by itself
+  130  ended by a signal, and the agent with it";
+
+const SHOW_EXIT_CODES: &str = "\
+Exit codes:
+    0  it was shown
+    1  FILE cannot be read, or is no trace
+    2  wrong usage
+  130  ended by Ctrl-C";
+
+const REPLAY_EXIT_CODES: &str = "\
+Exit codes:
+    0  the other side did all as recorded
+    1  it did something differently
+    2  wrong usage, or FILE cannot be read or is no trace
+    3  the agent could not be started, or the connection failed
+  130  ended by a signal";

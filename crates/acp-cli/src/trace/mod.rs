@@ -1,0 +1,19 @@
+//! `acp trace`: what a client and an agent say to each other, recorded, and read again.
+
+mod args;
+mod record;
+mod replay;
+mod show;
+
+pub(crate) use args::TraceArgs;
+
+use crate::exit::Exit;
+use args::TraceCommand;
+
+pub(crate) async fn trace(args: TraceArgs) -> Exit {
+    match args.command {
+        Some(TraceCommand::Show(args)) => show::show(&args).await,
+        Some(TraceCommand::Replay(args)) => replay::replay(&args).await,
+        None => record::record(args.record).await,
+    }
+}

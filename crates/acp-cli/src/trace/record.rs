@@ -1,0 +1,211 @@
+//! `acp trace FILE -- COMMAND…`: in an agent's place, passing everything on and recording it.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use acp_check::trace::{
+    self, CreateError, Event, Input, Notes, Recorder, Relay, RelayEnd, RelayHandle, Secrets,
+    Settings, Side,
+};
+use acp_host::{AgentCommand, AgentProcess};
+use tokio::sync::mpsc;
+
+use super::args::RecordArgs;
+use crate::environment::ForAgent;
+use crate::exit::Exit;
+use crate::signals::{Signal, Signals};
+
+/// How long an agent may take to end after its stdin was closed, and again once it is asked to.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How long an agent that has closed its stdout may take to end, so that its exit code can be told; and how long a
+/// client may read nothing of what an agent has said before it ended.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// How long the disk may take to write what is left.
+const LAST_WRITES: Duration = Duration::from_secs(10);
+
+pub(super) async fn record(args: RecordArgs) -> Exit {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
+    };
+    // Whoever starts this starts it in the agent's place, and has decided what the agent gets.
+    let given = match ForAgent::all(&args.env) {
+        Ok(given) => given,
+        Err(exit) => return exit,
+    };
+    let (Some((program, rest)), Some(file)) = (args.agent.split_first(), &args.file) else {
+        return Exit::usage("no agent to run is given, or no file to record into");
+    };
+    let command = AgentCommand::new(program).args(rest);
+    let command = command.environment(given.environment());
+    let recorder = match recorder(&args, file) {
+        Ok(recorder) => recorder,
+        Err(exit) => return exit,
+    };
+    let exit = between(&command, &recorder, &mut signals).await;
+    // What was read last is in the file before this ends.
+    let finished = tokio::task::spawn_blocking(move || recorder.finish(LAST_WRITES));
+    let _ = finished.await;
+    exit
+}
+
+fn recorder(args: &RecordArgs, file: &Path) -> Result<Recorder, Exit> {
+    let by = concat!("acp ", env!("CARGO_PKG_VERSION"));
+    let mut settings = Settings::new(args.agent.clone(), by);
+    settings.overwrite = args.force;
+    if args.secrets {
+        settings.secrets = Secrets::Kept;
+    }
+    let failed = |error| say(&format!("{error}; the conversation goes on, unrecorded"));
+    Recorder::create(file, &settings, failed).map_err(|e| match e {
+        CreateError::Exists { .. } => Exit::usage(format!("{e}; --force writes over it")),
+        e => Exit::failed(e.to_string()),
+    })
+}
+
+/// Starts the agent, and passes on what it and the client say until one of them has enough.
+async fn between(command: &AgentCommand, recorder: &Recorder, signals: &mut Signals) -> Exit {
+    let notes = recorder.notes();
+    let failed = |message: String| {
+        let from = Side::Agent;
+        let told = message.clone();
+        recorder.notes().event(Event::Failed { from, message });
+        Exit::broken(told)
+    };
+    let stderr = notes.clone();
+    let started = AgentProcess::spawn_with(command, move |line| {
+        let _ = writeln!(std::io::stderr(), "{line}");
+        stderr.stderr(line);
+    });
+    let process = match started {
+        Ok(process) => process,
+        Err(e) => return failed(format!("the agent could not be started: {e}")),
+    };
+    notes.event(Event::Started { pid: process.id() });
+    let Some((stdin, stdout)) = process.take_stdio() else {
+        return failed("the agent has no stdin and stdout".to_owned());
+    };
+    let pipes = trace::child(stdin, stdout).and_then(|child| Ok((child, trace::stdio()?)));
+    let ((to_agent, from_agent), (from_client, to_client)) = match pipes {
+        Ok(pipes) => pipes,
+        Err(e) => return failed(format!("stdin and stdout cannot be used: {e}")),
+    };
+    let client = recorder.relay(Side::Client, to_agent);
+    let agent = recorder.relay(Side::Agent, to_client);
+    let (to_agent, to_client) = (client.handle(), agent.handle());
+    let (sender, mut ends) = mpsc::channel(2);
+    for (side, relay, input) in [
+        (Side::Client, client, from_client),
+        (Side::Agent, agent, from_agent),
+    ] {
+        if let Err(e) = run(side, relay, input, sender.clone()) {
+            return failed(format!("no thread can be started: {e}"));
+        }
+    }
+    let exit = first_end(&process, &mut ends, &notes, signals).await;
+    to_agent.close();
+    end(&process, &notes, signals).await;
+    if !to_client.has_ended() {
+        last_words(&mut ends, &to_client).await;
+    }
+    exit
+}
+
+/// Which direction has ended, and why.
+type Ended = (Side, RelayEnd);
+
+/// A direction on a thread of its own. It is not waited for when the program ends: it may be reading still.
+fn run(side: Side, relay: Relay, input: Input, ends: mpsc::Sender<Ended>) -> std::io::Result<()> {
+    let relay = move || {
+        relay.run(input, |end| {
+            // There is room for both, and nobody may care.
+            let _ = ends.try_send((side, end));
+        });
+    };
+    std::thread::Builder::new().spawn(relay).map(drop)
+}
+
+/// Waits until one side has enough; gives what that means.
+async fn first_end(
+    process: &AgentProcess,
+    ends: &mut mpsc::Receiver<Ended>,
+    notes: &Notes,
+    signals: &mut Signals,
+) -> Exit {
+    loop {
+        let end = tokio::select! {
+            Some(end) = ends.recv() => end,
+            signal = signals.next() => {
+                let by = match signal {
+                    Signal::Interrupt => "Ctrl-C",
+                    Signal::Terminate => "SIGTERM",
+                };
+                notes.event(Event::Interrupted { by: by.to_owned() });
+                return Exit::CANCELLED;
+            }
+        };
+        return match end {
+            // The agent does not read any more, but may have something to say still.
+            (Side::Client, RelayEnd::Unread) => continue,
+            (Side::Client, RelayEnd::Failed(e)) => {
+                Exit::broken(format!("the connection to the client failed: {e}"))
+            }
+            (Side::Agent, RelayEnd::Closed) => Exit::broken(ended(process).await),
+            (Side::Agent, RelayEnd::Failed(e)) => {
+                Exit::broken(format!("the connection to the agent failed: {e}"))
+            }
+            _ => Exit::SUCCESS,
+        };
+    }
+}
+
+/// How an agent ended that has closed its stdout.
+async fn ended(process: &AgentProcess) -> String {
+    match tokio::time::timeout(ENDING, process.wait()).await {
+        Ok(exit) => format!("the agent ended: {exit}"),
+        Err(_) => "the agent closed the connection".to_owned(),
+    }
+}
+
+/// Ends the agent, kindly unless a signal says otherwise.
+async fn end(process: &AgentProcess, notes: &Notes, signals: &mut Signals) {
+    let kindly = async {
+        let itself = async {
+            if tokio::time::timeout(GRACE, process.wait()).await.is_err() {
+                notes.event(Event::Killed);
+            }
+        };
+        tokio::join!(process.shutdown(GRACE), itself).0
+    };
+    let exit = tokio::select! {
+        exit = kindly => exit,
+        _ = signals.next() => {
+            notes.event(Event::Killed);
+            process.shutdown(Duration::ZERO).await
+        }
+    };
+    let (code, signal) = (exit.code, exit.signal);
+    notes.event(Event::Exited { code, signal });
+}
+
+/// Waits until the client has what the agent has said before it ended, as long as it reads it.
+async fn last_words(ends: &mut mpsc::Receiver<Ended>, to_client: &RelayHandle) {
+    let mut passed = to_client.passed();
+    loop {
+        // The channel ends with the second direction; the client's may be reading for ever.
+        match tokio::time::timeout(ENDING, ends.recv()).await {
+            Ok(Some((Side::Client, _))) => {}
+            Ok(_) => return,
+            Err(_) if to_client.passed() == passed => return,
+            Err(_) => passed = to_client.passed(),
+        }
+    }
+}
+
+/// Says something about the recording itself. Nobody may be there to see it.
+fn say(what: &str) {
+    let _ = writeln!(std::io::stderr(), "acp: {what}");
+}

@@ -1,0 +1,456 @@
+//! `acp trace show`: a trace as lines that a person reads.
+
+use std::io::{BufRead, IsTerminal};
+use std::time::Duration;
+
+use acp_check::trace::{Entry, Event, Kind, Reader, Show, Side, What};
+use anstyle::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::args::{From, ShowArgs};
+use crate::clean;
+use crate::exit::Exit;
+use crate::screen::{self, Styles};
+
+/// How often a trace that is still recorded is looked at. A file has no end that could be waited for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How wide what stands before the summary is.
+const BEFORE: usize = 9 + 1 + 9 + 1 + 1 + 1 + NAME + 1 + TOOK + 1;
+
+/// How wide names are.
+const NAME: usize = 26;
+
+/// How wide the time is that an answer took.
+const TOOK: usize = 9;
+
+/// How little room a summary has beside that; where there is less, it stands below.
+const LEAST: usize = 40;
+
+/// How many lines of a summary are shown.
+const LINES: usize = 6;
+
+/// How much of a summary is shown where lines have no end, in columns.
+const PLAIN: usize = 2000;
+
+/// How much is put together before it is printed, in bytes.
+const PRINT: usize = 64 * 1024;
+
+pub(super) async fn show(args: &ShowArgs) -> Exit {
+    let of_file = |e: &dyn std::fmt::Display| Exit::failed(format!("{} {e}", args.file.display()));
+    let mut reader = match Reader::open(&args.file) {
+        Ok(reader) => reader,
+        Err(e) => return of_file(&e),
+    };
+    let mut view = View::new(args);
+    view.header(&reader);
+    let mut ended = false;
+    loop {
+        while let Some(record) = reader.next() {
+            match record {
+                Ok(record) => {
+                    ended |= matches!(record.what, What::Event(Event::End));
+                    view.record(record);
+                }
+                Err(e) if e.is_of_a_line() => view.note(&e.to_string()),
+                Err(e) => return of_file(&e),
+            }
+            if !view.print(PRINT) {
+                return Exit::UNREAD;
+            }
+        }
+        // What there is is shown before more is waited for, though it may be the beginning of a text only.
+        view.settle();
+        if !view.print(0) {
+            return Exit::UNREAD;
+        }
+        if ended || !args.follow {
+            break;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            _ = tokio::signal::ctrl_c() => return Exit::CANCELLED,
+        }
+    }
+    view.end(ended, reader.is_torn());
+    if view.print(0) {
+        Exit::SUCCESS
+    } else {
+        Exit::UNREAD
+    }
+}
+
+/// What is shown so far.
+struct View<'a> {
+    args: &'a ShowArgs,
+    show: Show,
+    styles: Styles,
+    /// How wide a line may be, if there is an end to it.
+    width: Option<usize>,
+    /// An entry that the next may be part of.
+    open: Option<Entry>,
+    /// When what was shown last was said.
+    last: u64,
+    out: String,
+}
+
+impl<'a> View<'a> {
+    fn new(args: &'a ShowArgs) -> Self {
+        Self {
+            args,
+            show: Show::new(),
+            styles: Styles::of_stdout(),
+            width: width(),
+            open: None,
+            last: 0,
+            out: String::new(),
+        }
+    }
+
+    fn header<R: BufRead>(&mut self, reader: &Reader<R>) {
+        let header = reader.header();
+        let line = format!(
+            "{}, {}, secrets {}: {}",
+            header.started,
+            header.by,
+            match header.secrets {
+                acp_check::trace::Secrets::Kept => "kept",
+                acp_check::trace::Secrets::Redacted => "redacted",
+            },
+            header.command.join(" ")
+        );
+        self.styled(self.styles.dim, &clean::line(&line));
+        self.out.push('\n');
+    }
+
+    fn record(&mut self, record: acp_check::trace::Record) {
+        let Some(entry) = self.show.record(record).filter(|entry| self.wants(entry)) else {
+            return;
+        };
+        let next = match &mut self.open {
+            // Each with its own message.
+            Some(open) if !self.args.raw => match open.join(entry) {
+                Ok(()) => return,
+                Err(next) => *next,
+            },
+            _ => entry,
+        };
+        self.settle();
+        self.open = Some(next);
+    }
+
+    fn wants(&self, entry: &Entry) -> bool {
+        let args = self.args;
+        let from = match args.from {
+            None => true,
+            Some(From::Client) => entry.from == Some(Side::Client),
+            Some(From::Agent) => entry.from == Some(Side::Agent),
+        };
+        let session = match &args.session {
+            None => true,
+            Some(id) => entry.session.as_ref() == Some(id),
+        };
+        let names = || [Some(entry.method.as_str()), entry.update.as_deref()];
+        let method = args.method.is_empty()
+            || (names().into_iter().flatten())
+                .any(|name| args.method.iter().any(|glob| glob.is_match(name)));
+        from && session && method && (entry.is_error || !args.errors)
+    }
+
+    /// Shows what is open.
+    fn settle(&mut self) {
+        if let Some(entry) = self.open.take() {
+            self.entry(&entry);
+        }
+    }
+
+    fn styled(&mut self, style: Style, text: &str) {
+        self.out.push_str(&format!("{style}{text}{style:#}"));
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        let styles = self.styles;
+        let since = entry
+            .at
+            .saturating_sub(std::mem::replace(&mut self.last, entry.at));
+        let time = format!("{:>9}", format!("{:.3}", seconds(entry.at)));
+        self.styled(
+            styles.dim,
+            &format!("{time} {:>9}", format!("+{}", lasts(since))),
+        );
+        let (arrow, color) = match (entry.kind, entry.from) {
+            (Kind::Stderr, _) => ("!", styles.dim),
+            (Kind::Event, _) => ("·", styles.dim),
+            (_, Some(Side::Client)) => ("→", styles.accent),
+            _ => ("←", styles.good),
+        };
+        let color = if entry.is_error { styles.bad } else { color };
+        let mut name = clean::line(entry.name());
+        if let Some(id) = &entry.id {
+            let id = fitted(&clean::line(&id.to_string()), 10);
+            let answer = matches!(entry.kind, Kind::Answer | Kind::Error);
+            name = fitted(&name, NAME - 2 - id.width());
+            name.push_str(if answer { " =" } else { " #" });
+            name.push_str(&id);
+        } else if entry.records > 1 {
+            let times = format!(" ×{}", entry.records);
+            name = fitted(&name, NAME - times.width());
+            name.push_str(&times);
+        }
+        self.out.push(' ');
+        self.styled(
+            color,
+            &format!("{arrow} {}", padded(&fitted(&name, NAME), NAME)),
+        );
+        let took = entry.took.map(lasts).unwrap_or_default();
+        self.out.push_str(&format!(" {took:>TOOK$} "));
+        let mut summary = clean::clean(&entry.summary);
+        if let Some(session) = entry
+            .session
+            .as_ref()
+            .filter(|_| self.args.session.is_none())
+        {
+            let session = fitted(&clean::line(session), 12);
+            summary = format!("{session}: {summary}");
+        }
+        let style = if entry.is_error {
+            styles.bad
+        } else {
+            Style::new()
+        };
+        self.summary(style, &summary);
+        if let Some(message) = entry.message.as_ref().filter(|_| self.args.raw) {
+            self.out.push_str(&clean::clean(&pretty(message.get())));
+            self.out.push('\n');
+        }
+    }
+
+    /// A text of which not more is shown than there is room for.
+    fn summary(&mut self, style: Style, text: &str) {
+        let Some(width) = self.width else {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            self.styled(style, &fitted(&text, PLAIN));
+            self.out.push('\n');
+            return;
+        };
+        let beside = width.saturating_sub(BEFORE) >= LEAST;
+        let indent = if beside { BEFORE } else { 4 };
+        let mut lines = wrapped(text, width.saturating_sub(indent).max(16));
+        let more = lines.len() > LINES;
+        lines.truncate(LINES);
+        if let (true, Some(last)) = (more, lines.last_mut()) {
+            last.pop();
+            last.push('…');
+        }
+        for (n, line) in lines.iter().enumerate() {
+            if n > 0 || !beside {
+                self.out.push('\n');
+                self.out.push_str(&" ".repeat(indent));
+            }
+            self.styled(style, line);
+        }
+        self.out.push('\n');
+    }
+
+    fn note(&mut self, note: &str) {
+        self.settle();
+        self.styled(self.styles.bad, &clean::line(note));
+        self.out.push('\n');
+    }
+
+    fn end(&mut self, ended: bool, torn: bool) {
+        if !ended {
+            let torn = if torn {
+                ", in the middle of a record"
+            } else {
+                ""
+            };
+            let note =
+                format!("The trace ends here{torn}: it is still being recorded, or was cut off.");
+            self.styled(self.styles.dim, &note);
+            self.out.push('\n');
+        }
+    }
+
+    /// Prints what there is if it is more than this; `false` when nobody reads it any more.
+    fn print(&mut self, more_than: usize) -> bool {
+        if self.out.len() <= more_than {
+            return true;
+        }
+        let printed = screen::print(self.out.as_bytes());
+        self.out.clear();
+        printed
+    }
+}
+
+/// How wide lines may be; they have no end where they are not for a terminal.
+fn width() -> Option<usize> {
+    let asked = std::env::var("COLUMNS")
+        .ok()
+        .and_then(|columns| columns.parse().ok());
+    let terminal = || {
+        let out = std::io::stdout();
+        let size = terminal_size::terminal_size().filter(|_| out.is_terminal());
+        size.map(|(width, _)| usize::from(width.0))
+    };
+    asked.or_else(terminal).filter(|&width| width > 0)
+}
+
+#[allow(clippy::cast_precision_loss, reason = "it is shown with three figures")]
+fn seconds(microseconds: u64) -> f64 {
+    microseconds as f64 / 1e6
+}
+
+/// How long something lasts, for people.
+fn lasts(microseconds: u64) -> String {
+    let seconds = seconds(microseconds);
+    match microseconds {
+        0..1000 => format!("{microseconds} µs"),
+        1000..100_000 => format!("{:.1} ms", seconds * 1e3),
+        100_000..1_000_000 => format!("{:.0} ms", seconds * 1e3),
+        1_000_000..100_000_000 => format!("{seconds:.2} s"),
+        _ => format!("{seconds:.0} s"),
+    }
+}
+
+/// As much of a line as fits.
+fn fitted(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut fits = String::new();
+    let mut used = 1;
+    for c in text.chars() {
+        used += c.width().unwrap_or_default();
+        if used > width {
+            break;
+        }
+        fits.push(c);
+    }
+    fits.push('…');
+    fits
+}
+
+/// A text with blanks up to a width.
+fn padded(text: &str, width: usize) -> String {
+    let blanks = width.saturating_sub(text.width());
+    format!("{text}{}", " ".repeat(blanks))
+}
+
+/// A text in lines of at most this width, with its own line ends kept. One line more than is shown is enough.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in text.trim_end().lines() {
+        let line = line.replace('\t', "    ");
+        let mut rest = line.as_str();
+        while lines.len() <= LINES {
+            let end = fits(rest, width);
+            let (fit, behind) = rest.split_at(end);
+            lines.push(fit.to_owned());
+            rest = behind.trim_start();
+            if rest.is_empty() {
+                break;
+            }
+        }
+        if lines.len() > LINES {
+            break;
+        }
+    }
+    lines
+}
+
+/// How many bytes of a line fit, up to a blank if there is one to end at.
+fn fits(line: &str, width: usize) -> usize {
+    let (mut used, mut blank) = (0, None);
+    for (at, c) in line.char_indices() {
+        used += c.width().unwrap_or_default();
+        if used > width {
+            return blank
+                .filter(|&blank| blank > at / 2)
+                .unwrap_or(at.max(c.len_utf8()));
+        }
+        if c == ' ' {
+            blank = Some(at + 1);
+        }
+    }
+    line.len()
+}
+
+/// JSON in lines, each member as it came and in the order in which it came.
+fn pretty(json: &str) -> String {
+    let mut out = String::from("    ");
+    let mut depth = 1;
+    let mut in_string = false;
+    let mut chars = json.chars().peekable();
+    let line = |out: &mut String, depth: usize| {
+        out.push('\n');
+        // Deeper than this it is no help any more.
+        out.push_str(&"  ".repeat(depth.min(40) + 1));
+    };
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if in_string => {
+                out.push(c);
+                out.extend(chars.next());
+            }
+            '"' => {
+                in_string = !in_string;
+                out.push(c);
+            }
+            _ if in_string => out.push(c),
+            '{' | '[' => {
+                out.push(c);
+                while chars.next_if(char::is_ascii_whitespace).is_some() {}
+                if let Some(end) = chars.next_if(|&c| c == '}' || c == ']') {
+                    out.push(end);
+                } else {
+                    depth += 1;
+                    line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut out, depth);
+                out.push(c);
+            }
+            ',' => {
+                out.push(c);
+                line(&mut out, depth);
+            }
+            ':' => out.push_str(": "),
+            c if c.is_ascii_whitespace() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_between_words_and_wide_characters_take_two_columns() {
+        assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
+        assert_eq!(wrapped("a\nb\n", 8), ["a", "b"]);
+        assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(fitted("漢字漢字", 5), "漢字…");
+        assert_eq!(wrapped(&"x".repeat(100), 10).len(), LINES + 1);
+        assert_eq!(wrapped("漢", 1), ["漢"]);
+    }
+
+    #[test]
+    fn json_in_lines_is_what_it_was() {
+        let json = r#"{"z":[1.50,{}],"a":"\",{"}"#;
+        let shown = pretty(json);
+        let squeezed: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
+        assert_eq!(squeezed, json);
+        assert_eq!(shown.lines().count(), 7);
+    }
+
+    #[test]
+    fn times_are_shown_with_three_figures() {
+        let shown = [7, 1500, 150_000, 1_500_000, 150_000_000].map(lasts);
+        assert_eq!(shown, ["7 µs", "1.5 ms", "150 ms", "1.50 s", "150 s"]);
+    }
+}
