@@ -183,8 +183,10 @@ mod tests {
         let text = TextResourceContents::new("# Secret", "file:///a/b/plan.md");
         let embedded = EmbeddedResource::new(EmbeddedResourceResource::Text(text));
         let embedded = ContentBlock::Resource(embedded.into());
-        assert_eq!(title(&[link.clone()]).as_deref(), Some("notes.md"));
-        assert_eq!(title(&[embedded.clone()]).as_deref(), Some("plan.md"));
+        for (block, expected) in [(&link, "notes.md"), (&embedded, "plan.md")] {
+            let block = std::slice::from_ref(block);
+            assert_eq!(title(block).as_deref(), Some(expected));
+        }
         let typed = ContentBlock::text("sum it up");
         assert_eq!(
             title(&[embedded, link, typed]).as_deref(),

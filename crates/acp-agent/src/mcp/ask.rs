@@ -8,7 +8,6 @@ use acp::agent::ToolCallHandle;
 use rmcp::model::{CancelledNotificationParam, ClientRequest, PingRequest, ServerResult};
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use rmcp::transport::DynamicTransportError;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -121,7 +120,7 @@ impl Server {
                 biased;
                 () = workspace.turn.cancelled() => {
                     let why = Some("the person has cancelled the turn".to_owned());
-                    let cancel = CancelledNotificationParam::new(Some(id), why);
+                    let cancel = CancelledNotificationParam::new(Some(id.clone()), why);
                     if timeout(TELLING, ready.peer.notify_cancelled(cancel)).await.is_err() {
                         tracing::debug!(server = self.name, "it takes no messages");
                     }
@@ -143,7 +142,14 @@ impl Server {
             }
         };
         ready.shared.running.lock().await.remove(&token);
-        answered
+        match answered {
+            Err(Unanswered::Fault(fault @ Fault::Failed(_)))
+                if ready.shared.is_undelivered(&id) =>
+            {
+                Err(Unanswered::Undelivered(fault))
+            }
+            answered => answered,
+        }
     }
 
     /// What it means that a request was not answered.
@@ -163,7 +169,7 @@ impl Server {
                 None => format!("The MCP server `{name}` broke off its answer."),
             },
             ServiceError::TransportSend(error) => {
-                let undelivered = is_undelivered(&error);
+                let undelivered = is_undelivered_by_sse(&error);
                 let why = match ready.shared.loss() {
                     Some(loss) => loss.why.to_string(),
                     None => format!(
@@ -182,20 +188,18 @@ impl Server {
     }
 }
 
-/// Whether a message has not reached the server, or has reached one that knows nothing of the session.
-fn is_undelivered(error: &DynamicTransportError) -> bool {
-    let error = error.error.as_ref();
-    match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-        Some(StreamableHttpError::SessionExpired) => return true,
-        Some(StreamableHttpError::Client(error)) => return error.is_connect(),
-        _ => {}
-    }
-    matches!(error.downcast_ref::<SseError>(), Some(SseError::Http(error)) if error.is_connect())
+/// Whether a message has not reached a server with server-sent events. Streamable HTTP says so by itself (`http.rs`).
+fn is_undelivered_by_sse(error: &DynamicTransportError) -> bool {
+    let error = error.error.downcast_ref::<SseError>();
+    matches!(error, Some(SseError::Http(error)) if error.is_connect())
 }
 
 /// Why a connection is lost over which an answer did not come, if it is. Only one message may have been: then the
 /// server answers another.
 async fn lost(ready: &Ready) -> Option<Arc<str>> {
+    if let Some(loss) = ready.shared.loss() {
+        return Some(loss.why);
+    }
     let options = PeerRequestOptions::with_timeout(ENDING);
     let ping = ClientRequest::PingRequest(PingRequest::default());
     let alive = async {

@@ -20,7 +20,7 @@ use rmcp::model::{
     ClientCapabilities, ClientConfig, CustomNotification, ElicitRequestParams, ElicitResult,
     ElicitationAction, ElicitationCapability, Implementation, ListRootsResult,
     LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
-    Root, RootsCapabilities,
+    RequestId, Root, RootsCapabilities,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
@@ -29,6 +29,9 @@ use crate::tools::head;
 
 /// How many pages whose end is not known are remembered for a connection.
 const PAGES: usize = 64;
+
+/// How many requests that were not delivered are remembered for a connection: it ends with the first.
+const UNDELIVERED: usize = 64;
 
 /// The longest question, the largest form and the longest address that a person is shown, in bytes.
 const LONGEST_QUESTION: usize = 8 * 1024;
@@ -72,12 +75,16 @@ pub(super) struct Shared {
     /// The pages to which the person was sent, by the server's ids, the last ones: what is done there is told later.
     pages: std::sync::Mutex<VecDeque<String>>,
     loss: watch::Sender<Option<Loss>>,
+    /// Requests that have not reached the server, the last ones: their own errors may not arrive any more when the
+    /// connection ends for that reason.
+    undelivered: std::sync::Mutex<VecDeque<RequestId>>,
 }
 
 impl Shared {
     pub(super) fn new() -> Self {
         Self {
             loss: watch::Sender::new(None),
+            undelivered: std::sync::Mutex::default(),
             running: Mutex::default(),
             changed: Notify::new(),
             asking: Semaphore::new(1),
@@ -115,6 +122,23 @@ impl Shared {
             });
             first
         });
+    }
+
+    /// This request has not reached the server.
+    pub(super) fn not_delivered(&self, request: RequestId) {
+        let undelivered = &self.undelivered;
+        let mut all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push_back(request);
+        if all.len() > UNDELIVERED {
+            all.pop_front();
+        }
+    }
+
+    /// Whether this request is known not to have reached the server.
+    pub(super) fn is_undelivered(&self, request: &RequestId) -> bool {
+        let undelivered = &self.undelivered;
+        let all = undelivered.lock().unwrap_or_else(PoisonError::into_inner);
+        all.contains(request)
     }
 
     /// Why the connection is lost, if it is known to be.

@@ -67,7 +67,7 @@ impl Watched {
                 .as_ref()
                 .is_some_and(|named| named.to_string() == id.to_string())
         };
-        let posted = match (posted, request) {
+        let posted = match (posted, request.clone()) {
             // An error that does not name the request: `rmcp` would drop it, and whoever asked would wait for ever.
             // It is how many servers say that they do not know the session any more, where they ought to say 404.
             (Ok(Json(ServerJsonRpcMessage::Error(mut error), session)), Some(id))
@@ -84,6 +84,15 @@ impl Watched {
             }
             (posted, _) => posted,
         };
+        let undelivered = match &posted {
+            Err(StreamableHttpError::SessionExpired) => true,
+            Err(StreamableHttpError::Client(error)) => error.is_connect(),
+            _ => false,
+        };
+        if let (true, Some(request)) = (undelivered, request) {
+            // Before the connection is lost for that.
+            self.shared.not_delivered(request);
+        }
         self.watch(posted, false)
     }
 
