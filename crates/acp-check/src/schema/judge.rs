@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use super::notation::{Field, Object, Shape, Type};
+use super::notation::{Field, Object, Shape, Type, Union};
 use super::{Fault, FaultKind, Schema};
 
 /// How deep a value may be nested. No shape is: what is deeper is `any`, which is not looked into.
 const DEEPEST: usize = 64;
 
 /// How many faults of one message are told. One that is wrong everywhere is told well enough by these.
-const MOST: usize = 32;
+const MOST: usize = 256;
 
 /// How much of a wrong string is quoted.
 const QUOTED: usize = 80;
@@ -107,48 +107,7 @@ impl<'a> Judge<'a> {
         let mut open = false;
         if let Some(union) = &object.union {
             known.push(union.tag);
-            let variant = |value: &str| union.variants.iter().find(|v| v.value == value);
-            let more = match fields.get(union.tag) {
-                None => {
-                    if union.absent.is_none() {
-                        self.at(Step::Field(union.tag), |judge| {
-                            judge.fault(FaultKind::Missing);
-                        });
-                        open = true;
-                    }
-                    union.absent
-                }
-                Some(Value::String(tag)) => match (variant(tag), union.other) {
-                    (Some(variant), _) => {
-                        open |= variant.unstable;
-                        Some(variant.object)
-                    }
-                    (None, Some(other)) => {
-                        open = true;
-                        Some(other)
-                    }
-                    (None, None) => {
-                        let allowed = union.variants.iter().filter(|v| !v.unstable);
-                        let allowed = allowed.map(|v| format!("{:?}", v.value)).collect();
-                        let found = quoted(tag);
-                        self.at(Step::Field(union.tag), |judge| {
-                            judge.fault(FaultKind::Value { allowed, found });
-                        });
-                        open = true;
-                        None
-                    }
-                },
-                Some(other) => {
-                    self.at(Step::Field(union.tag), |judge| {
-                        judge.wrong_type("a string", other);
-                    });
-                    open = true;
-                    None
-                }
-            };
-            if let Some(more) = more.and_then(|name| self.object_named(name)) {
-                open |= self.fields_of(more, fields, known);
-            }
+            open |= self.variant(union, fields, known);
         }
         if !object.one_of.is_empty() {
             let mut best: Option<(Vec<Fault>, Vec<&'a str>)> = None;
@@ -173,6 +132,68 @@ impl<'a> Judge<'a> {
             }
         }
         open
+    }
+
+    /// Judges the fields that an object has by its tag. Gives whether it may have others.
+    fn variant(
+        &mut self,
+        union: &'a Union,
+        fields: &Map<String, Value>,
+        known: &mut Vec<&'a str>,
+    ) -> bool {
+        let tag = fields.get(union.tag);
+        let variant = tag.and_then(Value::as_str).and_then(|tag| {
+            let mut variants = union.variants.iter();
+            variants.find(|variant| variant.value == tag)
+        });
+        if let Some(variant) = variant {
+            let before = std::mem::take(&mut self.faults);
+            let open = self.fields_named(variant.object, fields, known);
+            let found = std::mem::replace(&mut self.faults, before);
+            // The one without a tag has nothing against one: what it takes is right.
+            let untagged = union.absent.filter(|_| !found.is_empty());
+            if let Some(untagged) = untagged {
+                let before = std::mem::take(&mut self.faults);
+                let open = self.fields_named(untagged, fields, known);
+                let taken = std::mem::replace(&mut self.faults, before).is_empty();
+                if taken {
+                    return open;
+                }
+            }
+            self.faults.extend(found);
+            return open || variant.unstable;
+        }
+        match (tag, union.other, union.absent) {
+            (Some(Value::String(_)), Some(other), _) => {
+                self.fields_named(other, fields, known);
+                true
+            }
+            (_, _, Some(untagged)) => self.fields_named(untagged, fields, known),
+            (tag, _, None) => {
+                self.at(Step::Field(union.tag), |judge| match tag {
+                    None => judge.fault(FaultKind::Missing),
+                    Some(Value::String(tag)) => {
+                        let allowed = union.variants.iter().filter(|variant| !variant.unstable);
+                        let allowed = allowed.map(|variant| format!("{:?}", variant.value));
+                        let allowed = allowed.collect();
+                        let found = quoted(tag);
+                        judge.fault(FaultKind::Value { allowed, found });
+                    }
+                    Some(other) => judge.wrong_type("a string", other),
+                });
+                true
+            }
+        }
+    }
+
+    fn fields_named(
+        &mut self,
+        name: &str,
+        fields: &Map<String, Value>,
+        known: &mut Vec<&'a str>,
+    ) -> bool {
+        self.object_named(name)
+            .is_some_and(|object| self.fields_of(object, fields, known))
     }
 
     fn object_named(&self, name: &str) -> Option<&'a Object> {

@@ -7,7 +7,7 @@
 //! Name { field: type
 //!     by tag {                                 more fields, by what the field `tag` says
 //!         value: Other
-//!         absent: Other                        where there is no such field
+//!         absent: Other                        where there is no such field, or what it says does not count
 //!         else: Other                          where it says something else, and more fields may follow
 //!     }
 //! }
@@ -52,7 +52,7 @@ pub(super) struct Field {
 pub(super) struct Union {
     pub(super) tag: &'static str,
     pub(super) variants: Vec<Variant>,
-    /// The object where there is no tag.
+    /// The object where there is no tag. It takes any tag, too.
     pub(super) absent: Option<&'static str>,
     /// The object where the tag is none of the variants; `Some("")` if nothing more is known of it.
     pub(super) other: Option<&'static str>,
