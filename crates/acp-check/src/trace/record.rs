@@ -15,7 +15,7 @@ use super::redact::Redactor;
 use super::relay::Relay;
 
 /// The longest message that is recorded whole, in bytes: what this project's own connections take at most. Of a
-/// longer one, and of a line over [`LONGEST_NOISE`] that is no message, the beginning is recorded.
+/// longer one, and of a line over 64 KiB that is no message, the beginning is recorded.
 pub const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
 
 /// The longest line that is recorded whole though it is no JSON, in bytes; and how much is of a longer one, and of a

@@ -46,7 +46,7 @@ pub(super) async fn show(args: &ShowArgs) -> Exit {
     view.header(&reader);
     let mut ended = false;
     loop {
-        while let Some(record) = reader.next() {
+        for record in reader.by_ref() {
             match record {
                 Ok(record) => {
                     ended |= matches!(record.what, What::Event(Event::End));

@@ -15,6 +15,8 @@ const FORMS: &[&str] = &[
     // Credentials and secret parameters of URLs.
     r#"(:\\?/\\?/)[^/\s"'<>\\]*:[^/\s"'<>\\]*(@)"#,
     r"(:\\?/\\?/)[A-Za-z0-9._~%-]{16,}(@)",
+    // One that is cut off before the host: what stands there is no port.
+    r#"(:\\?/\\?/[^/\s"'<>:@\\]*:)[^/\s"'<>@\\]*[^/\s"'<>@\\0-9][^/\s"'<>@\\]*\z"#,
     r#"(?i)([?&#](?:[\w.-]*(?:key|token|secret|passw(?:or)?d|signature|auth)|sig)=)[^&\s"'#<>\\]+"#,
     // Headers, as they are given to programs.
     r#"(?i)((?:proxy-)?authorization\\*["']?\s*[:=]\s*\\*["']?(?:(?:basic|bearer|digest|token)\s+)?)[^\s"',;\\]+"#,
@@ -112,6 +114,7 @@ mod tests {
             ("ghp_abcdefghijklmnop", "ghp_[redacted]"),
             ("Bearer abc.def-ghi", "Bearer [redacted]"),
             ("https://me:pa:ss@host/x", "https://[redacted]@host/x"),
+            ("see https://me:pa55", "see https://me:[redacted]"),
             (
                 "https://h/x?a=1&api_key=abc&b=2",
                 "https://h/x?a=1&api_key=[redacted]&b=2",
@@ -141,6 +144,7 @@ mod tests {
             "the task-list of risk-averse people",
             "a token is a part of a word",
             "https://host/path?page=2",
+            "https://host:8080",
             "git@host:path ssh://git@host/path",
             "Basic functionality",
         ] {

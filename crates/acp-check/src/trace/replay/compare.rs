@@ -61,25 +61,31 @@ impl Ids {
 
     /// Puts the live ids in place of the recorded ones; whether any differs.
     pub(super) fn replace(&self, value: &mut Value) -> bool {
+        let mut changed = false;
         match value {
-            Value::Array(items) => items
-                .iter_mut()
-                .fold(false, |changed, item| self.replace(item) || changed),
-            Value::Object(members) => members.iter_mut().fold(false, |changed, (name, member)| {
-                let live = match &*member {
-                    Value::String(id) if IDS.contains(&name.as_str()) => self.0.get(id),
-                    _ => return self.replace(member) || changed,
-                };
-                match live {
-                    Some(live) if *member != live.as_str() => {
-                        *member = live.as_str().into();
-                        true
-                    }
-                    _ => changed,
+            Value::Array(items) => {
+                for item in items {
+                    changed |= self.replace(item);
                 }
-            }),
-            _ => false,
+            }
+            Value::Object(members) => {
+                for (name, member) in members {
+                    let live = match member.as_str() {
+                        Some(id) if IDS.contains(&name.as_str()) => self.0.get(id),
+                        _ => None,
+                    };
+                    match live {
+                        Some(live) if member != live => {
+                            *member = live.as_str().into();
+                            changed = true;
+                        }
+                        _ => changed |= self.replace(member),
+                    }
+                }
+            }
+            _ => {}
         }
+        changed
     }
 }
 
