@@ -5,6 +5,7 @@ mod agent_login;
 mod args;
 mod ask;
 mod bridge;
+mod check_relay;
 mod clean;
 mod config;
 mod elicit;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     log_to_stderr(args.log);
     let exit = match args.command {
         Command::Bridge(args) => finish(bridge::bridge(args)),
+        Command::CheckRelay(args) => finish(check_relay::check_relay(args)),
         Command::Agent(mut args) => match args.command.take() {
             Some(AgentCommand::Login(account)) => finish(agent_login::login(account, args.model)),
             Some(AgentCommand::Logout(account)) => agent_login::logout(account),

@@ -7,6 +7,7 @@
 mod check;
 pub mod host;
 mod place;
+pub mod relay;
 mod runner;
 mod schema_checks;
 mod target;
@@ -20,6 +21,7 @@ mod with_client;
 pub use check::{Check, Level, Play, Playing, Shaped, Side};
 pub use place::Place;
 pub use runner::{Options, Outcome, run};
+pub use v1::client::{PLEASE_CANCEL, PLEASE_WAIT};
 pub use target::{Program, Started, Target};
 pub use transcript::{Entry, Transcript};
 pub use verdict::{Stop, Verdict};
