@@ -76,7 +76,11 @@ async fn acp_run_passes_or_skips_everything() {
     assert!(wrong.is_empty(), "{wrong:#?}");
     for outcome in outcomes {
         let shape = matches!(outcome.check.play, Play::Shape(_));
-        assert!(shape || outcome.transcript.entries().len() > 1, "{}", outcome.check.id());
+        assert!(
+            shape || outcome.transcript.entries().len() > 1,
+            "{}",
+            outcome.check.id()
+        );
     }
 }
 
@@ -91,7 +95,10 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
 
     let slow = client("sleep", &["60", "{agent}"]).patience(Duration::from_millis(200));
     let why = slow.start(&place).await.unwrap_err();
-    assert!(why.contains("has not started its agent") || why.contains("without"), "{why}");
+    assert!(
+        why.contains("has not started its agent") || why.contains("without"),
+        "{why}"
+    );
 }
 
 #[tokio::test]

@@ -259,19 +259,21 @@ impl Listener {
     /// The first that knows the token.
     async fn accept(&self, token: &str) -> io::Result<Transport> {
         loop {
-            let (mut reader, writer): (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>) =
-                match self {
-                    #[cfg(unix)]
-                    Self::Unix(listener) => {
-                        let (reader, writer) = listener.accept().await?.0.into_split();
-                        (Box::new(reader), Box::new(writer))
-                    }
-                    #[cfg(not(unix))]
-                    Self::Tcp(listener) => {
-                        let (reader, writer) = listener.accept().await?.0.into_split();
-                        (Box::new(reader), Box::new(writer))
-                    }
-                };
+            let (mut reader, writer): (
+                Box<dyn AsyncRead + Send + Unpin>,
+                Box<dyn AsyncWrite + Send + Unpin>,
+            ) = match self {
+                #[cfg(unix)]
+                Self::Unix(listener) => {
+                    let (reader, writer) = listener.accept().await?.0.into_split();
+                    (Box::new(reader), Box::new(writer))
+                }
+                #[cfg(not(unix))]
+                Self::Tcp(listener) => {
+                    let (reader, writer) = listener.accept().await?.0.into_split();
+                    (Box::new(reader), Box::new(writer))
+                }
+            };
             let mut said = vec![0; token.len()];
             let saying = reader.read_exact(&mut said);
             let known = tokio::time::timeout(INTRODUCTION, saying).await;
@@ -334,7 +336,10 @@ async fn pass(
 }
 
 /// Passes the bytes on, one way, until the end, and ends the other side.
-async fn pass_on(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) -> io::Result<()> {
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     loop {
         let read = from.read(&mut piece).await?;

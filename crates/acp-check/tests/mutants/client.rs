@@ -10,8 +10,8 @@ use acp::client::{
 };
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, Implementation,
-    ListSessionsRequest, McpServer, PermissionOptionId, RequestPermissionOutcome, SessionConfigOption, SessionId,
-    StopReason,
+    ListSessionsRequest, McpServer, PermissionOptionId, RequestPermissionOutcome,
+    SessionConfigOption, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle, Transport};
 use acp_check::suite::{PLEASE_CANCEL, PLEASE_WAIT};
@@ -25,7 +25,10 @@ const LIST: Duration = Duration::from_millis(200);
 /// Uses an agent.
 pub(crate) fn start(transport: Transport) {
     tokio::spawn(async move {
-        let directory = tempfile::Builder::new().prefix("acp-right-").tempdir().unwrap();
+        let directory = tempfile::Builder::new()
+            .prefix("acp-right-")
+            .tempdir()
+            .unwrap();
         let cwd = directory.path().canonicalize().unwrap();
         let host = Host::new(Permissions::from(Policy::All), Nobody, [cwd.clone()]).unwrap();
         let host = Arc::new(host);
@@ -101,8 +104,9 @@ async fn turn(session: &Session, cancel: &Notify, text: &str) -> Result<StopReas
 
 /// Sets every option there is to another value.
 async fn choose(session: &Session) -> Result<()> {
-    let options: Vec<SessionConfigOption> =
-        session.thread().read(|thread| thread.config_options().to_vec());
+    let options: Vec<SessionConfigOption> = session
+        .thread()
+        .read(|thread| thread.config_options().to_vec());
     for option in options {
         let told = serde_json::to_value(&option).unwrap();
         let values = told["options"].as_array().into_iter().flatten();
@@ -116,11 +120,7 @@ async fn choose(session: &Session) -> Result<()> {
 }
 
 /// Does with old sessions what can be done with them.
-async fn look_back(
-    agent: &AgentConnection,
-    session: &Session,
-    setup: &SessionSetup,
-) -> Result<()> {
+async fn look_back(agent: &AgentConnection, session: &Session, setup: &SessionSetup) -> Result<()> {
     let offered = agent.capabilities().clone();
     if offered.session_capabilities.list.is_some() {
         let all = ListSessionsRequest::new();
@@ -198,7 +198,9 @@ impl Client for Right {
 
     async fn update(&self, _: &UpdateContext, update: &Update) {
         if let Update::V1(update) = update
-            && serde_json::to_string(update).unwrap().contains(PLEASE_CANCEL)
+            && serde_json::to_string(update)
+                .unwrap()
+                .contains(PLEASE_CANCEL)
         {
             self.cancel.notify_one();
         }
@@ -240,10 +242,7 @@ impl Elicitation for Right {
     }
 
     /// Fills in every field that the form requires.
-    async fn create(
-        &self,
-        request: CreateElicitationRequest,
-    ) -> Result<CreateElicitationResponse> {
+    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
         let asked = serde_json::to_value(&request).unwrap();
         let schema = &asked["requestedSchema"];
         let required = schema["required"].as_array().into_iter().flatten();

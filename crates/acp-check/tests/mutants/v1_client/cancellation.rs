@@ -10,7 +10,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/cancellation/104",
             "it cancelled request 4711",
             "it cancels what it has not asked",
-            call("$/cancel_request", |params| params["requestId"] = json!(4711)),
+            call("$/cancel_request", |params| {
+                params["requestId"] = json!(4711)
+            }),
         ),
         mutant(
             "v1/cancellation/101",

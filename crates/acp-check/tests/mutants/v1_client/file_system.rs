@@ -27,7 +27,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/file-system/108",
             "\"short\\n\" was written, and",
             "it writes over the beginning",
-            hear(WRITE, |params| params["content"] = json!("short\ntwo\nthree\nfour\n")),
+            hear(WRITE, |params| {
+                params["content"] = json!("short\ntwo\nthree\nfour\n")
+            }),
         ),
         mutant(
             "v1/file-system/109",

@@ -14,7 +14,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             change(|passing| {
                 if passing.said && passing.method == "initialize" {
                     let first = json!({"jsonrpc": "2.0", "method": "_hello", "params": {}});
-                    passing.then.extend(passing.message.replace(first).map(Line::Json));
+                    passing
+                        .then
+                        .extend(passing.message.replace(first).map(Line::Json));
                 }
             }),
         ),
@@ -100,7 +102,8 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                     && let Some(message) = passing.message
                 {
                     let introduction = json!({"protocolVersion": 1});
-                    *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": introduction});
+                    *message =
+                        json!({"jsonrpc": "2.0", "id": message["id"], "result": introduction});
                 }
             }),
         ),

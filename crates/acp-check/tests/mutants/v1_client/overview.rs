@@ -22,7 +22,11 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/overview/103",
             "no answer to request 9007199254740991",
             "its numbers have 32 bits",
-            answered_with(|id| id.as_u64().filter(|id| *id > 1 << 32).map(|id| json!(id as u32))),
+            answered_with(|id| {
+                id.as_u64()
+                    .filter(|id| *id > 1 << 32)
+                    .map(|id| json!(id as u32))
+            }),
         ),
         mutant(
             "v1/overview/104",

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use serde_json::{Value, json};
 
-use crate::layer::{Mutant, answer, call, change, ends_at, mutant, pretend, twice, withhold};
+use crate::layer::{Mutant, answer, call, change, ends_at, mutant, twice, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -33,7 +33,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/prompt-turn/108",
             "it cancelled the session \"another\"",
             "it cancels what there is not",
-            call("session/cancel", |params| params["sessionId"] = json!("another")),
+            call("session/cancel", |params| {
+                params["sessionId"] = json!("another")
+            }),
         ),
         mutant(
             "v1/prompt-turn/106",
@@ -66,12 +68,6 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "after an update of a tool call behind `session/cancel`",
             "it ends at an update that comes after it has cancelled",
             ends_at(|message| message["params"]["update"]["status"] == "failed"),
-        ),
-        mutant(
-            "v1/prompt-turn/112",
-            "was answered with the result",
-            "it runs commands for every session",
-            pretend("terminal/create", json!({"terminalId": "term_1"})),
         ),
     ]
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::called;
-use crate::layer::{Line, Mutant, call, change, ends_at, mutant, says_at};
+use crate::layer::{Line, Mutant, call, change, ends_at, mutant, says_at, unheard};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let prompt = || json!({"sessionId": "sess_check", "prompt": []});
@@ -25,17 +25,15 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/authentication/102",
             "it named the method \"password\"",
             "it has a method of its own",
-            call("authenticate", |params| params["methodId"] = json!("password")),
+            call("authenticate", |params| {
+                params["methodId"] = json!("password")
+            }),
         ),
         mutant(
             "v1/authentication/103",
             "it has not sent `session/new`",
             "it forgets what it logged in for",
-            change(|passing| {
-                if !passing.said && passing.answers && passing.method == "authenticate" {
-                    *passing.message = None;
-                }
-            }),
+            unheard("authenticate", true),
         ),
         mutant(
             "v1/authentication/104",
@@ -73,7 +71,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/104",
             "\"npx\" is not absolute",
             "its server is to be looked for",
-            call("session/new", |params| params["mcpServers"][0]["command"] = json!("npx")),
+            call("session/new", |params| {
+                params["mcpServers"][0]["command"] = json!("npx")
+            }),
         ),
         mutant(
             "v1/session-setup/105",
@@ -103,7 +103,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/108",
             "`additionalDirectories`, which were not offered",
             "it gives directories to every agent",
-            call("session/new", |params| params["additionalDirectories"] = json!(["/srv"])),
+            call("session/new", |params| {
+                params["additionalDirectories"] = json!(["/srv"])
+            }),
         ),
         mutant(
             "v1/session-setup/109",
@@ -112,7 +114,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             change(|passing| {
                 if passing.said && passing.method == "session/new" {
                     let params = json!({"sessionId": "", "prompt": []});
-                    passing.then.push(Line::Json(called("session/prompt", params)));
+                    passing
+                        .then
+                        .push(Line::Json(called("session/prompt", params)));
                 }
             }),
         ),
@@ -137,14 +141,17 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "it ends at a null",
             ends_at(|message| {
                 let result = message["result"].as_object();
-                result.is_some_and(|result| result.get("modes").is_some_and(|modes| modes.is_null()))
+                result
+                    .is_some_and(|result| result.get("modes").is_some_and(|modes| modes.is_null()))
             }),
         ),
         mutant(
             "v1/session-setup/113",
             "`session/load` names the session \"sess_0\"",
             "it loads what is not listed",
-            call("session/load", |params| params["sessionId"] = json!("sess_0")),
+            call("session/load", |params| {
+                params["sessionId"] = json!("sess_0")
+            }),
         ),
         mutant(
             "v1/session-setup/113",

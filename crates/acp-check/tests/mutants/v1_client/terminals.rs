@@ -33,19 +33,25 @@ fn lives() -> Vec<Mutant> {
             "v1/terminals/103",
             "has the exit status",
             "it has an exit status before there is one",
-            answer("terminal/output", |result| result["exitStatus"] = json!({"exitCode": 0})),
+            answer("terminal/output", |result| {
+                result["exitStatus"] = json!({"exitCode": 0})
+            }),
         ),
         mutant(
             "v1/terminals/104",
             "has the exit status null",
             "it forgets the exit status",
-            answer("terminal/output", |result| result["exitStatus"] = Value::Null),
+            answer("terminal/output", |result| {
+                result["exitStatus"] = Value::Null
+            }),
         ),
         mutant(
             "v1/terminals/105",
             "the command ended with 7, and the answer was",
             "every command succeeds",
-            answer("terminal/wait_for_exit", |result| result["exitCode"] = json!(0)),
+            answer("terminal/wait_for_exit", |result| {
+                result["exitCode"] = json!(0)
+            }),
         ),
         mutant(
             "v1/terminals/106",
@@ -98,7 +104,9 @@ fn lives() -> Vec<Mutant> {
             "a terminal, which it does not offer, was answered with the result",
             "it runs commands without offering it",
             both(
-                call("initialize", |params| params["clientCapabilities"]["terminal"] = json!(false)),
+                call("initialize", |params| {
+                    params["clientCapabilities"]["terminal"] = json!(false)
+                }),
                 pretend("terminal/create", json!({"terminalId": "term_1"})),
             ),
         ),
@@ -124,7 +132,8 @@ fn commands() -> Vec<Mutant> {
             created(|params| {
                 let args = params["args"].as_array().unwrap().clone();
                 let words = args.iter().filter_map(Value::as_str);
-                let (flags, words): (Vec<&str>, Vec<&str>) = words.partition(|word| word.contains('%') || *word == "-c");
+                let (flags, words): (Vec<&str>, Vec<&str>) =
+                    words.partition(|word| word.contains('%') || *word == "-c");
                 let line = words.join(" ");
                 let words = line.split_whitespace();
                 params["args"] = json!(flags.into_iter().chain(words).collect::<Vec<_>>());
@@ -152,25 +161,33 @@ fn commands() -> Vec<Mutant> {
             "v1/terminals/124",
             "and \"0123456789\" was kept",
             "it keeps the beginning",
-            answer("terminal/output", |result| result["output"] = json!("0123456789")),
+            answer("terminal/output", |result| {
+                result["output"] = json!("0123456789")
+            }),
         ),
         mutant(
             "v1/terminals/125",
             "output was cut within a character",
             "it cuts at a byte",
-            answer("terminal/output", |result| result["output"] = json!("\u{fffd}界世")),
+            answer("terminal/output", |result| {
+                result["output"] = json!("\u{fffd}界世")
+            }),
         ),
         mutant(
             "v1/terminals/126",
             "output was cut, and `truncated` is false",
             "it does not say what it has cut",
-            answer("terminal/output", |result| result["truncated"] = json!(false)),
+            answer("terminal/output", |result| {
+                result["truncated"] = json!(false)
+            }),
         ),
         mutant(
             "v1/terminals/126",
             "output was not cut, and `truncated` is true",
             "it says that it has always cut",
-            answer("terminal/output", |result| result["truncated"] = json!(true)),
+            answer("terminal/output", |result| {
+                result["truncated"] = json!(true)
+            }),
         ),
         mutant(
             "v1/terminals/127",

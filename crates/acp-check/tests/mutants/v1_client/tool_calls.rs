@@ -18,13 +18,19 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/tool-calls/121",
             "the outcome is",
             "it has an outcome of its own",
-            answer(METHOD, |result| result["outcome"] = json!({"outcome": "allowed"})),
+            answer(METHOD, |result| {
+                result["outcome"] = json!({"outcome": "allowed"})
+            }),
         ),
         mutant(
             "v1/tool-calls/122",
             "it chose 0, which is not among the options",
             "it makes a number of an id that looks like one",
-            choosing(|id| id.as_str().and_then(|id| id.parse().ok()).map_or(id.clone(), |id: u64| json!(id))),
+            choosing(|id| {
+                id.as_str()
+                    .and_then(|id| id.parse().ok())
+                    .map_or(id.clone(), |id: u64| json!(id))
+            }),
         ),
         mutant(
             "v1/tool-calls/123",

@@ -70,8 +70,18 @@ fn messages() -> Vec<Mutant> {
             "it ends at annotations",
             |update| update["content"]["annotations"].is_object(),
         ),
-        ends("v1/content/102", "after images", "it shows no images", said("image")),
-        ends("v1/content/103", "after sound", "it plays no sound", said("audio")),
+        ends(
+            "v1/content/102",
+            "after images",
+            "it shows no images",
+            said("image"),
+        ),
+        ends(
+            "v1/content/103",
+            "after sound",
+            "it plays no sound",
+            said("audio"),
+        ),
         ends(
             "v1/content/104",
             "after links to resources",
@@ -95,7 +105,8 @@ fn messages() -> Vec<Mutant> {
             "the prompt has \"audio\"",
             "it prompts with sound where images are taken",
             crate::layer::call("session/prompt", |params| {
-                let sound = serde_json::json!({"type": "audio", "mimeType": "audio/wav", "data": ""});
+                let sound =
+                    serde_json::json!({"type": "audio", "mimeType": "audio/wav", "data": ""});
                 params["prompt"] = serde_json::json!([sound]);
             }),
         ),
@@ -104,9 +115,7 @@ fn messages() -> Vec<Mutant> {
 
 fn tool_calls() -> Vec<Mutant> {
     let id = |id: &'static str| move |update: &Value| update["toolCallId"] == id;
-    let shows = |kind: &'static str| {
-        move |update: &Value| update["content"][0]["type"] == kind
-    };
+    let shows = |kind: &'static str| move |update: &Value| update["content"][0]["type"] == kind;
     vec![
         ends(
             "v1/tool-calls/101",
@@ -120,12 +129,20 @@ fn tool_calls() -> Vec<Mutant> {
             "it wants every field",
             |update| update.as_object().is_some_and(|fields| fields.len() == 2),
         ),
-        ends("v1/tool-calls/103", "after diffs", "it shows no diffs", shows("diff")),
+        ends(
+            "v1/tool-calls/103",
+            "after diffs",
+            "it shows no diffs",
+            shows("diff"),
+        ),
         ends(
             "v1/tool-calls/104",
             "after contents of tool calls",
             "it wants a line for each location",
-            |update| update["locations"][0]["path"].is_string() && update["locations"][0]["line"].is_null(),
+            |update| {
+                update["locations"][0]["path"].is_string()
+                    && update["locations"][0]["line"].is_null()
+            },
         ),
         ends(
             "v1/tool-calls/105",
@@ -174,7 +191,12 @@ fn tool_calls() -> Vec<Mutant> {
 
 fn of_the_session() -> Vec<Mutant> {
     vec![
-        ends("v1/agent-plan/101", "after a plan", "it knows no plans", is("plan")),
+        ends(
+            "v1/agent-plan/101",
+            "after a plan",
+            "it knows no plans",
+            is("plan"),
+        ),
         ends(
             "v1/agent-plan/102",
             "after a plan that was replaced",
@@ -233,7 +255,11 @@ fn of_the_session() -> Vec<Mutant> {
             "v1/slash-commands/102",
             "after a change of the commands",
             "it wants commands",
-            |update| update["availableCommands"].as_array().is_some_and(Vec::is_empty),
+            |update| {
+                update["availableCommands"]
+                    .as_array()
+                    .is_some_and(Vec::is_empty)
+            },
         ),
         ends(
             "v1/slash-commands/103",

@@ -32,7 +32,11 @@ async fn every(play: &mut ClientPlay) -> Result<(), Stop> {
 
 async fn replaced(play: &mut ClientPlay) -> Result<(), Stop> {
     let plans = [
-        plan(vec![entry("high", "pending"), entry("low", "pending"), entry("low", "pending")]),
+        plan(vec![
+            entry("high", "pending"),
+            entry("low", "pending"),
+            entry("low", "pending"),
+        ]),
         plan(vec![entry("high", "completed")]),
         plan(Vec::new()),
         plan(vec![entry("medium", "in_progress")]),
@@ -41,6 +45,9 @@ async fn replaced(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
-    let plans = [plan(vec![entry("urgent", "blocked"), entry("high", "pending")])];
+    let plans = [plan(vec![
+        entry("urgent", "blocked"),
+        entry("high", "pending"),
+    ])];
     takes(play, "a plan with a status that there is not", plans).await
 }

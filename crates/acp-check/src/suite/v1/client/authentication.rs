@@ -1,12 +1,13 @@
 //! Authentication: logging in before a session is opened.
 
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
 use crate::suite::ClientPlay;
 use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require, skip};
 
-use super::steps::{maybe, watch};
+use super::steps::{WATCHED, maybe, watch};
 
 checks! { V1 Client "authentication";
     101 Must "Where an agent wants a login first, there is no session, and nothing is prompted." => no_prompt;
@@ -16,7 +17,11 @@ checks! { V1 Client "authentication";
 }
 
 /// What is sent in a session.
-const IN_A_SESSION: &[&str] = &["session/prompt", "session/set_mode", "session/set_config_option"];
+const IN_A_SESSION: &[&str] = &[
+    "session/prompt",
+    "session/set_mode",
+    "session/set_config_option",
+];
 
 /// Refuses the first session for want of a login.
 async fn unauthenticated(play: &mut ClientPlay) -> Result<(), Stop> {
@@ -25,7 +30,9 @@ async fn unauthenticated(play: &mut ClientPlay) -> Result<(), Stop> {
         {"id": "other", "name": "By another"},
     ]);
     let (id, _) = play.expect("session/new").await?;
-    play.wire.refuse(&id, -32000, "Authentication required").await
+    play.wire
+        .refuse(&id, -32000, "Authentication required")
+        .await
 }
 
 /// The client's login, unless it leaves that to the person.
@@ -39,7 +46,24 @@ async fn login(play: &mut ClientPlay) -> Result<(Value, Value), Stop> {
 
 async fn no_prompt(play: &mut ClientPlay) -> Result<(), Stop> {
     unauthenticated(play).await?;
-    watch(play, IN_A_SESSION, "though there is no session").await
+    let until = Instant::now() + WATCHED;
+    while let Ok(next) = timeout_at(until, play.next()).await {
+        let Some(message) = next? else {
+            break;
+        };
+        let id = message.0["id"].clone();
+        let method = message.method();
+        require(!IN_A_SESSION.contains(&method), || {
+            format!("it sent `{method}` though there is no session")
+        })?;
+        // Whatever it tries, the agent lets nobody in.
+        if !method.is_empty() && !id.is_null() {
+            play.wire
+                .refuse(&id, -32000, "Authentication required")
+                .await?;
+        }
+    }
+    Ok(())
 }
 
 async fn named_method(play: &mut ClientPlay) -> Result<(), Stop> {
@@ -65,9 +89,9 @@ async fn goes_on(play: &mut ClientPlay) -> Result<(), Stop> {
 
 async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
     let (id, _) = login(play).await?;
-    play.wire.refuse(&id, -32603, "That was not the word").await?;
+    play.wire
+        .refuse(&id, -32603, "That was not the word")
+        .await?;
     play.session = Value::Null;
-    let mut asked = Vec::new();
-    asked.extend_from_slice(IN_A_SESSION);
-    watch(play, &asked, "though the login had failed").await
+    watch(play, IN_A_SESSION, "though the login had failed").await
 }

@@ -6,7 +6,7 @@ use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require, skip};
 use crate::suite::{ClientPlay, Prompted};
 
-use super::steps::{lives, offers, prompted_with, refused};
+use super::steps::{lives, offers, prompted_with, refused, result};
 
 checks! { V1 Client "elicitation";
     101 Must "A form is answered: accepted, declined or cancelled." => answered;
@@ -23,14 +23,8 @@ async fn ask(play: &mut ClientPlay, prompted: &Prompted, schema: Value) -> Resul
         "sessionId": prompted.session, "mode": "form", "message": "What is it to be called?",
         "requestedSchema": schema,
     });
-    let id = play.wire.ask("elicitation/create", params).await?;
     // A person may have to answer; where nobody is there, it is declined or cancelled.
-    match play.answer(&id).await? {
-        crate::suite::Answer::Result(answer) => Ok(answer),
-        crate::suite::Answer::Error { code, message, .. } => fail(format!(
-            "`elicitation/create` was answered with error {code}: {message}"
-        )),
-    }
+    result(play, "elicitation/create", params).await
 }
 
 fn form() -> Value {
@@ -61,15 +55,24 @@ async fn as_asked(play: &mut ClientPlay) -> Result<(), Stop> {
         return skip(format!("the answer was {}", answer["action"]));
     }
     let content = &answer["content"];
-    let right = content["name"].as_str().is_some_and(|name| !name.is_empty())
-        && content["days"].as_i64().is_some_and(|days| (1..=30).contains(&days))
+    let right = content["name"]
+        .as_str()
+        .is_some_and(|name| !name.is_empty())
+        && content["days"]
+            .as_i64()
+            .is_some_and(|days| (1..=30).contains(&days))
         && content["loud"].is_boolean()
         && (content["size"].is_null() || content["size"] == "s" || content["size"] == "l");
     require(right, || format!("the form was answered with {content}"))?;
     let properties = ["name", "days", "loud", "size"];
-    let mut fields = content.as_object().into_iter().flat_map(|fields| fields.keys());
+    let mut fields = content
+        .as_object()
+        .into_iter()
+        .flat_map(|fields| fields.keys());
     if let Some(other) = fields.find(|field| !properties.contains(&field.as_str())) {
-        return fail(format!("the form has no field {other:?}, and the answer has"));
+        return fail(format!(
+            "the form has no field {other:?}, and the answer has"
+        ));
     }
     play.end_turn(&prompted, "end_turn").await
 }
@@ -91,7 +94,13 @@ async fn not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
     let params = json!({
         "sessionId": prompted.session, "mode": "form", "message": "What?", "requestedSchema": form(),
     });
-    refused(play, "elicitation/create", params, "a form, which it does not offer,").await?;
+    refused(
+        play,
+        "elicitation/create",
+        params,
+        "a form, which it does not offer,",
+    )
+    .await?;
     play.end_turn(&prompted, "end_turn").await
 }
 

@@ -42,7 +42,8 @@ async fn custom_notification(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 async fn meta(play: &mut ClientPlay) -> Result<(), Stop> {
-    let meta = json!({"example.org/trace": {"id": [1, "two", null]}, "traceparent": "00-80e1-00f0-01"});
+    let meta =
+        json!({"example.org/trace": {"id": [1, "two", null]}, "traceparent": "00-80e1-00f0-01"});
     play.introduction["_meta"] = meta.clone();
     play.introduction["agentCapabilities"]["_meta"] = meta.clone();
     play.session["_meta"] = meta.clone();
@@ -56,7 +57,9 @@ async fn meta(play: &mut ClientPlay) -> Result<(), Stop> {
 async fn other_notification(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
     play.wire.notify("$/acp_check", json!({"a": 1})).await?;
-    play.wire.notify("acp_check/unheard_of", json!({"a": 1})).await?;
+    play.wire
+        .notify("acp_check/unheard_of", json!({"a": 1}))
+        .await?;
     lives(play, "a notification that there is not").await?;
     play.end_turn(&prompted, "end_turn").await
 }

@@ -62,7 +62,12 @@ async fn reads_part(play: &mut ClientPlay, part: Value, expected: &str) -> Resul
 async fn reads(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = prompted_with(play, READING).await?;
     let scratch = Scratch::new(play)?;
-    for text in ["alpha\nbeta\n", "ends without\na line end", "", "Grüße, 世界 🦀\n\ttab\n\n"] {
+    for text in [
+        "alpha\nbeta\n",
+        "ends without\na line end",
+        "",
+        "Grüße, 世界 🦀\n\ttab\n\n",
+    ] {
         let path = scratch.with("notes.txt", text)?;
         let read = read(play, &prompted.session, &path, json!({})).await?;
         require(read == text, || format!("of {text:?} it gave {read:?}"))?;
@@ -86,7 +91,13 @@ async fn missing(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = prompted_with(play, READING).await?;
     let scratch = Scratch::new(play)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    refused(play, "fs/read_text_file", params, "a file that is not there").await?;
+    refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "a file that is not there",
+    )
+    .await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -94,16 +105,29 @@ async fn says_missing(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = prompted_with(play, READING).await?;
     let scratch = Scratch::new(play)?;
     let params = json!({"sessionId": prompted.session, "path": scratch.file("missing.txt")});
-    let answer = refused(play, "fs/read_text_file", params, "a file that is not there").await?;
+    let answer = refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "a file that is not there",
+    )
+    .await?;
     let Answer::Error { code, error, .. } = answer else {
         return Ok(());
     };
     // Agents that look whether a file is there go by one or the other.
     let words = error.to_string().to_lowercase();
-    let says = ["not found", "no such file", "does not exist", "enoent", "cannot find"];
-    require(code == -32002 || says.iter().any(|says| words.contains(says)), || {
-        format!("the error does not say that there is no such file: {error}")
-    })?;
+    let says = [
+        "not found",
+        "no such file",
+        "does not exist",
+        "enoent",
+        "cannot find",
+    ];
+    require(
+        code == -32002 || says.iter().any(|says| words.contains(says)),
+        || format!("the error does not say that there is no such file: {error}"),
+    )?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -120,7 +144,10 @@ async fn write(
         Ok(text) => Ok(text),
         // An editor may keep it unsaved.
         Err(_) if offers(play, READING) => read(play, session, path, json!({})).await,
-        Err(e) => fail(format!("after it was written, {} cannot be read: {e}", path.display())),
+        Err(e) => fail(format!(
+            "after it was written, {} cannot be read: {e}",
+            path.display()
+        )),
     }
 }
 
@@ -129,7 +156,9 @@ async fn creates(play: &mut ClientPlay) -> Result<(), Stop> {
     let scratch = Scratch::new(play)?;
     let path = scratch.file("new.txt");
     let found = write(play, &prompted.session, &path, "new\n").await?;
-    require(found == "new\n", || format!("\"new\\n\" was written, and {found:?} is there"))?;
+    require(found == "new\n", || {
+        format!("\"new\\n\" was written, and {found:?} is there")
+    })?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -144,7 +173,9 @@ async fn replaces(play: &mut ClientPlay) -> Result<(), Stop> {
     } else {
         std::fs::read_to_string(&path).unwrap_or_default()
     };
-    require(found == "short\n", || format!("\"short\\n\" was written, and {found:?} is there"))?;
+    require(found == "short\n", || {
+        format!("\"short\\n\" was written, and {found:?} is there")
+    })?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -156,7 +187,9 @@ async fn reads_back(play: &mut ClientPlay) -> Result<(), Stop> {
     let text = "tab\t, quote\", backslash\\, ü, 世, 🦀, \u{7f}, \u{2028}\n\n  no line end";
     write(play, &prompted.session, &path, text).await?;
     let found = read(play, &prompted.session, &path, json!({})).await?;
-    require(found == text, || format!("{text:?} was written, and {found:?} is read"))?;
+    require(found == text, || {
+        format!("{text:?} was written, and {found:?} is read")
+    })?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -183,7 +216,13 @@ async fn outside(play: &mut ClientPlay) -> Result<(), Stop> {
         return Err(Stop::Harness(format!("{}: {e}", path.display())));
     }
     let params = json!({"sessionId": prompted.session, "path": path});
-    refused(play, "fs/read_text_file", params, "a file outside of the session's directories").await?;
+    refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "a file outside of the session's directories",
+    )
+    .await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -193,7 +232,13 @@ async fn reading_not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
         return skip("the client offers it");
     }
     let params = json!({"sessionId": prompted.session, "path": play.place().file("notes.txt")});
-    refused(play, "fs/read_text_file", params, "reading, which it does not offer,").await?;
+    refused(
+        play,
+        "fs/read_text_file",
+        params,
+        "reading, which it does not offer,",
+    )
+    .await?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -204,6 +249,12 @@ async fn writing_not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
     }
     let path = play.place().file("new.txt");
     let params = json!({"sessionId": prompted.session, "path": path, "content": "new\n"});
-    refused(play, "fs/write_text_file", params, "writing, which it does not offer,").await?;
+    refused(
+        play,
+        "fs/write_text_file",
+        params,
+        "writing, which it does not offer,",
+    )
+    .await?;
     play.end_turn(&prompted, "end_turn").await
 }

@@ -136,7 +136,9 @@ async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
 
 async fn failed(play: &mut ClientPlay) -> Result<(), Stop> {
     let (id, _) = play.expect("initialize").await?;
-    play.wire.refuse(&id, -32603, "The agent is not well").await?;
+    play.wire
+        .refuse(&id, -32603, "The agent is not well")
+        .await?;
     watch(
         play,
         &["session/new", "session/load", "session/prompt"],

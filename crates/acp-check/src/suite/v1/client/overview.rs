@@ -103,7 +103,9 @@ async fn notifications(play: &mut ClientPlay) -> Result<(), Stop> {
 
 async fn stray_answer(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
-    play.wire.answer(&json!(424_242), json!({"stray": true})).await?;
+    play.wire
+        .answer(&json!(424_242), json!({"stray": true}))
+        .await?;
     play.wire.answer(&json!("stray"), json!(null)).await?;
     play.wire.refuse(&json!(424_243), -32603, "stray").await?;
     lives(play, "an answer to what it had not asked").await?;
@@ -114,7 +116,11 @@ async fn many(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
     let mut open = Vec::new();
     for number in 0..20 {
-        open.push(play.wire.ask("_acp_check/many", json!({"number": number})).await?);
+        open.push(
+            play.wire
+                .ask("_acp_check/many", json!({"number": number}))
+                .await?,
+        );
     }
     let last = open.last().cloned().unwrap_or_default();
     let mut waiting = open.clone();

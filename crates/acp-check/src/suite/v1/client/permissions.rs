@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::suite::ClientPlay;
 use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require};
+use crate::suite::{Answer, ClientPlay};
 
-use super::steps::result;
+use super::steps::{answer, result, sent};
 
 checks! { V1 Client "tool-calls";
     121 Must "A permission request is answered with one of its options, or as cancelled." => an_option;
@@ -98,7 +98,8 @@ async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
     let mut open = Vec::new();
     for number in 0..3 {
-        let call = json!({"toolCallId": format!("several-{number}"), "title": format!("Step {number}")});
+        let call =
+            json!({"toolCallId": format!("several-{number}"), "title": format!("Step {number}")});
         let options = json!([
             {"optionId": format!("yes-{number}"), "name": "Yes", "kind": "allow_once"},
             {"optionId": format!("no-{number}"), "name": "No", "kind": "reject_once"},
@@ -108,26 +109,25 @@ async fn several(play: &mut ClientPlay) -> Result<(), Stop> {
         open.push((id, options));
     }
     for (id, options) in open {
-        let come = |play: &ClientPlay| {
-            let mut messages = play.messages.iter();
-            let answer = messages.find(|m| m.method().is_empty() && m.0["id"] == id);
-            answer.map(|answer| answer.0.clone())
-        };
-        if come(play).is_none() {
-            play.answer(&id).await?;
+        match answer(play, &id).await? {
+            Answer::Result(answer) => among(&answer, &options)?,
+            Answer::Error { code, message, .. } => {
+                return fail(format!(
+                    "request {id} was answered with error {code}: {message}"
+                ));
+            }
         }
-        let answer = come(play).unwrap_or_default();
-        among(&answer["result"], &options)?;
     }
     play.end_turn(&prompted, "end_turn").await
 }
 
 async fn not_cancelled(play: &mut ClientPlay) -> Result<(), Stop> {
     let answer = answered(play, edit(), yes_or_no()).await?;
-    let cancelled = super::steps::sent(play, "session/cancel").next().is_some();
-    require(cancelled || answer["outcome"]["outcome"] != "cancelled", || {
-        "it answered `cancelled`, and has not cancelled the turn".to_owned()
-    })
+    let cancelled = sent(play, "session/cancel").next().is_some();
+    require(
+        cancelled || answer["outcome"]["outcome"] != "cancelled",
+        || "it answered `cancelled`, and has not cancelled the turn".to_owned(),
+    )
 }
 
 async fn unknown_kind(play: &mut ClientPlay) -> Result<(), Stop> {

@@ -1,13 +1,13 @@
 //! The prompt turn: what comes in it, and how it is cancelled.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require, skip};
-use crate::suite::{ClientPlay, Prompted};
+use crate::suite::{Answer, ClientPlay, Prompted};
 
 use super::steps::{
-    PLEASE_CANCEL, PLEASE_WAIT, WATCHED, after, lives, maybe, needs, refused, sent, takes, watch,
+    PLEASE_CANCEL, PLEASE_WAIT, WATCHED, after, answer, come, lives, maybe, sent, takes, watch,
 };
 
 checks! { V1 Client "prompt-turn";
@@ -22,7 +22,6 @@ checks! { V1 Client "prompt-turn";
     109 Must "When a turn is cancelled, every permission request that is open is answered with `cancelled`." => cancelled_permissions;
     110 Should "Updates of tool calls are taken also after the client has cancelled." => updates_after_cancel;
     111 Must "Between turns the agent's requests are answered." => between_turns;
-    112 May "What is asked for a session that the client does not know is answered with an error." => asked_elsewhere;
 }
 
 async fn one_turn(play: &mut ClientPlay) -> Result<(), Stop> {
@@ -33,7 +32,11 @@ async fn one_turn(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 async fn chunks(play: &mut ClientPlay) -> Result<(), Stop> {
-    let kinds = ["user_message_chunk", "agent_thought_chunk", "agent_message_chunk"];
+    let kinds = [
+        "user_message_chunk",
+        "agent_thought_chunk",
+        "agent_message_chunk",
+    ];
     let pieces = kinds.into_iter().flat_map(|kind| {
         ["", "Hel", "lo.\n\n```rust\nfn", " main() {}"].map(|text| {
             let content = json!({"type": "text", "text": text});
@@ -115,7 +118,10 @@ async fn late_updates(play: &mut ClientPlay) -> Result<(), Stop> {
             return skip("the client ended when its turn had");
         }
     }
-    after("updates behind the end of its turn", answers_still(play).await)
+    after(
+        "updates behind the end of its turn",
+        answers_still(play).await,
+    )
 }
 
 async fn same_session(play: &mut ClientPlay) -> Result<(), Stop> {
@@ -150,9 +156,16 @@ async fn cancels_session(play: &mut ClientPlay) -> Result<(), Stop> {
     };
     let named = &params["sessionId"];
     require(*named == prompted.session, || {
-        format!("it cancelled the session {named} instead of {:?}", prompted.session)
+        format!(
+            "it cancelled the session {named} instead of {:?}",
+            prompted.session
+        )
     })?;
     play.end_turn(&prompted, "cancelled").await
+}
+
+fn says_cancelled(answer: &Answer) -> bool {
+    matches!(answer, Answer::Result(result) if result["outcome"]["outcome"] == "cancelled")
 }
 
 async fn cancelled_permissions(play: &mut ClientPlay) -> Result<(), Stop> {
@@ -174,26 +187,17 @@ async fn cancelled_permissions(play: &mut ClientPlay) -> Result<(), Stop> {
     if maybe(play, "session/cancel").await?.is_none() {
         return skip("the client has not cancelled the turn");
     }
-    let answered = |play: &ClientPlay, id: &Value| {
-        let mut messages = play.messages.iter();
-        let answer = messages.find(|m| m.method().is_empty() && m.0["id"] == *id);
-        answer.map(|answer| answer.0["result"]["outcome"].clone())
-    };
     // Some say `cancelled` first and cancel then.
-    open.retain(|id| {
-        let outcome = answered(play, id);
-        outcome.is_none_or(|outcome| outcome["outcome"] == "cancelled")
-    });
+    open.retain(|id| come(play, id).as_ref().is_none_or(says_cancelled));
     if open.is_empty() {
         return skip("the client has answered its permission requests before it cancelled");
     }
     for id in open {
-        if answered(play, &id).is_none() {
-            after("`session/cancel`", play.answer(&id).await)?;
-        }
-        let outcome = answered(play, &id).unwrap_or_default();
-        require(outcome["outcome"] == "cancelled", || {
-            format!("a permission request that was open was answered with {outcome} instead of `cancelled`")
+        let said = after("`session/cancel`", answer(play, &id).await)?;
+        require(says_cancelled(&said), || {
+            format!(
+                "a permission request that was open was answered with {said:?} instead of `cancelled`"
+            )
         })?;
     }
     play.end_turn(&prompted, "cancelled").await
@@ -217,13 +221,4 @@ async fn between_turns(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     after("the end of its turn", answers_still(play).await)
-}
-
-async fn asked_elsewhere(play: &mut ClientPlay) -> Result<(), Stop> {
-    let prompted = play.until_prompt().await?;
-    needs(play, "/clientCapabilities/terminal")?;
-    let params = json!({"sessionId": "sess_nobodys", "command": "true"});
-    let what = "`terminal/create` for a session that there is not";
-    refused(play, "terminal/create", params, what).await?;
-    play.end_turn(&prompted, "end_turn").await
 }

@@ -27,8 +27,10 @@ fn mode(value: &str) -> Value {
 /// Lets the client open the session, prompt, and set what it likes.
 async fn setting(play: &mut ClientPlay) -> Result<(), Stop> {
     let options = play.session["configOptions"].clone();
-    play.answers
-        .insert("session/set_config_option", json!({"configOptions": options}));
+    play.answers.insert(
+        "session/set_config_option",
+        json!({"configOptions": options}),
+    );
     let prompted = play.until_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
     let method = "session/set_config_option";
@@ -49,9 +51,15 @@ async fn known_value(play: &mut ClientPlay) -> Result<(), Stop> {
     setting(play).await?;
     for params in sent(play, "session/set_config_option") {
         let value = params["value"].as_str().unwrap_or_default();
-        require(params["configId"] == "mode" && ["ask", "code"].contains(&value), || {
-            format!("it set {} to {}, which there is not", params["configId"], params["value"])
-        })?;
+        require(
+            params["configId"] == "mode" && ["ask", "code"].contains(&value),
+            || {
+                format!(
+                    "it set {} to {}, which there is not",
+                    params["configId"], params["value"]
+                )
+            },
+        )?;
     }
     Ok(())
 }
@@ -65,7 +73,11 @@ async fn opens_with(play: &mut ClientPlay, what: &str, options: Value) -> Result
 
 async fn categories(play: &mut ClientPlay) -> Result<(), Stop> {
     let categories = [
-        json!("model"), json!("thought_level"), json!("weather"), json!("_example.org/mood"), Value::Null,
+        json!("model"),
+        json!("thought_level"),
+        json!("weather"),
+        json!("_example.org/mood"),
+        Value::Null,
     ];
     let mut options: Vec<Value> = Vec::new();
     for (number, category) in categories.into_iter().enumerate() {
@@ -87,14 +99,18 @@ async fn unknown_type(play: &mut ClientPlay) -> Result<(), Stop> {
     let slider = json!({
         "id": "heat", "name": "Heat", "type": "slider", "currentValue": 0.5, "minimum": 0, "maximum": 1,
     });
-    opens_with(play, "an option of an unknown type", json!([slider, mode("ask")])).await
+    opens_with(
+        play,
+        "an option of an unknown type",
+        json!([slider, mode("ask")]),
+    )
+    .await
 }
 
 async fn changed(play: &mut ClientPlay) -> Result<(), Stop> {
     play.session["configOptions"] = json!([mode("ask")]);
-    let update = |options: Value| {
-        json!({"sessionUpdate": "config_option_update", "configOptions": options})
-    };
+    let update =
+        |options: Value| json!({"sessionUpdate": "config_option_update", "configOptions": options});
     let updates = [update(json!([mode("code")])), update(json!([]))];
     takes(play, "a change of the config options", updates).await
 }

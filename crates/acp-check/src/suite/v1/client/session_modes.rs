@@ -31,7 +31,9 @@ async fn setting(play: &mut ClientPlay) -> Result<(), Stop> {
     with_modes(play);
     let prompted = play.until_prompt().await?;
     play.end_turn(&prompted, "end_turn").await?;
-    if sent(play, "session/set_mode").next().is_none() && maybe(play, "session/set_mode").await?.is_none() {
+    if sent(play, "session/set_mode").next().is_none()
+        && maybe(play, "session/set_mode").await?.is_none()
+    {
         return skip("the client has set no mode");
     }
     Ok(())
@@ -41,7 +43,10 @@ async fn known_mode(play: &mut ClientPlay) -> Result<(), Stop> {
     setting(play).await?;
     for params in sent(play, "session/set_mode") {
         let mode = params["modeId"].as_str().unwrap_or_default();
-        let known = ["https://example.org/modes#ask", "https://example.org/modes#code"];
+        let known = [
+            "https://example.org/modes#ask",
+            "https://example.org/modes#code",
+        ];
         require(known.contains(&mode), || {
             format!("it set the mode {}, which there is not", params["modeId"])
         })?;
@@ -52,7 +57,10 @@ async fn known_mode(play: &mut ClientPlay) -> Result<(), Stop> {
 async fn changed(play: &mut ClientPlay) -> Result<(), Stop> {
     with_modes(play);
     let mode = |id: &str| json!({"sessionUpdate": "current_mode_update", "currentModeId": id});
-    let modes = [mode("https://example.org/modes#code"), mode("https://example.org/modes#ask")];
+    let modes = [
+        mode("https://example.org/modes#code"),
+        mode("https://example.org/modes#ask"),
+    ];
     takes(play, "a change of the mode", modes).await
 }
 
@@ -65,7 +73,10 @@ async fn known_session(play: &mut ClientPlay) -> Result<(), Stop> {
     setting(play).await?;
     for params in sent(play, "session/set_mode") {
         require(params["sessionId"] == play.session["sessionId"], || {
-            format!("it set a mode of the session {}, which there is not", params["sessionId"])
+            format!(
+                "it set a mode of the session {}, which there is not",
+                params["sessionId"]
+            )
         })?;
     }
     Ok(())

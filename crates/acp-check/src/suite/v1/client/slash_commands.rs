@@ -34,6 +34,7 @@ async fn changed(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 async fn unknown_input(play: &mut ClientPlay) -> Result<(), Stop> {
-    let commands = json!([{"name": "draw", "description": "Draw", "input": {"canvas": [640, 480]}}]);
+    let commands =
+        json!([{"name": "draw", "description": "Draw", "input": {"canvas": [640, 480]}}]);
     takes(play, "a command with unknown input", [available(commands)]).await
 }

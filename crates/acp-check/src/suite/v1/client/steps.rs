@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::time::{Instant, timeout_at};
 
+use crate::schema::Envelope;
 use crate::suite::verdict::{Stop, fail, skip};
 use crate::suite::{Answer, ClientPlay, Playing, Prompted};
 
@@ -85,10 +86,7 @@ pub(super) fn offers(play: &ClientPlay, pointer: &str) -> bool {
 }
 
 /// The first prompt of a client that offers what is at `pointer`.
-pub(super) async fn prompted_with(
-    play: &mut ClientPlay,
-    pointer: &str,
-) -> Result<Prompted, Stop> {
+pub(super) async fn prompted_with(play: &mut ClientPlay, pointer: &str) -> Result<Prompted, Stop> {
     let prompted = play.until_prompt().await?;
     needs(play, pointer)?;
     Ok(prompted)
@@ -134,6 +132,47 @@ pub(super) async fn maybe(
     }
 }
 
+/// As [`maybe`], while the client's further prompts are answered.
+pub(super) async fn maybe_after_turns(
+    play: &mut ClientPlay,
+    method: &str,
+) -> Result<Option<(Value, Value)>, Stop> {
+    let until = Instant::now() + play.wire.patience();
+    while let Ok(next) = timeout_at(until, play.next()).await {
+        let Some(message) = next? else {
+            break;
+        };
+        let id = message.0["id"].clone();
+        match message.method() {
+            of if of == method => return Ok(Some((id, message.params().clone()))),
+            "session/prompt" => {
+                let ended = json!({"stopReason": "end_turn"});
+                play.wire.answer(&id, ended).await?;
+            }
+            _ => play.serve(&message).await?,
+        }
+    }
+    Ok(None)
+}
+
+/// The answer to a request, if it has come already.
+pub(super) fn come(play: &ClientPlay, id: &Value) -> Option<Answer> {
+    play.messages
+        .iter()
+        .find_map(|message| match message.envelope() {
+            Some(Envelope::Response { id: of, result }) if of == id => Some(Answer::read(result)),
+            _ => None,
+        })
+}
+
+/// The answer to one of several requests that are open: it may have come while another was waited for.
+pub(super) async fn answer(play: &mut ClientPlay, id: &Value) -> Result<Answer, Stop> {
+    match come(play, id) {
+        Some(answer) => Ok(answer),
+        None => play.answer(id).await,
+    }
+}
+
 /// What the client has sent of `method` so far: the params.
 pub(super) fn sent<'a>(play: &'a ClientPlay, method: &'a str) -> impl Iterator<Item = &'a Value> {
     let messages = play.messages.iter();
@@ -153,10 +192,14 @@ impl Scratch {
         let Some(cwd) = cwd.filter(|cwd| Path::new(cwd).is_dir()) else {
             return skip("the session's `cwd` is no directory that the check can write to");
         };
-        let made = tempfile::Builder::new().prefix("acp-check-").tempdir_in(cwd);
+        let made = tempfile::Builder::new()
+            .prefix("acp-check-")
+            .tempdir_in(cwd);
         match made {
             Ok(directory) => Ok(Self(directory)),
-            Err(e) => skip(format!("the check cannot write to the session's `cwd`: {e}")),
+            Err(e) => skip(format!(
+                "the check cannot write to the session's `cwd`: {e}"
+            )),
         }
     }
 

@@ -39,7 +39,17 @@ fn output(answer: &Value) -> &str {
 async fn arguments(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = prompted_with(play, TERMINALS).await?;
     // `$1` and not `$HOME`: what the shell is given is not read again.
-    let args = json!(["-c", "printf '<%s>' \"$@\"", "sh", "$HOME", "a b", "*", "; exit 3", "\"'\\", ""]);
+    let args = json!([
+        "-c",
+        "printf '<%s>' \"$@\"",
+        "sh",
+        "$HOME",
+        "a b",
+        "*",
+        "; exit 3",
+        "\"'\\",
+        ""
+    ]);
     let params = json!({"sessionId": prompted.session, "command": "/bin/sh", "args": args});
     let created = result(play, "terminal/create", params).await?;
     let id = created["terminalId"].clone();
@@ -70,7 +80,11 @@ async fn directory(play: &mut ClientPlay) -> Result<(), Stop> {
     let terminal = Terminal::run_in(play, prompted, line, json!({"cwd": scratch.path()})).await?;
     let answer = ended(play, terminal).await?;
     require(output(&answer).trim_end() == "yes", || {
-        format!("`cwd` was {}, and it ran in {}", scratch.path().display(), output(&answer).trim_end())
+        format!(
+            "`cwd` was {}, and it ran in {}",
+            scratch.path().display(),
+            output(&answer).trim_end()
+        )
     })
 }
 
@@ -79,11 +93,15 @@ async fn limit(play: &mut ClientPlay) -> Result<(), Stop> {
     let answer = printed(play, line, json!({"outputByteLimit": 10})).await?;
     let kept = output(&answer);
     require(kept.len() <= 10, || {
-        format!("the limit was 10 bytes, and {} were kept: {kept:?}", kept.len())
+        format!(
+            "the limit was 10 bytes, and {} were kept: {kept:?}",
+            kept.len()
+        )
     })?;
-    require(!kept.is_empty() && "0123456789abcdef".ends_with(kept), || {
-        format!("the output ended with \"6789abcdef\", and {kept:?} was kept")
-    })
+    require(
+        !kept.is_empty() && "0123456789abcdef".ends_with(kept),
+        || format!("the output ended with \"6789abcdef\", and {kept:?} was kept"),
+    )
 }
 
 async fn boundary(play: &mut ClientPlay) -> Result<(), Stop> {
@@ -91,11 +109,15 @@ async fn boundary(play: &mut ClientPlay) -> Result<(), Stop> {
     let line = "printf '世界世界世界'";
     let answer = printed(play, line, json!({"outputByteLimit": 10})).await?;
     let kept = output(&answer);
-    require(!kept.contains('\u{fffd}') && "世界世界世界".ends_with(kept), || {
-        format!("output was cut within a character: {kept:?}")
-    })?;
+    require(
+        !kept.contains('\u{fffd}') && "世界世界世界".ends_with(kept),
+        || format!("output was cut within a character: {kept:?}"),
+    )?;
     require(kept.len() <= 10, || {
-        format!("the limit was 10 bytes, and {} were kept: {kept:?}", kept.len())
+        format!(
+            "the limit was 10 bytes, and {} were kept: {kept:?}",
+            kept.len()
+        )
     })
 }
 
@@ -113,13 +135,19 @@ async fn truncated(play: &mut ClientPlay) -> Result<(), Stop> {
     let whole = Terminal::run_in(play, prompted, "printf 0123456789", short).await?;
     let answer = ended(play, whole).await?;
     require(answer["truncated"] == false, || {
-        format!("output was not cut, and `truncated` is {}", answer["truncated"])
+        format!(
+            "output was not cut, and `truncated` is {}",
+            answer["truncated"]
+        )
     })
 }
 
 async fn errors(play: &mut ClientPlay) -> Result<(), Stop> {
     let answer = printed(play, "echo wrong >&2", json!({})).await?;
     require(output(&answer).trim_end() == "wrong", || {
-        format!("\"wrong\" was printed to the standard error, and the output is {:?}", output(&answer))
+        format!(
+            "\"wrong\" was printed to the standard error, and the output is {:?}",
+            output(&answer)
+        )
     })
 }

@@ -8,7 +8,7 @@ use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require, skip};
 use crate::suite::{ClientPlay, Prompted};
 
-use super::steps::{Scratch, WATCHED, after, offers, prompted_with, refused, result};
+use super::steps::{Scratch, WATCHED, after, answer, offers, prompted_with, refused, result};
 
 checks! { V1 Client "terminals";
     101 Must "`terminal/create` is answered at once, while the command runs." => at_once;
@@ -63,7 +63,9 @@ impl Terminal {
         }
         let answer = result(play, "terminal/create", params).await?;
         let id = answer["terminalId"].clone();
-        require(id.is_string(), || format!("the answer has no `terminalId`: {answer}"))?;
+        require(id.is_string(), || {
+            format!("the answer has no `terminalId`: {answer}")
+        })?;
         Ok(Self { prompted, id })
     }
 
@@ -91,7 +93,9 @@ impl Terminal {
         };
         match tokio::time::timeout(patience, waiting).await {
             Ok(output) => output,
-            Err(_) => fail(format!("in {patience:?} the command's output was not there")),
+            Err(_) => fail(format!(
+                "in {patience:?} the command's output was not there"
+            )),
         }
     }
 
@@ -120,7 +124,10 @@ async fn no_status(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.output(play).await?;
     let answer = terminal.ask(play, "terminal/output").await?;
     require(answer["exitStatus"].is_null(), || {
-        format!("the command runs, and has the exit status {}", answer["exitStatus"])
+        format!(
+            "the command runs, and has the exit status {}",
+            answer["exitStatus"]
+        )
     })?;
     terminal.done(play).await
 }
@@ -130,7 +137,10 @@ async fn status(play: &mut ClientPlay) -> Result<(), Stop> {
     terminal.ask(play, "terminal/wait_for_exit").await?;
     let answer = terminal.ask(play, "terminal/output").await?;
     require(answer["exitStatus"]["exitCode"] == 3, || {
-        format!("the command ended with 3, and has the exit status {}", answer["exitStatus"])
+        format!(
+            "the command ended with 3, and has the exit status {}",
+            answer["exitStatus"]
+        )
     })?;
     terminal.done(play).await
 }
@@ -146,13 +156,16 @@ async fn exit_code(play: &mut ClientPlay) -> Result<(), Stop> {
 
 async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
     let terminal = Terminal::run(play, LONG, json!({})).await?;
-    let id = play.wire.ask("terminal/wait_for_exit", terminal.params()).await?;
+    let id = play
+        .wire
+        .ask("terminal/wait_for_exit", terminal.params())
+        .await?;
     let early = tokio::time::timeout(WATCHED, play.answer(&id)).await;
     if let Ok(answer) = early {
         return fail(format!("the command runs, and it answered {:?}", answer?));
     }
     terminal.ask(play, "terminal/kill").await?;
-    play.answer(&id).await?;
+    answer(play, &id).await?;
     terminal.done(play).await
 }
 
@@ -160,14 +173,16 @@ async fn two_wait(play: &mut ClientPlay) -> Result<(), Stop> {
     let terminal = Terminal::run(play, LONG, json!({})).await?;
     let mut open = Vec::new();
     for _ in 0..2 {
-        open.push(play.wire.ask("terminal/wait_for_exit", terminal.params()).await?);
+        open.push(
+            play.wire
+                .ask("terminal/wait_for_exit", terminal.params())
+                .await?,
+        );
     }
     terminal.ask(play, "terminal/kill").await?;
     for id in open {
-        let came = |m: &crate::suite::Message| m.method().is_empty() && m.0["id"] == id;
-        if !play.messages.iter().any(came) {
-            after("two had asked for the end of one command", play.answer(&id).await)?;
-        }
+        let answer = answer(play, &id).await;
+        after("two had asked for the end of one command", answer)?;
     }
     terminal.done(play).await
 }
@@ -184,7 +199,10 @@ async fn killed_output(play: &mut ClientPlay) -> Result<(), Stop> {
     let terminal = Terminal::run(play, LONG, json!({})).await?;
     terminal.output(play).await?;
     terminal.ask(play, "terminal/kill").await?;
-    let answer = after("`terminal/kill`", terminal.ask(play, "terminal/output").await)?;
+    let answer = after(
+        "`terminal/kill`",
+        terminal.ask(play, "terminal/output").await,
+    )?;
     let output = answer["output"].as_str().unwrap_or_default();
     require(output.trim_end() == "begun", || {
         format!("the command had printed \"begun\", and after `terminal/kill` there was {output:?}")
@@ -208,7 +226,9 @@ async fn release_ends(play: &mut ClientPlay) -> Result<(), Stop> {
     tokio::time::sleep(WATCHED).await;
     let _ = std::fs::remove_file(&alive);
     let still = appears(&alive, WATCHED).await;
-    require(!still, || "the command still runs after `terminal/release`".to_owned())?;
+    require(!still, || {
+        "the command still runs after `terminal/release`".to_owned()
+    })?;
     play.end_turn(&terminal.prompted, "end_turn").await
 }
 
@@ -248,7 +268,13 @@ async fn not_offered(play: &mut ClientPlay) -> Result<(), Stop> {
         return skip("the client offers them");
     }
     let params = json!({"sessionId": prompted.session, "command": "true"});
-    refused(play, "terminal/create", params, "a terminal, which it does not offer,").await?;
+    refused(
+        play,
+        "terminal/create",
+        params,
+        "a terminal, which it does not offer,",
+    )
+    .await?;
     play.end_turn(&prompted, "end_turn").await
 }
 

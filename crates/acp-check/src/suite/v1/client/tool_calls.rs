@@ -32,7 +32,10 @@ fn call(id: &str, fields: Value) -> Value {
 
 /// An update of one.
 fn update(id: &str, fields: Value) -> Value {
-    with(json!({"sessionUpdate": "tool_call_update", "toolCallId": id}), fields)
+    with(
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": id}),
+        fields,
+    )
 }
 
 fn with(mut message: Value, fields: Value) -> Value {
@@ -44,7 +47,16 @@ fn with(mut message: Value, fields: Value) -> Value {
 
 async fn kinds(play: &mut ClientPlay) -> Result<(), Stop> {
     let kinds = [
-        "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other",
+        "read",
+        "edit",
+        "delete",
+        "move",
+        "search",
+        "execute",
+        "think",
+        "fetch",
+        "switch_mode",
+        "other",
     ];
     let statuses = ["pending", "in_progress", "completed", "failed"];
     let mut updates = vec![call("least", json!({}))];
@@ -73,11 +85,14 @@ async fn partial(play: &mut ClientPlay) -> Result<(), Stop> {
 }
 
 async fn diffs(play: &mut ClientPlay) -> Result<(), Stop> {
-    let diff = |old: Value, new: &str| {
-        json!({"type": "diff", "path": "/project/notes.txt", "oldText": old, "newText": new})
-    };
+    let diff = |old: Value, new: &str| json!({"type": "diff", "path": "/project/notes.txt", "oldText": old, "newText": new});
     let new = json!({"type": "diff", "path": "/project/new.txt", "newText": "alpha\n"});
-    let content = json!([diff(json!("alpha\n"), "beta\n"), diff(Value::Null, "beta"), diff(json!("alpha"), ""), new]);
+    let content = json!([
+        diff(json!("alpha\n"), "beta\n"),
+        diff(Value::Null, "beta"),
+        diff(json!("alpha"), ""),
+        new
+    ]);
     let updates = [
         call("edit", json!({"kind": "edit", "content": content})),
         update("edit", json!({"status": "completed"})),
@@ -90,7 +105,9 @@ async fn contents(play: &mut ClientPlay) -> Result<(), Stop> {
     let content = json!([
         block(json!({"type": "text", "text": "alpha"})),
         block(json!({"type": "resource_link", "uri": "file:///notes.txt", "name": "notes.txt"})),
-        block(json!({"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "alpha"}})),
+        block(
+            json!({"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "alpha"}})
+        ),
     ]);
     let locations = json!([
         {"path": "/project/notes.txt"},
@@ -98,7 +115,10 @@ async fn contents(play: &mut ClientPlay) -> Result<(), Stop> {
         {"path": "/project/notes.txt", "line": null},
     ]);
     let updates = [
-        call("look", json!({"kind": "read", "content": content, "locations": locations})),
+        call(
+            "look",
+            json!({"kind": "read", "content": content, "locations": locations}),
+        ),
         update("look", json!({"content": content, "locations": []})),
     ];
     takes(play, "contents of tool calls", updates).await
@@ -106,9 +126,19 @@ async fn contents(play: &mut ClientPlay) -> Result<(), Stop> {
 
 async fn raw(play: &mut ClientPlay) -> Result<(), Stop> {
     let deep = (0..32).fold(json!("deep"), |inner, _| json!({ "in": inner }));
-    let any = [json!({"path": "/x"}), json!([1, "two"]), json!("text"), json!(1.5e-3), json!(false), deep];
+    let any = [
+        json!({"path": "/x"}),
+        json!([1, "two"]),
+        json!("text"),
+        json!(1.5e-3),
+        json!(false),
+        deep,
+    ];
     let updates = any.into_iter().enumerate().map(|(number, value)| {
-        call(&format!("raw-{number}"), json!({"rawInput": value, "rawOutput": value}))
+        call(
+            &format!("raw-{number}"),
+            json!({"rawInput": value, "rawOutput": value}),
+        )
     });
     takes(play, "what tools were given", updates.collect::<Vec<_>>()).await
 }
@@ -116,7 +146,10 @@ async fn raw(play: &mut ClientPlay) -> Result<(), Stop> {
 async fn odd_ids(play: &mut ClientPlay) -> Result<(), Stop> {
     let ids = ["0", "a/b/../c", "toolu_01 x", "ключ:🦀", "", "{\"id\":1}"];
     let updates = ids.into_iter().flat_map(|id| {
-        [call(id, json!({"status": "pending"})), update(id, json!({"status": "completed"}))]
+        [
+            call(id, json!({"status": "pending"})),
+            update(id, json!({"status": "completed"})),
+        ]
     });
     takes(play, "odd ids of tool calls", updates).await
 }
@@ -124,9 +157,17 @@ async fn odd_ids(play: &mut ClientPlay) -> Result<(), Stop> {
 async fn unannounced(play: &mut ClientPlay) -> Result<(), Stop> {
     let updates = [
         update("never-announced", json!({"status": "in_progress"})),
-        update("never-announced", json!({"status": "completed", "content": []})),
+        update(
+            "never-announced",
+            json!({"status": "completed", "content": []}),
+        ),
     ];
-    takes(play, "updates of a tool call that was not announced", updates).await
+    takes(
+        play,
+        "updates of a tool call that was not announced",
+        updates,
+    )
+    .await
 }
 
 async fn twice(play: &mut ClientPlay) -> Result<(), Stop> {
@@ -150,7 +191,10 @@ async fn unknown_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
 async fn unknown(play: &mut ClientPlay) -> Result<(), Stop> {
     let updates = [
         call("odd", json!({"kind": "juggle", "status": "in_the_air"})),
-        update("odd", json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]})),
+        update(
+            "odd",
+            json!({"status": "dropped", "content": [{"type": "smell", "data": "roses"}]}),
+        ),
     ];
     takes(play, "kinds of tool calls that there are not", updates).await
 }
@@ -164,8 +208,16 @@ async fn own_terminal(play: &mut ClientPlay) -> Result<(), Stop> {
     );
     let updates = [
         call("own", begin),
-        update("own", meta(json!({"terminal_output": {"terminal_id": "own-1", "data": "checked\n"}}))),
-        update("own", meta(json!({"terminal_exit": {"terminal_id": "own-1", "exit_code": 0, "signal": null}}))),
+        update(
+            "own",
+            meta(json!({"terminal_output": {"terminal_id": "own-1", "data": "checked\n"}})),
+        ),
+        update(
+            "own",
+            meta(
+                json!({"terminal_exit": {"terminal_id": "own-1", "exit_code": 0, "signal": null}}),
+            ),
+        ),
     ];
     takes(play, "a terminal of the agent's own", updates).await
 }

@@ -8,7 +8,7 @@ use crate::suite::ClientPlay;
 use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail};
 
-use super::steps::{after, lives, takes};
+use super::steps::{after, answer, lives, takes};
 
 checks! { V1 Client "transport";
     101 Must "A message may have whitespace of JSON around it: a line may end with a carriage return before its line feed." => carriage_return;
@@ -43,7 +43,10 @@ async fn carriage_return(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
     let line = format!("{}\r", request("cr"));
     play.wire.send_line(line.as_bytes()).await?;
-    after("a line that ends with \\r\\n", play.answer(&json!("cr")).await)?;
+    after(
+        "a line that ends with \\r\\n",
+        play.answer(&json!("cr")).await,
+    )?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -60,7 +63,10 @@ async fn pieces(play: &mut ClientPlay) -> Result<(), Stop> {
     tokio::time::sleep(BETWEEN).await;
     let sent = play.wire.send_bytes(tail.as_bytes()).await;
     after("a message in two pieces", sent)?;
-    after("a message in two pieces", play.answer(&json!("pieces")).await)?;
+    after(
+        "a message in two pieces",
+        play.answer(&json!("pieces")).await,
+    )?;
     play.end_turn(&prompted, "end_turn").await
 }
 
@@ -69,13 +75,8 @@ async fn at_once(play: &mut ClientPlay) -> Result<(), Stop> {
     let lines = format!("{}\n{}\n", request("one"), request("two"));
     play.wire.note(format!("{lines:?} is sent"));
     play.wire.send_bytes(lines.as_bytes()).await?;
-    // In either order.
-    let mut open = vec![json!("one"), json!("two")];
-    while let Some(id) = open.pop() {
-        let known = |m: &crate::suite::Message| m.method().is_empty() && m.0["id"] == id;
-        if !play.messages.iter().any(known) {
-            after("two messages at once", play.answer(&id).await)?;
-        }
+    for id in [json!("two"), json!("one")] {
+        after("two messages at once", answer(play, &id).await)?;
     }
     play.end_turn(&prompted, "end_turn").await
 }
@@ -128,6 +129,9 @@ async fn escapes(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
     let line = br#" { "params" : { } , "method":"\u005facp_check\/alive","id" :"\u0065scapes", "jsonrpc":"2\u002e0" } "#;
     play.wire.send_line(line).await?;
-    after("a message with escapes", play.answer(&json!("escapes")).await)?;
+    after(
+        "a message with escapes",
+        play.answer(&json!("escapes")).await,
+    )?;
     play.end_turn(&prompted, "end_turn").await
 }
