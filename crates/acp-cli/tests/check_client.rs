@@ -1,14 +1,14 @@
 //! A client that is a program, checked: it starts the relay as its agent.
 
 // Clippy takes only what is in a test function for a test.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use acp_check::schema::Version;
 use acp_check::suite::relay::ClientProgram;
-use acp_check::suite::{self, Check, Options, Outcome, Place, Play, Target, Verdict};
+use acp_check::suite::{self, Check, Options, Outcome, Place, Target, Verdict};
 use acp_host::{AgentCommand, Environment};
 
 const ACP: &str = env!("CARGO_BIN_EXE_acp");
@@ -69,21 +69,17 @@ async fn acp_run_passes_or_skips_everything() {
     let ids: Vec<String> = suite::clients(Version::V1).iter().map(Check::id).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let outcomes = check(acp_run(), &ids).await;
+    let passed = outcomes.iter().filter(|o| o.verdict == Verdict::Pass);
+    // What takes a person, a login or old sessions is skipped, and nothing else.
+    assert!(passed.count() > 130);
     let wrong: Vec<_> = verdicts(&outcomes)
         .into_iter()
         .filter(|(_, verdict)| !matches!(verdict, Verdict::Pass | Verdict::Skip(_)))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
-    for outcome in outcomes {
-        let shape = matches!(outcome.check.play, Play::Shape(_));
-        assert!(
-            shape || outcome.transcript.entries().len() > 1,
-            "{}",
-            outcome.check.id()
-        );
-    }
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
     let place = Place::new().unwrap();
@@ -101,6 +97,7 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
     );
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn the_relay_works_where_the_environment_is_cleared() {
     let cleared = client(

@@ -212,7 +212,10 @@ async fn outside(play: &mut ClientPlay) -> Result<(), Stop> {
     let Ok(elsewhere) = tempfile::tempdir() else {
         return skip("the check cannot make a directory outside of the session's");
     };
-    if elsewhere.path().starts_with(scratch.path().parent().unwrap_or(scratch.path())) {
+    if elsewhere
+        .path()
+        .starts_with(scratch.path().parent().unwrap_or(scratch.path()))
+    {
         return skip("the session's directory has all of the machine's temporary files in it");
     }
     let path = elsewhere.path().join("secret.txt");
