@@ -64,7 +64,7 @@ async fn a_client_that_is_a_program_is_played_with_through_its_agent() {
 }
 
 #[tokio::test]
-#[ignore = "takes minutes; for looking at what acp run does in all checks"]
+#[ignore = "takes most of a minute: what is skipped is waited for"]
 async fn acp_run_passes_or_skips_everything() {
     let ids: Vec<String> = suite::clients(Version::V1).iter().map(Check::id).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
