@@ -88,6 +88,12 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Check(CheckArgs),
 
+    /// Be the agent that a client under check starts: connect it to the check.
+    ///
+    /// `acp check client` puts this into the client's command; there is no use for it by hand.
+    #[command(hide = true)]
+    CheckRelay(CheckRelayArgs),
+
     /// Put an agent of one version of the protocol behind a client of the other.
     ///
     /// A client starts this instead of the agent and talks to it on stdin and stdout. Where both turn out to
@@ -251,6 +257,13 @@ pub(crate) struct McpProxyArgs {
     /// Where the client listens: unix:PATH or tcp:127.0.0.1:PORT.
     #[arg(long, value_name = "ENDPOINT")]
     pub(crate) connect: Endpoint,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckRelayArgs {
+    /// Where the check has written how it is reached.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]

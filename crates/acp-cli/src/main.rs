@@ -6,6 +6,7 @@ mod args;
 mod ask;
 mod bridge;
 mod check;
+mod check_relay;
 mod clean;
 mod config;
 mod elicit;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     log_to_stderr(args.log);
     let exit = match args.command {
         Command::Bridge(args) => finish(bridge::bridge(args)),
+        Command::CheckRelay(args) => finish(check_relay::check_relay(args)),
         Command::Agent(mut args) => match args.command.take() {
             Some(AgentCommand::Login(account)) => finish(agent_login::login(account, args.model)),
             Some(AgentCommand::Logout(account)) => agent_login::logout(account),

@@ -1,4 +1,4 @@
-//! Which versions an agent speaks.
+//! Which versions a program speaks.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::runner::Options;
 use super::target::{Started, Target};
 use super::verdict::Stop;
 use super::wire::Answer;
-use super::{AgentPlay, Place};
+use super::{AgentPlay, ClientPlay, Place};
 
 /// A version that nobody speaks.
 const NOBODYS: u16 = u16::MAX;
@@ -75,5 +75,44 @@ async fn answered(
                 ))
             }
         }
+    }
+}
+
+/// The versions that the client speaks, by what it asks for in `initialize`, and whether it goes on when it is answered
+/// version 1.
+///
+/// # Errors
+/// It could not be started, or does not begin, and why.
+pub async fn spoken_by_client(
+    target: &dyn Target,
+    options: &Options,
+) -> Result<Vec<Version>, String> {
+    let place = Place::new().map_err(|e| format!("no directory can be made: {e}"))?;
+    let started = target.start(&place).await?;
+    let mut play = ClientPlay::new(started, place, Arc::new(options.clone()), Version::V1);
+    let said = play.expect("initialize").await;
+    let latest = said
+        .as_ref()
+        .ok()
+        .and_then(|(_, params)| params["protocolVersion"].as_u64());
+    let goes_on = match (&said, latest) {
+        (Ok((id, _)), Some(2)) => {
+            let introduction = play.introduction.clone();
+            play.wire.answer(id, introduction).await.is_ok()
+                && play.expect("session/new").await.is_ok()
+        }
+        _ => false,
+    };
+    let (mut wire, process, _place) = play.into_wire();
+    wire.close();
+    Started::end(process).await;
+    match (said, latest) {
+        (Err(Stop::Fail(why) | Stop::Skip(why) | Stop::Harness(why)), _) => {
+            Err(format!("it does not begin with `initialize`: {why}"))
+        }
+        (Ok(_), Some(2)) if goes_on => Ok(vec![Version::V1, Version::V2]),
+        (Ok(_), Some(2)) => Ok(vec![Version::V2]),
+        // Whatever else it asks for, the checks of version 1 say so.
+        (Ok(_), _) => Ok(vec![Version::V1]),
     }
 }

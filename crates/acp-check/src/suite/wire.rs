@@ -224,6 +224,16 @@ impl Wire {
         }
     }
 
+    /// Closes this end's output so that the other side reads the end for certain, also where both directions are one
+    /// stream in memory.
+    pub async fn finish(&mut self) {
+        if let Some(writer) = &mut self.writer {
+            // One that is gone has read the end.
+            let _ = tokio::time::timeout(self.patience, writer.shutdown()).await;
+        }
+        self.close();
+    }
+
     /// Whether the other side has closed its output.
     #[must_use]
     pub fn ended(&self) -> bool {

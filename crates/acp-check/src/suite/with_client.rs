@@ -1,5 +1,6 @@
 //! Playing an agent with a client.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ pub struct ClientPlay {
     pub introduction: Value,
     /// What is answered to `session/new`.
     pub session: Value,
+    /// What is answered to further requests, by method. Whatever is not here, the agent does not know.
+    pub answers: BTreeMap<&'static str, Value>,
     place: Place,
     options: Arc<Options>,
     process: Option<Arc<acp_host::AgentProcess>>,
@@ -71,6 +74,7 @@ impl ClientPlay {
             messages: Vec::new(),
             introduction,
             session: json!({"sessionId": SESSION}),
+            answers: BTreeMap::new(),
             place,
             options,
             process: started.process,
@@ -162,7 +166,10 @@ impl ClientPlay {
             "authenticate" | "auth/login" | "session/set_mode" | "session/close" => {
                 self.wire.answer(id, json!({})).await
             }
-            _ => self.wire.refuse(id, -32601, "Method not found").await,
+            _ => match self.answers.get(method).cloned() {
+                Some(result) => self.wire.answer(id, result).await,
+                None => self.wire.refuse(id, -32601, "Method not found").await,
+            },
         }
     }
 

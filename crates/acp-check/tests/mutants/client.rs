@@ -1,30 +1,264 @@
-//! The client that is right: it opens a session, prompts once, and ends.
+//! The client that is right: it opens a session, prompts, lends what it can, looks at old sessions, and ends.
 
-use acp::Transport;
-use acp::client::{Client, PermissionRequest, connect};
-use acp::v1::RequestPermissionOutcome;
+use std::future::pending;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::client::{
+    AgentConnection, Client, Elicitation, PermissionRequest, ReadTextFile, Session, SessionSetup,
+    Terminals, Update, UpdateContext, WriteTextFile, connect,
+};
+use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, Implementation,
+    ListSessionsRequest, McpServer, PermissionOptionId, RequestPermissionOutcome,
+    SessionConfigOption, SessionId, StopReason,
+};
+use acp::{Result, ThreadHandle, Transport};
+use acp_check::suite::{PLEASE_CANCEL, PLEASE_WAIT};
+use acp_host::{Host, Permissions, Policy, Prompter};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+/// How long a list of old sessions is of use.
+const LIST: Duration = Duration::from_millis(200);
 
 /// Uses an agent.
 pub(crate) fn start(transport: Transport) {
     tokio::spawn(async move {
-        let Ok(agent) = connect(transport, Right).await else {
+        let directory = tempfile::Builder::new()
+            .prefix("acp-right-")
+            .tempdir()
+            .unwrap();
+        let cwd = directory.path().canonicalize().unwrap();
+        let host = Host::new(Permissions::from(Policy::All), Nobody, [cwd.clone()]).unwrap();
+        let host = Arc::new(host);
+        let cancel = Arc::new(Notify::new());
+        let client = Right {
+            host: Arc::clone(&host),
+            cancel: Arc::clone(&cancel),
+        };
+        // Whatever the agent makes impossible, ends it.
+        let _ = use_agent(transport, client, &cancel, SessionSetup::new(&cwd)).await;
+        host.close().await;
+    });
+}
+
+/// Uses an agent, and lends it nothing.
+pub(crate) fn start_least(transport: Transport) {
+    tokio::spawn(async move {
+        let Ok(agent) = connect(transport, Least).await else {
             return;
         };
-        let Ok(session) = agent.new_session("/").await else {
-            return;
-        };
-        let _ = session.prompt("Do it.").await;
+        if let Ok(session) = agent.new_session("/").await {
+            let _ = session.prompt("Do it.").await;
+        }
         agent.close();
     });
 }
 
-struct Right;
+async fn use_agent(
+    transport: Transport,
+    client: Right,
+    cancel: &Notify,
+    setup: SessionSetup,
+) -> Result<()> {
+    let agent = connect(transport, client).await?;
+    let used = open_and_use(&agent, cancel, &setup).await;
+    agent.close();
+    used
+}
+
+async fn open_and_use(
+    agent: &AgentConnection,
+    cancel: &Notify,
+    setup: &SessionSetup,
+) -> Result<()> {
+    let session = match agent.new_session(setup.clone()).await {
+        Err(error) if error.is_auth_required() => {
+            let method = agent.auth_methods().first();
+            let method = method.and_then(|method| method.id_and_name());
+            let Some((id, _)) = method else {
+                return Err(error);
+            };
+            agent.authenticate(id).await?;
+            agent.new_session(setup.clone()).await?
+        }
+        session => session?,
+    };
+    turn(&session, cancel, "Do it.").await?;
+    choose(&session).await?;
+    turn(&session, cancel, "And the rest of it.").await?;
+    look_back(agent, &session, setup).await
+}
+
+/// A turn, which the person cancels when they are asked to.
+async fn turn(session: &Session, cancel: &Notify, text: &str) -> Result<StopReason> {
+    let mut prompting = std::pin::pin!(session.prompt(text));
+    tokio::select! {
+        ended = &mut prompting => return ended,
+        () = cancel.notified() => {}
+    }
+    session.cancel().await?;
+    prompting.await
+}
+
+/// Sets every option there is to another value.
+async fn choose(session: &Session) -> Result<()> {
+    let options: Vec<SessionConfigOption> = session
+        .thread()
+        .read(|thread| thread.config_options().to_vec());
+    for option in options {
+        let told = serde_json::to_value(&option).unwrap();
+        let values = told["options"].as_array().into_iter().flatten();
+        let mut values = values.filter_map(|of| of["value"].as_str());
+        let other = values.find(|value| told["currentValue"] != *value);
+        if let Some(other) = other {
+            session.set_config_option(&option.id, other).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Does with old sessions what can be done with them.
+async fn look_back(agent: &AgentConnection, session: &Session, setup: &SessionSetup) -> Result<()> {
+    let offered = agent.capabilities().clone();
+    if offered.session_capabilities.list.is_some() {
+        let all = ListSessionsRequest::new();
+        let listing = tokio::time::timeout(LIST, agent.list_sessions(&all));
+        let listed = match listing.await {
+            Ok(listed) => listed?.sessions,
+            // It is not of use any more.
+            Err(_) => Vec::new(),
+        };
+        for old in listed {
+            if offered.load_session {
+                agent.load_session(&old.session_id, setup.clone()).await?;
+            }
+            if offered.session_capabilities.resume.is_some() {
+                agent.resume_session(&old.session_id, setup.clone()).await?;
+            }
+            if offered.session_capabilities.delete.is_some() {
+                agent.delete_session(&old.session_id).await?;
+            }
+        }
+    }
+    if offered.session_capabilities.close.is_some() {
+        session.close().await?;
+    }
+    if offered.auth.logout.is_some() {
+        agent.logout().await?;
+    }
+    Ok(())
+}
+
+struct Least;
+
+impl Client for Least {
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("least", "1.0.0"))
+    }
+}
+
+/// There is nobody to ask.
+struct Nobody;
+
+impl Prompter for Nobody {
+    async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
+        None
+    }
+}
+
+struct Right {
+    host: Arc<Host<Nobody>>,
+    /// The person is asked to cancel.
+    cancel: Arc<Notify>,
+}
 
 impl Client for Right {
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("right", "1.0.0"))
+    }
+
+    fn mcp_servers(&self) -> Vec<McpServer> {
+        let server = json!({"name": "tools", "command": "/bin/true", "args": [], "env": []});
+        vec![serde_json::from_value(server).unwrap()]
+    }
+
+    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
+        self.host.session_seen(session, thread);
+    }
+
+    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
+        self.host.turn_ended(session, stop_reason);
+    }
+
+    fn session_closed(&self, session: &SessionId) {
+        self.host.session_closed(session);
+    }
+
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        if let Update::V1(update) = update
+            && serde_json::to_string(update)
+                .unwrap()
+                .contains(PLEASE_CANCEL)
+        {
+            self.cancel.notify_one();
+        }
+    }
+
     async fn request_permission(
         &self,
         request: PermissionRequest,
-    ) -> acp::Result<RequestPermissionOutcome> {
+    ) -> Result<RequestPermissionOutcome> {
+        if request.title == PLEASE_CANCEL {
+            self.cancel.notify_one();
+        }
+        if request.title == PLEASE_CANCEL || request.title == PLEASE_WAIT {
+            return pending().await;
+        }
         Ok(request.allow())
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(&*self.host)
+    }
+
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        Some(&*self.host)
+    }
+
+    fn terminals(&self) -> Option<&impl Terminals> {
+        Some(&*self.host)
+    }
+
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(self)
+    }
+}
+
+impl Elicitation for Right {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        serde_json::from_value(json!({"form": {}})).unwrap()
+    }
+
+    /// Fills in every field that the form requires.
+    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        let asked = serde_json::to_value(&request).unwrap();
+        let schema = &asked["requestedSchema"];
+        let required = schema["required"].as_array().into_iter().flatten();
+        let content: serde_json::Map<String, Value> = required
+            .filter_map(Value::as_str)
+            .map(|name| {
+                let value = match schema["properties"][name]["type"].as_str() {
+                    Some("boolean") => json!(true),
+                    Some("integer" | "number") => json!(7),
+                    Some("array") => json!([]),
+                    _ => json!("checked"),
+                };
+                (name.to_owned(), value)
+            })
+            .collect();
+        let answer = json!({"action": "accept", "content": content});
+        Ok(serde_json::from_value(answer).unwrap())
     }
 }

@@ -20,6 +20,10 @@ pub(crate) struct Mutant {
     pub(crate) seen_in: Option<&'static str>,
     /// How it is wrong. Made anew for each connection.
     pub(crate) change: Box<dyn Fn() -> Change + Send + Sync>,
+    /// What it ends at, of what it reads at once, whatever that is.
+    pub(crate) dies_at: Option<fn(&[u8]) -> bool>,
+    /// It does not mind that its input has ended.
+    pub(crate) hangs: bool,
 }
 
 /// Changes what the peer says and hears, message by message.
@@ -64,10 +68,30 @@ pub(crate) fn mutant(
         what,
         seen_in: None,
         change: Box::new(change),
+        dies_at: None,
+        hangs: false,
     }
 }
 
+/// One that ends at bytes that others read.
+pub(crate) fn dying(
+    kills: &'static str,
+    why: &'static str,
+    what: &'static str,
+    at: fn(&[u8]) -> bool,
+) -> Mutant {
+    let mut mutant = mutant(kills, why, what, change(|_| {}));
+    mutant.dies_at = Some(at);
+    mutant
+}
+
 impl Mutant {
+    /// It does not mind that its input has ended.
+    pub(crate) fn hangs(mut self) -> Self {
+        self.hangs = true;
+        self
+    }
+
     /// For a check of a shape: the check in which such a message comes.
     pub(crate) fn seen_in(mut self, check: &'static str) -> Self {
         self.seen_in = Some(check);
@@ -161,6 +185,104 @@ pub(crate) fn unheard(method: &'static str, answers: bool) -> impl Fn() -> Chang
     }
 }
 
+/// Says twice what it says of `method`: its calls, or its answers.
+pub(crate) fn twice(method: &'static str, answers: bool) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if passing.said && passing.answers == answers && passing.method == method {
+            passing.then.extend(passing.message.clone().map(Line::Json));
+        }
+    })
+}
+
+/// Changes the params of every call of `method` before the peer hears it.
+pub(crate) fn hear(
+    method: &'static str,
+    heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said
+            && !passing.answers
+            && passing.method == method
+            && let Some(params) = passing.message.as_mut().and_then(|m| m.get_mut("params"))
+        {
+            heard(params);
+        }
+    })
+}
+
+/// Answers every `method` with this result instead of carrying it out.
+pub(crate) fn pretend(method: &'static str, result: Value) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said
+            && !passing.answers
+            && passing.method == method
+            && let Some(message) = passing.message.take()
+        {
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+            passing.back.push(Line::Json(answer));
+        }
+    })
+}
+
+/// Two changes, the second of what the first has left.
+pub(crate) fn both(
+    first: impl Fn() -> Change + Send + Sync,
+    second: impl Fn() -> Change + Send + Sync,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let (mut first, mut second) = (first(), second());
+        Box::new(move |passing| {
+            let Passing {
+                said,
+                method,
+                answers,
+                message,
+                then,
+                back,
+            } = passing;
+            first(Passing {
+                said,
+                method,
+                answers,
+                message: &mut *message,
+                then: &mut *then,
+                back: &mut *back,
+            });
+            second(Passing {
+                said,
+                method,
+                answers,
+                message,
+                then,
+                back,
+            });
+        })
+    }
+}
+
+/// Calls a method when it has heard a message.
+pub(crate) fn says_at(
+    heard: impl Fn(&Passing<'_>) -> bool + Clone + Send + Sync + 'static,
+    said: Value,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said && heard(passing) {
+            passing.back.push(Line::Json(said.clone()));
+        }
+    })
+}
+
+/// Ends when it hears such a message.
+pub(crate) fn ends_at(
+    heard: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said && passing.message.as_ref().is_some_and(&heard) {
+            passing.back.push(Line::End);
+        }
+    })
+}
+
 /// Any other change.
 pub(crate) fn change(
     change: impl Fn(&mut Passing<'_>) + Clone + Send + Sync + 'static,
@@ -176,6 +298,7 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
     move |outside| {
         let (inside, peer) = transport::memory();
         right(peer);
+        let (dies_at, hangs) = (mutant.dies_at, mutant.hangs);
         let change = Arc::new(Mutex::new((mutant.change)()));
         // What either side has asked, by id: the method.
         let asked: Arc<[Mutex<HashMap<String, String>>; 2]> = Arc::default();
@@ -201,11 +324,18 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
             tokio::spawn(async move {
                 let mut reader = BufReader::new(reader);
                 let mut line = Vec::new();
-                while reader
-                    .read_until(b'\n', &mut line)
-                    .await
-                    .is_ok_and(|n| n > 0)
-                {
+                loop {
+                    if !said
+                        && let Some(dies_at) = dies_at
+                        && reader.fill_buf().await.is_ok_and(dies_at)
+                    {
+                        let _ = back.send(Line::End);
+                        break;
+                    }
+                    let read = reader.read_until(b'\n', &mut line).await;
+                    if read.unwrap_or_default() == 0 {
+                        break;
+                    }
                     pass(
                         said,
                         &std::mem::take(&mut line),
@@ -214,6 +344,9 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
                         &on,
                         &back,
                     );
+                }
+                if hangs && !said {
+                    std::future::pending::<()>().await;
                 }
                 let _ = on.send(Line::End);
             });

@@ -180,6 +180,26 @@ async fn the_right_client_passes_version_1() {
     .await;
 }
 
+/// What a client need not do, no check wants of it.
+#[tokio::test]
+async fn the_least_client_fails_nothing_of_version_1() {
+    let checks = suite::clients(Version::V1);
+    let target = Arc::new(client::start_least as Right);
+    let outcomes = suite::run(target, &checks, options(SHORT)).await;
+    let mut wrong = outcomes
+        .iter()
+        .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)))
+        .map(told);
+    assert_eq!(wrong.next(), None);
+    let passed = |id: &str| {
+        let mut outcomes = outcomes.iter();
+        outcomes.any(|o| o.check.id() == id && o.verdict == Verdict::Pass)
+    };
+    for id in v1_client::SKIPPED {
+        assert!(passed(id), "{id} is passed by nobody");
+    }
+}
+
 #[tokio::test]
 async fn every_check_of_version_1_clients_kills_its_mutants() {
     kills(

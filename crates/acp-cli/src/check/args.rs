@@ -27,6 +27,19 @@ pub(crate) enum CheckArgs {
         override_usage = "acp check agent [OPTIONS] -- AGENT COMMAND..."
     )]
     Agent(CheckedAgent),
+
+    /// Check a client: each check has it start our scripted agent, and plays that agent.
+    ///
+    /// Where the client's command has `{agent}`, it is told how its agent is started: as several arguments where
+    /// `{agent}` is one by itself, else as one line quoted for a shell, which `{agent-line}` always is. The client has to
+    /// open a session and prompt once, whatever it says; what it does beyond that is checked as well. It should allow what
+    /// it is asked, in the directory that it is started in.
+    #[command(
+        after_long_help = EXIT_CODES,
+        after_help = "See --help for the exit codes.",
+        override_usage = "acp check client [OPTIONS] -- CLIENT COMMAND..."
+    )]
+    Client(CheckedClient),
 }
 
 // What both sides are checked with.
@@ -102,6 +115,20 @@ pub(crate) struct CheckedAgent {
     /// The agent to check, with its arguments.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CheckedClient {
+    #[command(flatten)]
+    pub(crate) common: Common,
+
+    /// How long the client may take until it starts its agent, and until it prompts, in seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) prompt_timeout: u64,
+
+    /// The client to check, with its arguments: for example `acp run --allow all Hello -- {agent}`.
+    #[arg(last = true, value_name = "CLIENT COMMAND")]
+    pub(crate) client: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use acp_check::schema::Version;
+use acp_check::suite::relay::ClientProgram;
 use acp_check::suite::report::{Report, TextStyle};
 use acp_check::suite::{self, Check, Options, Program, Side, Target, Task, Verdict, baseline};
 use acp_host::AgentCommand;
 use globset::{Glob, GlobSetBuilder};
 
-pub(crate) use args::{CheckArgs, CheckedAgent};
+pub(crate) use args::{CheckArgs, CheckedAgent, CheckedClient};
 
 use crate::environment::ForAgent;
 use crate::exit::Exit;
@@ -31,6 +32,7 @@ pub(crate) async fn check(args: CheckArgs) -> Exit {
     let work = async {
         match args {
             CheckArgs::Agent(args) => agent(args).await,
+            CheckArgs::Client(args) => client(args).await,
         }
     };
     tokio::select! {
@@ -73,6 +75,47 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
     carry_out(
         Side::Agent,
         &args.agent,
+        &args.common,
+        target,
+        options,
+        &spoken,
+        known,
+    )
+    .await
+}
+
+async fn client(args: CheckedClient) -> Result<Exit, Exit> {
+    let known = |version| suite::clients(version);
+    if args.common.list {
+        return list(&args.common, known);
+    }
+    let Some((program, rest)) = args.client.split_first() else {
+        return Err(Exit::usage("no client to check is given"));
+    };
+    let given = ForAgent::of(&args.common.env)?;
+    let command = AgentCommand::new(program)
+        .args(rest)
+        .environment(given.environment());
+    let this = std::env::current_exe()
+        .map_err(|e| Exit::failed(format!("this program does not know where it is: {e}")))?;
+    let patience = Duration::from_secs(args.prompt_timeout);
+    let target = ClientProgram::new(command, [this.into_os_string(), "check-relay".into()])
+        .map_err(|e| Exit::usage(e.to_string()))?
+        .patience(patience);
+    let options = Options {
+        patience: Duration::from_secs(args.common.timeout),
+        turn_patience: patience,
+        limit: Duration::from_secs(args.prompt_timeout.max(args.common.timeout) * 4),
+        jobs: args.common.jobs,
+        ..Options::default()
+    };
+    let spoken = suite::spoken_by_client(&target, &options)
+        .await
+        .map_err(Exit::broken)?;
+    let target: Arc<dyn Target> = Arc::new(target);
+    carry_out(
+        Side::Client,
+        &args.client,
         &args.common,
         target,
         options,
