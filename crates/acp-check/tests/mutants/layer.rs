@@ -18,6 +18,8 @@ pub(crate) struct Mutant {
     pub(crate) what: &'static str,
     /// For a check of a shape: another check, in which such a message comes.
     pub(crate) seen_in: Option<&'static str>,
+    /// Whether it goes on when the suite has closed the connection.
+    pub(crate) stays: bool,
     /// How it is wrong. Made anew for each connection.
     pub(crate) change: Box<dyn Fn() -> Change + Send + Sync>,
 }
@@ -33,8 +35,11 @@ pub(crate) struct Passing<'a> {
     pub(crate) method: &'a str,
     /// Whether it is an answer.
     pub(crate) answers: bool,
-    /// The message. It goes on as it is left here, unless it is taken.
+    /// The message. It goes on as it is left here, unless it is taken. `None` for a line that is no JSON, which goes
+    /// on as it is.
     pub(crate) message: &'a mut Option<Value>,
+    /// The line as it came, with its end.
+    pub(crate) line: &'a [u8],
     /// What goes on after it.
     pub(crate) then: &'a mut Vec<Line>,
     /// What goes back to the one it came from: an answer in the other's place, say.
@@ -63,6 +68,7 @@ pub(crate) fn mutant(
         why,
         what,
         seen_in: None,
+        stays: false,
         change: Box::new(change),
     }
 }
@@ -71,6 +77,12 @@ impl Mutant {
     /// For a check of a shape: the check in which such a message comes.
     pub(crate) fn seen_in(mut self, check: &'static str) -> Self {
         self.seen_in = Some(check);
+        self
+    }
+
+    /// It goes on when the suite has closed the connection.
+    pub(crate) fn stays(mut self) -> Self {
+        self.stays = true;
         self
     }
 }
@@ -103,6 +115,84 @@ pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Change + S
                 let error = json!({"code": code, "message": "no"});
                 let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
                 passing.back.push(Line::Json(answer));
+            }
+        })
+    }
+}
+
+/// Answers with an error whatever calls of `method` have params that `which` is true of.
+pub(crate) fn refuse_if(
+    method: &'static str,
+    code: i64,
+    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    instead(
+        method,
+        json!({"error": {"code": code, "message": "no"}}),
+        which,
+    )
+}
+
+/// Answers with an empty result whatever calls of `method` have params that `which` is true of, and does not carry
+/// them out.
+pub(crate) fn answered(
+    method: &'static str,
+    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    instead(method, json!({"result": {}}), which)
+}
+
+fn instead(
+    method: &'static str,
+    answer: Value,
+    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said
+            && !passing.answers
+            && passing.method == method
+            && let Some(message) = passing.message.take_if(|message| which(&message["params"]))
+        {
+            let mut answer = answer.clone();
+            answer["jsonrpc"] = json!("2.0");
+            answer["id"] = message["id"].clone();
+            passing.back.push(Line::Json(answer));
+        }
+    })
+}
+
+/// Answers with an error every call of `method` from the `first` on, which is counted from 1.
+pub(crate) fn refuse_from(
+    method: &'static str,
+    code: i64,
+    first: usize,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let mut calls = 0;
+        let mut refuse = refuse(method, code)();
+        Box::new(move |passing| {
+            calls += usize::from(!passing.said && !passing.answers && passing.method == method);
+            if calls >= first {
+                refuse(passing);
+            }
+        })
+    }
+}
+
+/// Changes the params of every call of `method` before the peer hears it.
+pub(crate) fn heard(
+    method: &'static str,
+    change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let change = change.clone();
+        Box::new(move |passing| {
+            if !passing.said
+                && !passing.answers
+                && passing.method == method
+                && let Some(params) = passing.message.as_mut().and_then(|m| m.get_mut("params"))
+            {
+                change(params);
             }
         })
     }
@@ -177,6 +267,7 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
         let (inside, peer) = transport::memory();
         right(peer);
         let change = Arc::new(Mutex::new((mutant.change)()));
+        let stays = mutant.stays;
         // What either side has asked, by id: the method.
         let asked: Arc<[Mutex<HashMap<String, String>>; 2]> = Arc::default();
         let (from_peer, to_peer) = inside.into_split();
@@ -215,6 +306,9 @@ pub(crate) fn mutated(right: fn(Transport), mutant: Mutant) -> impl Fn(Transport
                         &back,
                     );
                 }
+                if said && stays {
+                    std::future::pending::<()>().await;
+                }
                 let _ = on.send(Line::End);
             });
         }
@@ -230,7 +324,19 @@ fn pass(
     back: &tokio::sync::mpsc::UnboundedSender<Line>,
 ) {
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
+        let (mut then, mut returned) = (Vec::new(), Vec::new());
+        (change.lock().unwrap())(Passing {
+            said,
+            method: "",
+            answers: false,
+            message: &mut None,
+            line,
+            then: &mut then,
+            back: &mut returned,
+        });
         let _ = on.send(Line::Bytes(line.to_vec()));
+        then.into_iter().for_each(|line| drop(on.send(line)));
+        returned.into_iter().for_each(|line| drop(back.send(line)));
         return;
     };
     let id = value.get("id").map(Value::to_string);
@@ -261,6 +367,7 @@ fn pass(
         method: &method,
         answers,
         message: &mut message,
+        line,
         then: &mut then,
         back: &mut returned,
     });
