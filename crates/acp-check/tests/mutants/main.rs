@@ -44,7 +44,6 @@ fn options(patience: Duration) -> Options {
         jobs: JOBS,
         login: Some(agent::LOGIN.to_owned()),
         texts: agent::texts(),
-        ..Options::default()
     }
 }
 

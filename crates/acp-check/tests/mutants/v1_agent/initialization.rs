@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, answer, mutant, refuse, refuse_from, withhold};
+use crate::layer::{Mutant, answer, mutant, refuse, refuse_from, refuse_if, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -103,6 +103,16 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "`initialize` was answered with error -32600",
             "it has one try",
             refuse_from("initialize", -32600, 2),
+        ),
+        mutant(
+            "v1/initialization/15",
+            "`initialize` was answered with error -32602",
+            "it cannot read null",
+            refuse_if("initialize", -32602, |params| {
+                params
+                    .get("clientInfo")
+                    .is_some_and(serde_json::Value::is_null)
+            }),
         ),
     ]
 }

@@ -90,7 +90,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         ),
         mutant(
             "v1/session-setup/8",
-            "`agent_message_chunk` came for session",
+            "and what was told came for session",
             "it talks to whoever came last",
             last_session,
         ),

@@ -19,9 +19,10 @@ checks! { V1 Agent "initialization";
     9 Must "To a client that offers terminals and nothing else, nothing else is sent." => terminals_offered;
     10 Should "The agent says what it can do, though it be nothing." => says_capabilities;
     11 Must "Every method that the agent offers is there." => offered_methods;
-    12 Must "What comes before `initialize` is answered as well." => too_early;
-    13 Must "A second `initialize` is answered as well." => again;
+    12 Should "What comes before `initialize` is answered as well." => too_early;
+    13 Should "A second `initialize` is answered as well." => again;
     14 Should "An `initialize` that could not be read can be sent once more." => once_more;
+    15 Must "What may be null in `initialize` is not offered if it is null." => nulls;
 }
 
 async fn answers(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -192,5 +193,14 @@ async fn once_more(play: &mut AgentPlay) -> Result<(), Stop> {
         return skip("it has read an `initialize` without a version in a way of its own");
     }
     play.initialize().await?;
+    Ok(())
+}
+
+async fn nulls(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["clientInfo"] = Value::Null;
+    params["clientCapabilities"]["session"] = Value::Null;
+    params["clientCapabilities"]["elicitation"] = Value::Null;
+    play.initialize_with(params).await?;
     Ok(())
 }

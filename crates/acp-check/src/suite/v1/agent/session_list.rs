@@ -1,5 +1,7 @@
 //! Session list: which sessions there are.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 use crate::suite::check::checks;
@@ -57,6 +59,15 @@ async fn some(play: &mut AgentPlay, how_many: usize) -> Result<Vec<String>, Stop
     Ok(sessions)
 }
 
+/// A directory in which no session was opened.
+fn elsewhere(play: &AgentPlay) -> Result<PathBuf, Stop> {
+    let elsewhere = play.place().project().with_file_name("elsewhere");
+    match std::fs::create_dir(&elsewhere) {
+        Ok(()) => Ok(elsewhere),
+        Err(e) => Err(Stop::Harness(format!("no directory can be made: {e}"))),
+    }
+}
+
 fn of<'a>(listed: &'a [Value], session: &str) -> Option<&'a Value> {
     listed.iter().find(|listed| listed["sessionId"] == session)
 }
@@ -82,7 +93,7 @@ async fn lists_own(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn of_directory(play: &mut AgentPlay) -> Result<(), Stop> {
     let sessions = some(play, 1).await?;
-    let other = play.place().project().with_file_name("elsewhere");
+    let other = elsewhere(play)?;
     let listed = listed(play, json!({"cwd": other})).await?;
     for session in sessions {
         require(of(&listed, &session).is_none(), || {
@@ -98,7 +109,7 @@ async fn of_directory(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn none(play: &mut AgentPlay) -> Result<(), Stop> {
     some(play, 0).await?;
-    let elsewhere = play.place().project().with_file_name("elsewhere");
+    let elsewhere = elsewhere(play)?;
     let params = json!({"cwd": elsewhere});
     match play.request("session/list", params).await? {
         Answer::Result(page) => require(page["sessions"] == json!([]), || {

@@ -80,6 +80,18 @@ fn is_message(told: &&Value) -> bool {
     matches!(kind(told), "user_message_chunk" | "agent_message_chunk")
 }
 
+/// Whether an update repeats what was said in a turn. The agent may say something new at any time.
+fn is_of(told: &Value, turn: &Turn) -> bool {
+    match kind(told) {
+        "user_message_chunk" => true,
+        "agent_message_chunk" => {
+            let said = text([told], "agent_message_chunk");
+            !said.is_empty() && squeezed(&turn.text()).contains(&said)
+        }
+        _ => false,
+    }
+}
+
 /// The text in updates of a kind. White space does not count: it may be cut into chunks in another way.
 fn text<'a>(told: impl IntoIterator<Item = &'a Value>, of: &str) -> String {
     let chunks = told.into_iter().filter(|told| kind(told) == of);
@@ -119,8 +131,14 @@ async fn replays_agent(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn replays_in_order(play: &mut AgentPlay) -> Result<(), Stop> {
     let (_, turn, replayed) = load(play).await?;
-    let at = |of: &str| replayed.iter().position(|told| kind(told) == of);
-    match (at("user_message_chunk"), at("agent_message_chunk")) {
+    let user = replayed
+        .iter()
+        .position(|told| kind(told) == "user_message_chunk");
+    // The last: it may have said something before the first prompt.
+    let agent = replayed
+        .iter()
+        .rposition(|told| kind(told) == "agent_message_chunk");
+    match (user, agent) {
         (Some(user), Some(agent)) if !turn.text().is_empty() => require(user < agent, || {
             "the agent's answer was replayed before the prompt that it answers".to_owned()
         }),
@@ -129,14 +147,11 @@ async fn replays_in_order(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 async fn replays_first(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, _, _) = load(play).await?;
+    let (session, turn, _) = load(play).await?;
     let before = play.updates.len();
     play.listen(QUIET).await?;
-    let late = play.updates.iter().skip(before);
-    let mut late = late
-        .filter(is_message)
-        .filter(|told| told["sessionId"] == session);
-    match late.next() {
+    let mut late = play.updates.iter().skip(before);
+    match late.find(|told| told["sessionId"] == session && is_of(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` came after the answer to `session/load`",
             kind(told)
@@ -210,10 +225,10 @@ async fn not_offered_resume(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 async fn resume_replays_nothing(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, _) = past(play, RESUME).await?;
+    let (session, turn) = past(play, RESUME).await?;
     let params = params_for(play, &session);
     let told = reopen(play, "session/resume", params).await?;
-    match told.iter().find(is_message) {
+    match told.iter().find(|told| is_of(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` came before the answer to `session/resume`",
             kind(told)

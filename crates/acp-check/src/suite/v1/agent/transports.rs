@@ -53,10 +53,11 @@ fn is_utf8(line: &[u8]) -> bool {
     }
 }
 
-/// Whether a line is a part of a message that was written over several.
+/// Whether a line is a part of a message that was written over several. Lines of a log begin with brackets as well.
 fn is_part(line: &[u8]) -> bool {
     let text = String::from_utf8_lossy(line);
-    is_utf8(line) && text.trim_start().starts_with(['{', '}', '[', ']', '"'])
+    let text = text.trim();
+    is_utf8(line) && (text.starts_with(['{', '}', '"']) || matches!(text, "[" | "]" | "],"))
 }
 
 async fn only_messages(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -170,7 +171,7 @@ async fn split_character(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn languages(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    let text = play.text_for(Task::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀\u{0}\u{7f}";
+    let text = play.text_for(Task::Answer) + " Žluťoučký kůň, 漢字, שלום, e\u{301}, 👩‍🚀";
     play.prompt(&session, json!([{"type": "text", "text": text}]))
         .await?;
     Ok(())
