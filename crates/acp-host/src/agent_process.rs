@@ -342,6 +342,12 @@ impl AgentProcess {
         self.running.exited().await.unwrap_or_else(Exit::unknown)
     }
 
+    /// Waits, at most this long, until neither the agent nor anything that it has started runs. Returns whether that
+    /// is so. It ends nothing.
+    pub async fn emptied(&self, patience: Duration) -> bool {
+        self.running.emptied(patience).await
+    }
+
     /// Ends the agent and all that it has started, step by step, each step only if the one before was
     /// not enough: its standard input is closed, which is for the caller to do who took it, and it is
     /// given the time of `grace` to end; all that it has started is sent SIGTERM and given the time of

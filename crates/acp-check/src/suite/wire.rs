@@ -84,6 +84,8 @@ pub struct Wire {
     asked: HashMap<String, String>,
     transcript: Transcript,
     judged: Judged,
+    /// The beginnings of the first lines that were no JSON.
+    noise: Vec<Vec<u8>>,
     ended: bool,
     patience: Duration,
 }
@@ -119,6 +121,7 @@ impl Wire {
             asked: HashMap::new(),
             transcript: Transcript::default(),
             judged: Judged::default(),
+            noise: Vec::new(),
             ended: false,
             patience,
         }
@@ -219,19 +222,23 @@ impl Wire {
 
     /// Closes this end's output: the other side's input ends.
     pub fn close(&mut self) {
-        if self.writer.take().is_some() {
+        if let Some(mut writer) = self.writer.take() {
+            // One half of a pair in memory does not end it by being dropped.
+            tokio::spawn(async move { writer.shutdown().await });
             self.transcript.event("its input was closed");
         }
     }
 
-    /// Closes this end's output so that the other side reads the end for certain, also where both directions are one
-    /// stream in memory.
-    pub async fn finish(&mut self) {
-        if let Some(writer) = &mut self.writer {
-            // One that is gone has read the end.
-            let _ = tokio::time::timeout(self.patience, writer.shutdown()).await;
-        }
-        self.close();
+    /// The first lines that came and are no JSON, or their beginnings.
+    #[must_use]
+    pub fn noise(&self) -> &[Vec<u8>] {
+        &self.noise
+    }
+
+    /// What was wrong with the messages that have come, by the schema.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        let faults = self.judged.faults.values().flatten();
+        faults.map(|(fault, _)| fault)
     }
 
     /// Whether the other side has closed its output.
@@ -256,6 +263,9 @@ impl Wire {
                             return Ok(Some(Message(value)));
                         }
                         Err(e) => {
+                            if self.noise.len() < FAULTS {
+                                self.noise.push(line.get(..200).unwrap_or(&line).to_vec());
+                            }
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
                             self.judged.noise(format!("{e}: {text}"));
                         }

@@ -1,6 +1,7 @@
 //! Playing a client with an agent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -29,6 +30,15 @@ pub enum Task {
     /// Something for which it makes a plan.
     Plan,
 }
+
+/// A request that no agent knows.
+pub(super) const UNKNOWN: &str = "_acp-check/unknown";
+
+/// The id of a session that there is not.
+pub(super) const NO_SESSION: &str = "acp-check-no-such-session";
+
+/// How long it is listened for what must not come.
+pub(super) const QUIET: Duration = Duration::from_millis(200);
 
 /// A connection to an agent, played as a client by hand.
 ///
@@ -174,9 +184,30 @@ impl AgentPlay {
     pub async fn until<T>(
         &mut self,
         what: &str,
+        found: impl FnMut(&Self, &Message) -> Option<T>,
+    ) -> Result<T, Stop> {
+        self.until_within(self.wire.patience(), what, found).await
+    }
+
+    /// As [`until`](Self::until), for what a model has to come to: it may take as long as a turn.
+    ///
+    /// # Errors
+    /// As [`until`](Self::until).
+    pub async fn until_in_turn<T>(
+        &mut self,
+        what: &str,
+        found: impl FnMut(&Self, &Message) -> Option<T>,
+    ) -> Result<T, Stop> {
+        self.until_within(self.options.turn_patience, what, found)
+            .await
+    }
+
+    async fn until_within<T>(
+        &mut self,
+        patience: Duration,
+        what: &str,
         mut found: impl FnMut(&Self, &Message) -> Option<T>,
     ) -> Result<T, Stop> {
-        let patience = self.wire.patience();
         let waiting = async {
             loop {
                 match self.next().await? {
@@ -209,6 +240,58 @@ impl AgentPlay {
             _ => None,
         })
         .await
+    }
+
+    /// Waits for the answers to several requests, whichever comes first, and gives them in the order of `ids`.
+    ///
+    /// # Errors
+    /// One does not come in time, or the agent ends.
+    pub async fn answers(&mut self, ids: &[Value]) -> Result<Vec<Answer>, Stop> {
+        let mut came: Vec<Option<Answer>> = vec![None; ids.len()];
+        let what = format!("an answer to each of {} requests", ids.len());
+        self.until_in_turn(&what, |_, message| {
+            if let Some(Envelope::Response { id, result }) = message.envelope()
+                && let Some(at) = ids.iter().position(|asked| asked == id)
+                && let Some(slot) = came.get_mut(at)
+            {
+                *slot = Some(Answer::read(result));
+            }
+            came.iter().all(Option::is_some).then_some(())
+        })
+        .await?;
+        Ok(came.into_iter().flatten().collect())
+    }
+
+    /// What comes within a time in which nothing need come; the first thousand messages of it.
+    ///
+    /// # Errors
+    /// See [`Wire::next`].
+    pub async fn listen(&mut self, time: Duration) -> Result<Vec<Message>, Stop> {
+        let end = tokio::time::Instant::now() + time;
+        let mut came = Vec::new();
+        loop {
+            match tokio::time::timeout_at(end, self.next()).await {
+                Ok(Ok(Some(message))) if came.len() < 1000 => came.push(message),
+                Ok(Ok(Some(_))) => {}
+                Ok(Ok(None)) | Err(_) => return Ok(came),
+                Ok(Err(stop)) => return Err(stop),
+            }
+        }
+    }
+
+    /// Goes on only if the agent still answers requests: `after` says after what. What is asked is a method that no
+    /// agent knows, which each has to answer.
+    ///
+    /// # Errors
+    /// It does not.
+    pub async fn still_answers(&mut self, after: &str) -> Result<(), Stop> {
+        match self.request(UNKNOWN, json!({})).await {
+            Ok(_) => Ok(()),
+            Err(Stop::Fail(why)) => fail(format!(
+                "after {after} it does not answer any more: asked `{UNKNOWN}`, {why}"
+            )),
+            Err(stop) => Err(stop),
+        }
     }
 
     /// Sends a request and waits for its answer.
@@ -299,6 +382,12 @@ impl AgentPlay {
                 skip(format!("the agent does not offer `{name}`"))
             }
         }
+    }
+
+    /// The method of logging in that was named, if one was.
+    #[must_use]
+    pub fn login(&self) -> Option<&str> {
+        self.options.login.as_deref()
     }
 
     /// Params with which a session is opened in the check's project.

@@ -1,18 +1,19 @@
 //! The agent that is right: it does what it is asked by one word each.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    Agent, CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, ResumeSession, Session,
-    SessionOpened, SessionSetup, TerminalCommand, Turn,
+    Agent, AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
+    Prompt, ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
-    AvailableCommand, Diff, Implementation, ListSessionsRequest, ListSessionsResponse,
-    PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus,
-    PromptCapabilities, RequestPermissionOutcome, SessionConfigId, SessionConfigOption,
-    SessionConfigOptionValue, SessionId, SessionInfo, StopReason, ToolCall, ToolCallLocation,
-    ToolKind,
+    AuthMethod, AuthMethodId, AvailableCommand, Diff, Implementation, ListSessionsRequest,
+    ListSessionsResponse, PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority,
+    PlanEntryStatus, PromptCapabilities, RequestPermissionOutcome, SessionConfigId,
+    SessionConfigOption, SessionConfigOptionValue, SessionId, SessionInfo, StopReason, ToolCall,
+    ToolCallLocation, ToolKind,
 };
 use acp::{Options, Transport};
 use acp_check::suite::Task;
@@ -36,12 +37,20 @@ pub(crate) fn start(transport: Transport) {
     acp::agent::start(transport, Right::default(), Options::new());
 }
 
+/// The method of logging in. At first one is logged in.
+pub(crate) const LOGIN: &str = "check";
+
+/// How many sessions are on a page of the list.
+const PAGE: usize = 2;
+
 /// What was said in a session: the person's words and the agent's.
 type Past = Vec<(String, String)>;
 
 #[derive(Default, Clone)]
 struct Right {
     sessions: Arc<Mutex<HashMap<String, (String, Past)>>>,
+    servers: crate::mcp::Servers,
+    logged_out: Arc<AtomicBool>,
 }
 
 impl Agent for Right {
@@ -59,7 +68,23 @@ impl Agent for Right {
         capabilities
     }
 
-    async fn new_session(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+    fn additional_directories(&self) -> bool {
+        true
+    }
+
+    fn authentication(&self) -> Option<&impl Authentication> {
+        Some(self)
+    }
+
+    async fn new_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        if self.logged_out.load(Ordering::Relaxed) {
+            return Err(acp::jsonrpc::Error::auth_required().into());
+        }
+        self.servers.connect(&setup.mcp_servers).await;
         let kept = (session.cwd().to_owned(), Past::new());
         self.sessions
             .lock()
@@ -156,7 +181,7 @@ async fn text(turn: &Turn) -> acp::Result<String> {
 async fn read(turn: &Turn) -> acp::Result<StopReason> {
     let call = ToolCall::new("read-1", "Read notes.txt")
         .kind(ToolKind::Read)
-        .locations([ToolCallLocation::new(notes(turn))]);
+        .locations([ToolCallLocation::new(notes(turn)).line(1u32)]);
     let call = turn.tool_call(call).await?;
     call.start().await?;
     let text = text(turn).await?;
@@ -290,8 +315,20 @@ impl ListSessions for Right {
         let of_cwd = sessions
             .iter()
             .filter(|(_, (cwd, _))| request.cwd.as_ref().is_none_or(|wanted| wanted == cwd));
-        let listed = of_cwd.map(|(id, (cwd, _))| SessionInfo::new(id.as_str(), cwd.as_str()));
-        Ok(ListSessionsResponse::new(listed.collect::<Vec<_>>()))
+        let mut listed: Vec<SessionInfo> = of_cwd
+            .map(|(id, (cwd, _))| SessionInfo::new(id.as_str(), cwd.as_str()))
+            .collect();
+        listed.sort_by(|a, b| a.session_id.cmp(&b.session_id));
+        let from = match request.cursor.as_deref().map(str::parse) {
+            None => 0,
+            Some(Ok(from)) if from < listed.len() => from,
+            Some(_) => return Err(acp::Error::invalid_params("there is no such cursor")),
+        };
+        let more = listed.len() > from + PAGE;
+        let page: Vec<SessionInfo> = listed.into_iter().skip(from).take(PAGE).collect();
+        let mut page = ListSessionsResponse::new(page);
+        page.next_cursor = more.then(|| (from + PAGE).to_string());
+        Ok(page)
     }
 }
 
@@ -303,8 +340,31 @@ impl CloseSession for Right {
 
 impl DeleteSession for Right {
     async fn delete_session(&self, session: &SessionId) -> acp::Result<()> {
-        self.past(session)?;
         self.sessions.lock().unwrap().remove(session.as_str());
+        Ok(())
+    }
+}
+
+impl Authentication for Right {
+    fn methods(&self) -> Vec<AuthMethod> {
+        let methods = serde_json::json!([
+            {"id": LOGIN, "name": "Log in"},
+            {"type": "terminal", "id": "tui", "name": "Log in in a terminal"},
+        ]);
+        serde_json::from_value(methods).unwrap()
+    }
+
+    async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
+        self.logged_out.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn can_logout(&self) -> bool {
+        true
+    }
+
+    async fn logout(&self) -> acp::Result<()> {
+        self.logged_out.store(true, Ordering::Relaxed);
         Ok(())
     }
 }

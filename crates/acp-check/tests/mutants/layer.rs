@@ -37,8 +37,11 @@ pub(crate) struct Passing<'a> {
     pub(crate) method: &'a str,
     /// Whether it is an answer.
     pub(crate) answers: bool,
-    /// The message. It goes on as it is left here, unless it is taken.
+    /// The message. It goes on as it is left here, unless it is taken. `None` for a line that is no JSON, which goes
+    /// on as it is.
     pub(crate) message: &'a mut Option<Value>,
+    /// The line as it came, with its end.
+    pub(crate) line: &'a [u8],
     /// What goes on after it.
     pub(crate) then: &'a mut Vec<Line>,
     /// What goes back to the one it came from: an answer in the other's place, say.
@@ -127,6 +130,84 @@ pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Change + S
                 let error = json!({"code": code, "message": "no"});
                 let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
                 passing.back.push(Line::Json(answer));
+            }
+        })
+    }
+}
+
+/// Answers with an error whatever calls of `method` have params that `which` is true of.
+pub(crate) fn refuse_if(
+    method: &'static str,
+    code: i64,
+    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    instead(
+        method,
+        json!({"error": {"code": code, "message": "no"}}),
+        which,
+    )
+}
+
+/// Answers with an empty result whatever calls of `method` have params that `which` is true of, and does not carry
+/// them out.
+pub(crate) fn answered(
+    method: &'static str,
+    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    instead(method, json!({"result": {}}), which)
+}
+
+fn instead(
+    method: &'static str,
+    answer: Value,
+    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said
+            && !passing.answers
+            && passing.method == method
+            && let Some(message) = passing.message.take_if(|message| which(&message["params"]))
+        {
+            let mut answer = answer.clone();
+            answer["jsonrpc"] = json!("2.0");
+            answer["id"] = message["id"].clone();
+            passing.back.push(Line::Json(answer));
+        }
+    })
+}
+
+/// Answers with an error every call of `method` from the `first` on, which is counted from 1.
+pub(crate) fn refuse_from(
+    method: &'static str,
+    code: i64,
+    first: usize,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let mut calls = 0;
+        let mut refuse = refuse(method, code)();
+        Box::new(move |passing| {
+            calls += usize::from(!passing.said && !passing.answers && passing.method == method);
+            if calls >= first {
+                refuse(passing);
+            }
+        })
+    }
+}
+
+/// Changes the params of every call of `method` before the peer hears it.
+pub(crate) fn heard(
+    method: &'static str,
+    change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let change = change.clone();
+        Box::new(move |passing| {
+            if !passing.said
+                && !passing.answers
+                && passing.method == method
+                && let Some(params) = passing.message.as_mut().and_then(|m| m.get_mut("params"))
+            {
+                change(params);
             }
         })
     }
@@ -363,7 +444,19 @@ fn pass(
     back: &tokio::sync::mpsc::UnboundedSender<Line>,
 ) {
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
+        let (mut then, mut returned) = (Vec::new(), Vec::new());
+        (change.lock().unwrap())(Passing {
+            said,
+            method: "",
+            answers: false,
+            message: &mut None,
+            line,
+            then: &mut then,
+            back: &mut returned,
+        });
         let _ = on.send(Line::Bytes(line.to_vec()));
+        then.into_iter().for_each(|line| drop(on.send(line)));
+        returned.into_iter().for_each(|line| drop(back.send(line)));
         return;
     };
     let id = value.get("id").map(Value::to_string);
@@ -394,6 +487,7 @@ fn pass(
         method: &method,
         answers,
         message: &mut message,
+        line,
         then: &mut then,
         back: &mut returned,
     });

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, answer, mutant, refuse};
+use crate::layer::{Mutant, answer, mutant, refuse, refuse_from, refuse_if, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -54,7 +54,80 @@ pub(crate) fn mutants() -> Vec<Mutant> {
                 result.as_object_mut().unwrap().remove("agentInfo");
             }),
         ),
+        mutant(
+            "v1/initialization/7",
+            "it called `fs/write_text_file`",
+            "it writes where it may read",
+            offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
+        ),
+        mutant(
+            "v1/initialization/8",
+            "it called `fs/read_text_file`",
+            "it reads where it may write",
+            offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
+        ),
+        mutant(
+            "v1/initialization/9",
+            "it called `fs/read_text_file`",
+            "it reads where it may run commands",
+            offering(json!({"fs": {"readTextFile": true}, "terminal": true})),
+        ),
+        mutant(
+            "v1/initialization/10",
+            "no `agentCapabilities`",
+            "it says nothing of what it can do",
+            answer("initialize", |result| {
+                result.as_object_mut().unwrap().remove("agentCapabilities");
+            }),
+        ),
+        mutant(
+            "v1/initialization/11",
+            "it offers `session/list`",
+            "it offers what it has not",
+            refuse("session/list", -32601),
+        ),
+        mutant(
+            "v1/initialization/12",
+            "not an answer to request",
+            "it drops what comes too early",
+            withhold("session/new", true),
+        ),
+        mutant(
+            "v1/initialization/13",
+            "not an answer to request",
+            "it drops what comes twice",
+            second_dropped,
+        ),
+        mutant(
+            "v1/initialization/14",
+            "`initialize` was answered with error -32600",
+            "it has one try",
+            refuse_from("initialize", -32600, 2),
+        ),
+        mutant(
+            "v1/initialization/15",
+            "`initialize` was answered with error -32602",
+            "it cannot read null",
+            refuse_if("initialize", -32602, |params| {
+                params
+                    .get("clientInfo")
+                    .is_some_and(serde_json::Value::is_null)
+            }),
+        ),
     ]
+}
+
+/// A second `initialize` is not heard.
+fn second_dropped() -> crate::layer::Change {
+    let mut calls = 0;
+    Box::new(move |passing| {
+        if !passing.said && passing.method == "initialize" {
+            calls += 1;
+            if calls == 2 {
+                *passing.message = None;
+            }
+        }
+    })
 }
 
 /// The agent believes that the client offers these capabilities.

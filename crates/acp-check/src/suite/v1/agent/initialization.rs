@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::suite::check::checks;
-use crate::suite::verdict::{Stop, fail, require};
+use crate::suite::verdict::{Stop, fail, require, skip};
+use crate::suite::with_agent::NO_SESSION;
 use crate::suite::{AgentPlay, Answer};
 
 checks! { V1 Agent "initialization";
@@ -13,6 +14,15 @@ checks! { V1 Agent "initialization";
     4 Must "Whatever a client does not offer in `initialize` counts as not offered." => nothing_offered;
     5 Must "Capabilities and fields that the agent does not know do not keep it from answering." => unknown_capabilities;
     6 Should "The agent says its name and version." => says_its_name;
+    7 Must "To a client that offers to read files and nothing else, nothing else is sent." => reading_offered;
+    8 Must "To a client that offers to write files and nothing else, nothing else is sent." => writing_offered;
+    9 Must "To a client that offers terminals and nothing else, nothing else is sent." => terminals_offered;
+    10 Should "The agent says what it can do, though it be nothing." => says_capabilities;
+    11 Must "Every method that the agent offers is there." => offered_methods;
+    12 Should "What comes before `initialize` is answered as well." => too_early;
+    13 Should "A second `initialize` is answered as well." => again;
+    14 Should "An `initialize` that could not be read can be sent once more." => once_more;
+    15 Must "What may be null in `initialize` is not offered if it is null." => nulls;
 }
 
 async fn answers(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -64,6 +74,43 @@ async fn nothing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
+/// Lets the agent work for a client that offers `capabilities`, which are the methods that begin with `offered`.
+async fn offering(play: &mut AgentPlay, capabilities: Value, offered: &str) -> Result<(), Stop> {
+    use crate::suite::Task;
+
+    let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities.clone()});
+    play.initialize_with(params).await?;
+    let session = play.session().await?;
+    for task in [Task::Read, Task::Edit, Task::Run] {
+        play.turn(&session, task).await?;
+    }
+    let needs_offer = |method: &&str| method.starts_with("fs/") || method.starts_with("terminal/");
+    let used = play.requests.iter().map(|(method, _)| method.as_str());
+    let mut others = used
+        .filter(needs_offer)
+        .filter(|method| !method.starts_with(offered));
+    match others.next() {
+        Some(method) => fail(format!(
+            "it called `{method}`, and the client offers only {capabilities}"
+        )),
+        None => Ok(()),
+    }
+}
+
+async fn reading_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let capabilities = json!({"fs": {"readTextFile": true}});
+    offering(play, capabilities, "fs/read_text_file").await
+}
+
+async fn writing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    let capabilities = json!({"fs": {"readTextFile": false, "writeTextFile": true}});
+    offering(play, capabilities, "fs/write_text_file").await
+}
+
+async fn terminals_offered(play: &mut AgentPlay) -> Result<(), Stop> {
+    offering(play, json!({"terminal": true}), "terminal/").await
+}
+
 async fn unknown_capabilities(play: &mut AgentPlay) -> Result<(), Stop> {
     let mut params = play.initialize_params();
     params["clientCapabilities"]["telepathy"] = json!({"range": 7});
@@ -87,4 +134,73 @@ async fn says_its_name(play: &mut AgentPlay) -> Result<(), Stop> {
     require(says("name") && says("version"), || {
         "`agentInfo` with `name` and `version` is missing".to_owned()
     })
+}
+
+async fn says_capabilities(play: &mut AgentPlay) -> Result<(), Stop> {
+    let said = play.initialize().await?;
+    require(said["agentCapabilities"].is_object(), || {
+        "the answer has no `agentCapabilities`".to_owned()
+    })
+}
+
+async fn offered_methods(play: &mut AgentPlay) -> Result<(), Stop> {
+    const SESSION: &str = "/agentCapabilities/sessionCapabilities";
+    play.initialize().await?;
+    // `logout` is not tried here: it would end the login of the one who runs this.
+    let methods = [
+        ("/agentCapabilities/loadSession".to_owned(), "session/load"),
+        (format!("{SESSION}/resume"), "session/resume"),
+        (format!("{SESSION}/list"), "session/list"),
+        (format!("{SESSION}/close"), "session/close"),
+        (format!("{SESSION}/delete"), "session/delete"),
+    ];
+    for (capability, method) in methods {
+        if play.needs(&capability).is_err() {
+            continue;
+        }
+        let mut params = json!({"sessionId": NO_SESSION});
+        match method {
+            "session/list" => params = json!({}),
+            "session/load" | "session/resume" => {
+                params["cwd"] = play.session_params()["cwd"].clone();
+                params["mcpServers"] = json!([]);
+            }
+            _ => {}
+        }
+        let answer = play.request(method, params).await?;
+        require(answer.code() != Some(-32601), || {
+            format!("it offers `{method}`, and answered it with error -32601")
+        })?;
+    }
+    Ok(())
+}
+
+async fn too_early(play: &mut AgentPlay) -> Result<(), Stop> {
+    let params = play.session_params();
+    play.request("session/new", params).await?;
+    Ok(())
+}
+
+async fn again(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    let params = play.initialize_params();
+    play.request("initialize", params).await?;
+    Ok(())
+}
+
+async fn once_more(play: &mut AgentPlay) -> Result<(), Stop> {
+    if let Answer::Result(_) = play.request("initialize", json!({})).await? {
+        return skip("it has read an `initialize` without a version in a way of its own");
+    }
+    play.initialize().await?;
+    Ok(())
+}
+
+async fn nulls(play: &mut AgentPlay) -> Result<(), Stop> {
+    let mut params = play.initialize_params();
+    params["clientInfo"] = Value::Null;
+    params["clientCapabilities"]["session"] = Value::Null;
+    params["clientCapabilities"]["elicitation"] = Value::Null;
+    play.initialize_with(params).await?;
+    Ok(())
 }

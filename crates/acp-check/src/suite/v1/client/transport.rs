@@ -111,7 +111,7 @@ async fn no_utf8(play: &mut ClientPlay) -> Result<(), Stop> {
 async fn agent_ends(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.until_prompt().await?;
     play.say(&prompted.session, "One moment").await?;
-    play.wire.finish().await;
+    play.wire.close();
     let patience = play.wire.patience();
     let ending = async {
         while play.next().await?.is_some() {}

@@ -1,0 +1,18 @@
+# The least MCP server: it notes how it was started and that it was greeted, and answers whatever it is asked.
+# The directory may be gone before it is.
+exec 2>/dev/null
+notes=$1
+printf '%s\n%s\n' "$2" "$ACP_CHECK" >"$notes.part" && mv "$notes.part" "$notes.started"
+while IFS= read -r line; do
+    id=$(printf '%s\n' "$line" | sed -nE 's/.*"id" *: *("[^"]*"|[0-9]+).*/\1/p')
+    [ -n "$id" ] || continue
+    case $line in
+    *'"initialize"'*)
+        printf '%s\n' "$line" >"$notes.part" && mv "$notes.part" "$notes.initialized"
+        result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"acp-check","version":"1"}}'
+        ;;
+    *'"tools/list"'*) result='{"tools":[]}' ;;
+    *) result='{}' ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done

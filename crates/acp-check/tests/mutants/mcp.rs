@@ -1,0 +1,44 @@
+//! What the right agent does with MCP servers: it starts them and greets them.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+
+use acp::v1::McpServer;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+/// Servers that run. They end with the agent.
+#[derive(Default, Clone)]
+pub(crate) struct Servers(Arc<Mutex<Vec<Child>>>);
+
+impl Servers {
+    /// Connects to those over stdin and stdout. One that cannot be started is left out.
+    pub(crate) async fn connect(&self, servers: &[McpServer]) {
+        for server in servers {
+            let McpServer::Stdio(server) = server else {
+                continue;
+            };
+            let env = server.env.iter().map(|of| (&of.name, &of.value));
+            let started = Command::new(&server.command)
+                .args(&server.args)
+                .envs(env)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .kill_on_drop(true)
+                .spawn();
+            let Ok(mut child) = started else { continue };
+            let params = serde_json::json!({
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "right", "version": "1.0.0"},
+            });
+            let greeting = serde_json::json!({
+                "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params,
+            });
+            if let Some(stdin) = &mut child.stdin {
+                let _ = stdin.write_all(format!("{greeting}\n").as_bytes()).await;
+            }
+            self.0.lock().unwrap().push(child);
+        }
+    }
+}
