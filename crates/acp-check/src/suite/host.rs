@@ -32,6 +32,10 @@ pub enum Permission {
 pub struct Host {
     /// What is done with permission requests.
     pub permission: Permission,
+    /// Methods whose requests are left to the check to answer.
+    pub hold: Vec<&'static str>,
+    /// The ids of all terminals that were created.
+    pub created: Vec<String>,
     terminals: Arc<Terminals>,
     answers: mpsc::Sender<(Value, Result<Value, Value>)>,
     finished: mpsc::Receiver<(Value, Result<Value, Value>)>,
@@ -42,6 +46,8 @@ impl Host {
         let (answers, finished) = mpsc::channel(WAITING);
         Self {
             permission: Permission::default(),
+            hold: Vec::new(),
+            created: Vec::new(),
             terminals: Arc::new(Terminals::new(|_| {})),
             answers,
             finished,
@@ -55,11 +61,19 @@ impl Host {
 
     /// The next request that was carried out, and its answer. It may be dropped without losing one.
     pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
-        self.finished.recv().await
+        let finished = self.finished.recv().await;
+        if let Some((_, Ok(answer))) = &finished {
+            let terminal = answer["terminalId"].as_str();
+            self.created.extend(terminal.map(str::to_owned));
+        }
+        finished
     }
 
     /// Begins to carry out a request of the agent's. Gives whether it will be answered from here.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
+        if self.hold.iter().any(|held| *held == method) {
+            return false;
+        }
         let (id, params) = (id.clone(), params.clone());
         let answers = self.answers.clone();
         let terminals = Arc::clone(&self.terminals);
@@ -82,6 +96,10 @@ impl Host {
                     Permission::Reject => "reject",
                 };
                 let answer = Ok(chosen(&params, wanted));
+                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+            }
+            "elicitation/create" => {
+                let answer = Ok(json!({"action": "decline"}));
                 tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
             }
             "fs/read_text_file" | "fs/write_text_file" => {

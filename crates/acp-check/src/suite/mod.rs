@@ -11,6 +11,7 @@ mod runner;
 mod schema_checks;
 mod target;
 mod transcript;
+mod turns;
 mod v1;
 mod verdict;
 mod wire;

@@ -1,6 +1,7 @@
 //! Playing a client with an agent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -28,6 +29,12 @@ pub enum Task {
     Long,
     /// Something for which it makes a plan.
     Plan,
+    /// Keeping the number 7351 in mind.
+    Remember,
+    /// Saying that number.
+    Recall,
+    /// Asking the person something by an elicitation.
+    Ask,
 }
 
 /// A connection to an agent, played as a client by hand.
@@ -42,6 +49,8 @@ pub struct AgentPlay {
     pub updates: Vec<Value>,
     /// All requests of the agent's that have come: method and `params`, in order.
     pub requests: Vec<(String, Value)>,
+    /// All that the agent has sent, in order.
+    pub messages: Vec<Message>,
     /// Requests of the agent's that are left to the check to answer: id, method, `params`.
     pub held: Vec<(Value, String, Value)>,
     /// The answer to `initialize`, once it has come.
@@ -93,6 +102,7 @@ impl AgentPlay {
             host: Host::new(),
             updates: Vec::new(),
             requests: Vec::new(),
+            messages: Vec::new(),
             held: Vec::new(),
             initialized: None,
             place,
@@ -124,6 +134,12 @@ impl AgentPlay {
         self.options.text_for(task)
     }
 
+    /// How long a whole turn may take.
+    #[must_use]
+    pub fn turn_patience(&self) -> Duration {
+        self.options.turn_patience
+    }
+
     /// What comes next, after the agent's requests were seen to. `None` at the end.
     ///
     /// # Errors
@@ -146,6 +162,7 @@ impl AgentPlay {
             let Some(message) = message else {
                 return Ok(None);
             };
+            self.messages.push(message.clone());
             match message.envelope() {
                 Some(Envelope::Request { id, method, .. }) => {
                     let (id, method) = (id.clone(), method.to_owned());

@@ -162,12 +162,13 @@ async fn the_right_agent_passes_version_1() {
 
 #[tokio::test]
 async fn every_check_of_version_1_agents_kills_its_mutants() {
-    kills(
-        agent::start,
-        suite::agents(Version::V1),
-        v1_agent::mutants(),
-    )
-    .await;
+    let mut checks = suite::agents(Version::V1);
+    // What the right agent never sends cannot be sent in another shape.
+    checks.retain(|check| {
+        let skipped = v1_agent::SKIPPED.contains(&check.id().as_str());
+        !(skipped && matches!(check.play, Play::Shape(_)))
+    });
+    kills(agent::start, checks, v1_agent::mutants()).await;
 }
 
 #[tokio::test]
