@@ -26,6 +26,8 @@ pub enum Permission {
     Reject,
     /// It is left open: the check answers it, or cancels.
     Hold,
+    /// It is answered as that of a turn that was cancelled.
+    Cancel,
 }
 
 /// What an agent can use of the client.
@@ -71,7 +73,7 @@ impl Host {
 
     /// Begins to carry out a request of the agent's. Gives whether it will be answered from here.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
-        if self.hold.iter().any(|held| *held == method) {
+        if self.hold.contains(&method) {
             return false;
         }
         let (id, params) = (id.clone(), params.clone());
@@ -94,6 +96,8 @@ impl Host {
                     Permission::Hold => return false,
                     Permission::Allow => "allow",
                     Permission::Reject => "reject",
+                    // No option is of such a kind.
+                    Permission::Cancel => "cancelled",
                 };
                 let answer = Ok(chosen(&params, wanted));
                 tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });

@@ -181,13 +181,23 @@ impl AgentPlay {
         answer: Value,
     ) -> Result<Answer, Stop> {
         let (prompt, asked, _) = self.until_asked(session, task, method).await?;
+        self.answer_open(asked, &answer).await?;
+        self.end_of(&prompt).await
+    }
+
+    /// Answers the request that was left open, and those like it that have come meanwhile, by a `result` or an
+    /// `error`. No more are left open.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), Stop> {
         self.host.hold.clear();
         let others = std::mem::take(&mut self.held);
-        for id in std::iter::once(asked).chain(others.into_iter().map(|(id, _, _)| id)) {
+        for id in std::iter::once(asked).chain(others.into_iter().map(|(id, ..)| id)) {
             let mut message = answer.clone();
             (message["jsonrpc"], message["id"]) = (json!("2.0"), id);
             self.wire.send(&message).await?;
         }
-        self.end_of(&prompt).await
+        Ok(())
     }
 }

@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod changes;
 mod client;
 mod layer;
 mod v1_agent;

@@ -5,10 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::prompt_turn::chunk;
-use crate::layer::{
-    Change, Line, Mutant, answer, answered, change, fails, instead, late, mutant, only_once,
-    unheard,
-};
+use crate::changes::{answered, fails, instead, late, only_once};
+use crate::layer::{Change, Line, Mutant, answer, change, mutant, unheard};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = endings();

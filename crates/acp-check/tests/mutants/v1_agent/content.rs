@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{Change, Mutant, answer, both, ignore, instead, mutant, refuse, update};
+use crate::changes::{both, ignore, instead};
+use crate::layer::{Change, Mutant, answer, mutant, refuse, update};
 
 /// Whether a block of the prompt is such.
 fn has(

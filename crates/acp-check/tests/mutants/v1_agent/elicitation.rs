@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, call, hears_call, mutant, only_once};
+use crate::changes::{hears_call, only_once};
+use crate::layer::{Mutant, call, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{Change, Mutant, call, fails, hears_call, mutant, only_once};
+use crate::changes::{fails, hears_call, only_once};
+use crate::layer::{Change, Mutant, call, mutant};
 
 /// The agent believes that the client offers its files.
 fn believes() -> impl Fn() -> Change + Send + Sync {

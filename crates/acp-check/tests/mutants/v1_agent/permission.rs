@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{
-    Change, Mutant, answer, both, call, hears, mutant, only_once, unheard, without_updates,
-};
+use crate::changes::{both, hears, only_once, without_updates};
+use crate::layer::{Change, Mutant, answer, call, mutant, unheard};
 
 const ASKS: &str = "session/request_permission";
 

@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{
-    Mutant, answer, call, heard_once, ignore, instead, late, mutant, only_once, update, withhold,
-    without_updates,
-};
+use crate::changes::{heard_once, ignore, instead, late, only_once, without_updates};
+use crate::layer::{Mutant, answer, call, mutant, update, withhold};
 
 /// A piece of a message.
 pub(super) fn chunk() -> Value {

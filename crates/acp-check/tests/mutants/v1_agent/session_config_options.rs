@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{Mutant, answer, hears_call, instead, mutant, refuse, update};
+use crate::changes::{hears_call, instead};
+use crate::layer::{Mutant, answer, mutant, refuse, update};
 
 const SET: &str = "session/set_config_option";
 

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, late, mutant, update};
+use crate::changes::late;
+use crate::layer::{Mutant, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, answer, instead, mutant, refuse, update};
+use crate::changes::instead;
+use crate::layer::{Mutant, answer, mutant, refuse, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![

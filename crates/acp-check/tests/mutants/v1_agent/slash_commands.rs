@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::prompt_turn::says;
-use crate::layer::{Mutant, ignore, instead, mutant, update};
+use crate::changes::{ignore, instead};
+use crate::layer::{Mutant, mutant, update};
 
 const UPDATE: &str = "available_commands_update";
 

@@ -2,9 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{
-    Change, Line, Mutant, call, change, fails, hears_call, mutant, only_once, swallow,
-};
+use crate::changes::{fails, hears_call, only_once, swallow};
+use crate::layer::{Change, Line, Mutant, call, change, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use crate::layer::{Change, Line, Mutant, after_update, call, mutant, update, without_updates};
+use crate::changes::{after_update, without_updates};
+use crate::layer::{Change, Line, Mutant, call, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = statuses();

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::suite::check::checks;
+use crate::suite::host::Permission;
 use crate::suite::verdict::{Stop, fail, require};
 use crate::suite::{AgentPlay, Answer, Task};
 
@@ -48,8 +49,9 @@ async fn asking(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     let (prompt, asked, _) = play.until_asked(&session, Task::Edit, method).await?;
     play.cancel(&session).await?;
+    play.host.permission = Permission::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
-    play.wire.answer(&asked, outcome).await?;
+    play.answer_open(asked, &json!({"result": outcome})).await?;
     play.ends_cancelled(&prompt).await
 }
 
@@ -72,9 +74,8 @@ async fn cancelled_while(
     play.cancel(&session).await?;
     // Time for the agent to cancel its request as well, which it may.
     play.hush().await?;
-    play.wire
-        .refuse(&asked, -32800, "Request cancelled")
-        .await?;
+    let error = json!({"error": {"code": -32800, "message": "Request cancelled"}});
+    play.answer_open(asked, &error).await?;
     play.ends_cancelled(&prompt).await
 }
 

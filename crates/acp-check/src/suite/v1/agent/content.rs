@@ -24,7 +24,7 @@ checks! { V1 Agent "content";
 }
 
 /// A picture of one pixel.
-const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP4z8DwHwAFAAH/VscvDQAAAABJRU5ErkJggg==";
 
 /// A sound of four samples.
 const SOUND: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQgAAAAAAAAAAAAAAA==";
@@ -211,7 +211,7 @@ fn is_base64(data: &str) -> bool {
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || c == '+' || c == '/')
         && digits.len() % 4 != 1
-        && (padding == 0 || (padding <= 2 && data.len() % 4 == 0))
+        && (padding == 0 || (padding <= 2 && data.len().is_multiple_of(4)))
 }
 
 async fn mime_types(play: &mut AgentPlay) -> Result<(), Stop> {

@@ -119,8 +119,9 @@ async fn cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
     let before = notes(play)?;
     let (prompt, asked, _) = play.until_asked(&session, Task::Edit, METHOD).await?;
     play.cancel(&session).await?;
+    play.host.permission = Permission::Cancel;
     let outcome = json!({"outcome": {"outcome": "cancelled"}});
-    play.wire.answer(&asked, outcome).await?;
+    play.answer_open(asked, &json!({"result": outcome})).await?;
     play.end_of(&prompt).await?;
     let after = notes(play)?;
     require(before == after, || {

@@ -100,6 +100,13 @@ async fn updates_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     }
 }
 
+/// Whether it is a request that has a `sessionId`.
+fn about_a_session(method: &str) -> bool {
+    method == "session/request_permission"
+        || method.starts_with("fs/")
+        || method.starts_with("terminal/")
+}
+
 async fn requests_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     for task in [Task::Read, Task::Edit, Task::Run] {
@@ -108,7 +115,7 @@ async fn requests_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     let mut asked = play
         .requests
         .iter()
-        .filter(|(method, _)| !method.starts_with('_'))
+        .filter(|(method, _)| about_a_session(method))
         .peekable();
     if asked.peek().is_none() {
         return skip("the agent has asked for nothing");

@@ -6,7 +6,7 @@ use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require, skip};
 use crate::suite::{AgentPlay, Answer, Task};
 
-use super::session_modes::{other_mode, session_with_modes};
+use super::session_modes::set_another;
 
 checks! { V1 Agent "session-config-options";
     1 Must "The ids of config options differ." => unique_ids;
@@ -342,31 +342,26 @@ async fn same_at_first(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 async fn in_step(play: &mut AgentPlay) -> Result<(), Stop> {
-    let (session, modes) = session_with_modes(play).await?;
-    let other = other_mode(&modes)?;
-    let (_, options_there) = session_with_options(play).await?;
-    let choices = options_there
+    let opened = play.open_session().await?;
+    let session = opened["sessionId"].as_str().unwrap_or_default();
+    let options_there = options(&opened);
+    let mode = mode_option(&options_there).filter(|_| opened["modes"].is_object());
+    let Some(mode) = mode.map(|option| &option["id"]) else {
+        return skip("the agent does not show modes in both ways");
+    };
+    // The answer to setting the mode's own option would say nothing of what it was.
+    let mut others = options_there
         .iter()
         .filter(|option| option["type"] == "select");
-    let (mut mode, mut another) = (None, None);
-    for option in choices {
-        let place = if option["category"] == "mode" {
-            &mut mode
-        } else {
-            &mut another
-        };
-        place.get_or_insert(option);
-    }
-    let (Some(mode), Some(another)) = (mode, another) else {
+    let Some(another) = others.find(|option| option["id"] != *mode) else {
         return skip("there is no other option by whose setting the mode's could be seen");
     };
-    let params = json!({"sessionId": session, "modeId": other});
-    play.result("session/set_mode", params).await?;
-    let params = setting(&session, &another["id"], &another["currentValue"]);
+    let set = set_another(play, session, &opened["modes"]).await?;
+    let params = setting(session, &another["id"], &another["currentValue"]);
     let after = options(&play.result(SET, params).await?);
-    let now = &of_id(&after, &mode["id"])["currentValue"];
-    require(*now == other.as_str(), || {
-        format!("the mode was set to {other:?}, and the config option says {now}")
+    let now = &of_id(&after, mode)["currentValue"];
+    require(*now == set.as_str(), || {
+        format!("the mode was set to {set:?}, and the config option says {now}")
     })
 }
 

@@ -17,14 +17,14 @@ fn title(play: &AgentPlay, session: &str) -> Option<Value> {
         .updates
         .iter()
         .filter(|params| params["sessionId"] == session);
-    let titles = of_session.filter_map(|params| {
+    let mut titles = of_session.filter_map(|params| {
         let update = &params["update"];
         let of_kind = update["sessionUpdate"] == "session_info_update";
         update
             .get("title")
             .filter(|title| of_kind && title.is_string())
     });
-    titles.last().cloned()
+    titles.next_back().cloned()
 }
 
 /// Lets the agent give a session a title.

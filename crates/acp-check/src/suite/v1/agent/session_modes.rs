@@ -9,7 +9,7 @@ use crate::suite::{AgentPlay, Answer, Task};
 checks! { V1 Agent "session-modes";
     1 Must "The current mode of a new session is one of those that are available." => current_is_available;
     2 Must "The ids of modes differ." => unique_ids;
-    3 Must "`session/set_mode` sets any of the modes that are available." => sets;
+    3 Must "`session/set_mode` sets another of the modes that are available." => sets;
     4 Should "`session/set_mode` refuses a mode that is not available." => unknown_mode;
     5 Must "The mode that the agent changes to by itself is one of those that are available." => own_change;
     6 Must "The mode can be set while the agent is at work." => at_work;
@@ -32,14 +32,28 @@ fn available(modes: &Value) -> Vec<&str> {
     modes.filter_map(|mode| mode["id"].as_str()).collect()
 }
 
-/// A mode that is not the current one.
-pub(super) fn other_mode(modes: &Value) -> Result<String, Stop> {
-    let ids = available(modes);
-    let other = ids.into_iter().find(|id| modes["currentModeId"] != *id);
-    other.map_or_else(
-        || skip("the agent has only one mode"),
-        |id| Ok(id.to_owned()),
-    )
+/// Sets a mode that is not the current one, and gives its id. One that may not be set here and now, as one that
+/// asks for nothing may be for root, is no reason to fail while there are others.
+pub(super) async fn set_another(
+    play: &mut AgentPlay,
+    session: &str,
+    modes: &Value,
+) -> Result<String, Stop> {
+    let mut refused = None;
+    let ids = available(modes).into_iter();
+    for id in ids.filter(|id| modes["currentModeId"] != *id) {
+        let params = json!({"sessionId": session, "modeId": id});
+        match play.request("session/set_mode", params).await? {
+            Answer::Result(_) => return Ok(id.to_owned()),
+            Answer::Error { code, message, .. } => refused = Some((code, message)),
+        }
+    }
+    match refused {
+        Some((code, message)) => fail(format!(
+            "no other mode could be set: `session/set_mode` was answered with error {code}: {message}"
+        )),
+        None => skip("the agent has only one mode"),
+    }
 }
 
 async fn current_is_available(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -67,9 +81,7 @@ async fn unique_ids(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn sets(play: &mut AgentPlay) -> Result<(), Stop> {
     let (session, modes) = session_with_modes(play).await?;
-    let other = other_mode(&modes)?;
-    let params = json!({"sessionId": session, "modeId": other});
-    play.result("session/set_mode", params).await.map(drop)
+    set_another(play, &session, &modes).await.map(drop)
 }
 
 async fn unknown_mode(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -106,10 +118,8 @@ async fn own_change(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
     let (session, modes) = session_with_modes(play).await?;
-    let other = other_mode(&modes)?;
     let prompt = play.long_turn(&session).await?;
-    let params = json!({"sessionId": session, "modeId": other});
-    let set = play.result("session/set_mode", params).await;
+    let set = set_another(play, &session, &modes).await;
     play.cancel(&session).await?;
     match set {
         Err(Stop::Fail(why)) => fail(format!("while the agent was at work: {why}")),
@@ -122,7 +132,7 @@ async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {
     let (_, modes) = session_with_modes(play).await?;
-    let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": other_mode(&modes)?});
+    let params = json!({"sessionId": "sess_nobody_has_opened", "modeId": modes["currentModeId"]});
     match play.request("session/set_mode", params).await? {
         Answer::Error { .. } => Ok(()),
         Answer::Result(_) => fail("the mode of a session that nobody has opened was set"),

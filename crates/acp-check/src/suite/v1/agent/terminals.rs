@@ -107,11 +107,9 @@ async fn released(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn released_when_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     let (prompt, asked, _) = play.until_asked(&session, Task::Run, WAIT).await?;
-    play.host.hold.clear();
     play.cancel(&session).await?;
-    play.wire
-        .answer(&asked, json!({"exitCode": null, "signal": "SIGKILL"}))
-        .await?;
+    let ended = json!({"result": {"exitCode": null, "signal": "SIGKILL"}});
+    play.answer_open(asked, &ended).await?;
     play.end_of(&prompt).await?;
     all_released(play, &session, "the turn was cancelled").await
 }

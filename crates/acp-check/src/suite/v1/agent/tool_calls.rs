@@ -58,8 +58,7 @@ fn is_final(status: &str) -> bool {
     matches!(status, "completed" | "failed")
 }
 
-/// Every change of status: the call's id, the status before (the first is `pending` unless it says another), and
-/// the one after.
+/// Every change of status: the call's id, the status before (a new call's is `pending`), and the one after.
 fn changes(messages: &[Message]) -> Vec<(String, String, String)> {
     let mut statuses: HashMap<&str, &str> = HashMap::new();
     let mut changes = Vec::new();
@@ -70,7 +69,8 @@ fn changes(messages: &[Message]) -> Vec<(String, String, String)> {
             None if new => "pending",
             None => continue,
         };
-        let before = statuses.insert(id, after).unwrap_or("pending");
+        let known = statuses.insert(id, after).filter(|_| !new);
+        let before = known.unwrap_or("pending");
         changes.push((id.to_owned(), before.to_owned(), after.to_owned()));
     }
     changes
