@@ -52,6 +52,29 @@ impl AgentPlay {
         }
     }
 
+    /// Lets the agent do a task, and gives the answer to its prompt, be it an error: an agent may fail.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn attempt(&mut self, session: &str, task: Task) -> Result<Answer, Stop> {
+        let text = self.text_for(task);
+        let prompt = self.begin_prompt(session, &text).await?;
+        self.turn_answer(&prompt).await
+    }
+
+    /// As [`turn`](Self::turn), for checks of something else than that prompts are answered.
+    ///
+    /// # Errors
+    /// The turn does not end; or, as a skip, it fails.
+    pub async fn task(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+        let (updates, requests) = (self.updates.len(), self.requests.len());
+        let answer = self.attempt(session, task).await?;
+        match self.turn_since(session, answer, updates, requests) {
+            Err(Stop::Fail(why)) => skip(format!("the task was not done: {why}")),
+            turn => turn,
+        }
+    }
+
     /// Begins a turn that takes long, and goes on when the agent is at work. Gives the id of the prompt.
     ///
     /// # Errors

@@ -14,7 +14,7 @@ checks! { V1 Agent "agent-plan";
 /// The plans that came in a turn, in order: what their entries are, by their words.
 async fn plans(play: &mut AgentPlay) -> Result<Vec<Vec<String>>, Stop> {
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Plan).await?;
+    let turn = play.task(&session, Task::Plan).await?;
     let plans: Vec<Vec<String>> = turn.of_kind("plan").map(words).collect();
     if plans.is_empty() {
         return skip("the agent has made no plan");

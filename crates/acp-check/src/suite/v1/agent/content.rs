@@ -176,7 +176,7 @@ async fn shown(play: &mut AgentPlay) -> Result<(), Stop> {
             play.wire.note("the image was not taken");
         }
     }
-    play.turn(&session, Task::Read).await.map(drop)
+    play.attempt(&session, Task::Read).await.map(drop)
 }
 
 async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -248,8 +248,8 @@ async fn message_ids(play: &mut AgentPlay) -> Result<(), Stop> {
             .filter(Value::is_string)
             .collect()
     };
-    let first = ids(&play.turn(&session, Task::Answer).await?);
-    let second = ids(&play.turn(&session, Task::Answer).await?);
+    let first = ids(&play.task(&session, Task::Answer).await?);
+    let second = ids(&play.task(&session, Task::Answer).await?);
     if first.is_empty() || second.is_empty() {
         return skip("the agent gives its messages no ids");
     }

@@ -25,7 +25,7 @@ async fn session(play: &mut AgentPlay, elicitation: Value) -> Result<String, Sto
 
 async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Ask).await?;
+    play.attempt(&session, Task::Ask).await?;
     if play.requests.iter().any(|(method, _)| method == CREATE) {
         fail("it called `elicitation/create`, which was not offered")
     } else {
@@ -35,7 +35,7 @@ async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn offered_mode(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = session(play, json!({"form": {}})).await?;
-    play.turn(&session, Task::Ask).await?;
+    play.attempt(&session, Task::Ask).await?;
     let mut asked = play
         .requests
         .iter()

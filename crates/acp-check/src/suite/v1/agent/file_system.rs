@@ -27,7 +27,7 @@ async fn without(play: &mut AgentPlay, fs: Value, method: &str) -> Result<(), St
     play.initialize_with(params).await?;
     let session = play.session().await?;
     for task in [Task::Read, Task::Edit] {
-        play.turn(&session, task).await?;
+        play.attempt(&session, task).await?;
     }
     let called = play.requests.iter().any(|(called, _)| called == method);
     require(!called, || {
@@ -52,7 +52,7 @@ async fn writes_if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn called(play: &mut AgentPlay) -> Result<Vec<(String, Value)>, Stop> {
     let session = play.session().await?;
     for task in [Task::Read, Task::Edit] {
-        play.turn(&session, task).await?;
+        play.attempt(&session, task).await?;
     }
     let files = play
         .requests

@@ -21,15 +21,23 @@ checks! { V1 Agent "tool-calls";
 
 const METHOD: &str = "session/request_permission";
 
-/// Lets the agent edit, and gives the permission requests it has sent.
+/// Lets the agent edit, and gives the permission requests it has sent. Whether it succeeds is another matter.
 async fn asked(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Edit).await?;
-    let asked = turn
-        .requests
-        .into_iter()
-        .filter(|(method, _)| method == METHOD);
-    let asked: Vec<Value> = asked.map(|(_, params)| params).collect();
+    play.attempt(&session, Task::Edit).await?;
+    requests(play)
+}
+
+/// As [`asked`], of a turn that succeeds.
+async fn asked_and_done(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
+    let session = play.session().await?;
+    play.task(&session, Task::Edit).await?;
+    requests(play)
+}
+
+fn requests(play: &AgentPlay) -> Result<Vec<Value>, Stop> {
+    let asked = play.requests.iter().filter(|(method, _)| method == METHOD);
+    let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
         return skip("the agent has asked for no permission");
     }
@@ -93,7 +101,7 @@ async fn rejected(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 async fn allowed(play: &mut AgentPlay) -> Result<(), Stop> {
-    asked(play).await?;
+    asked_and_done(play).await?;
     let after = notes(play)?;
     require(after.contains("delta"), || {
         format!("every permission was given, and the file is not changed: {after:?}")
@@ -101,7 +109,7 @@ async fn allowed(play: &mut AgentPlay) -> Result<(), Stop> {
 }
 
 async fn in_progress(play: &mut AgentPlay) -> Result<(), Stop> {
-    let asked = asked(play).await?;
+    let asked = asked_and_done(play).await?;
     for params in &asked {
         let id = &params["toolCall"]["toolCallId"];
         let mut updates = play.updates.iter().map(|params| &params["update"]);
@@ -143,7 +151,7 @@ async fn refused(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn not_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
     play.host.permission = Permission::Reject;
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Edit).await?;
+    let turn = play.task(&session, Task::Edit).await?;
     if !turn.requests.iter().any(|(method, _)| method == METHOD) {
         return skip("the agent has asked for no permission");
     }

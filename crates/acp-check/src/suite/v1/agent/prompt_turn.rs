@@ -50,7 +50,7 @@ async fn stop_reason(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn reports(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Answer).await?;
+    let turn = play.task(&session, Task::Answer).await?;
     if turn.stop != "end_turn" {
         return skip(format!("the turn ended with {:?}", turn.stop));
     }
@@ -75,7 +75,7 @@ pub(super) fn of_a_turn(play: &AgentPlay, session: &str, after: usize) -> Option
 
 async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Answer).await?;
+    play.task(&session, Task::Answer).await?;
     let before = play.updates.len();
     play.hush().await?;
     match of_a_turn(play, &session, before) {
@@ -86,7 +86,7 @@ async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn updates_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Answer).await?;
+    play.task(&session, Task::Answer).await?;
     let other = play
         .updates
         .iter()
@@ -110,7 +110,7 @@ fn about_a_session(method: &str) -> bool {
 async fn requests_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     for task in [Task::Read, Task::Edit, Task::Run] {
-        play.turn(&session, task).await?;
+        play.attempt(&session, task).await?;
     }
     let mut asked = play
         .requests
@@ -131,14 +131,14 @@ async fn requests_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn second_turn(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Answer).await?;
+    play.task(&session, Task::Answer).await?;
     play.goes_on(&session, "a first turn").await.map(drop)
 }
 
 async fn builds_on(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Remember).await?;
-    let said = play.turn(&session, Task::Recall).await?.text();
+    play.task(&session, Task::Remember).await?;
+    let said = play.task(&session, Task::Recall).await?.text();
     require(said.contains("7351"), || {
         format!("asked to remember 7351, and which number that was, it said {said:?}")
     })
@@ -146,7 +146,7 @@ async fn builds_on(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn not_cancelled(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Answer).await?;
+    let turn = play.task(&session, Task::Answer).await?;
     require(turn.stop != "cancelled", || {
         "the stop reason is \"cancelled\", and nobody has cancelled".to_owned()
     })

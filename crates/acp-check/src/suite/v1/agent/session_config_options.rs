@@ -220,7 +220,7 @@ async fn unknown_value(play: &mut AgentPlay) -> Result<(), Stop> {
 /// Lets the agent change its options by itself, and gives what they were, and the last update.
 async fn own_update(play: &mut AgentPlay) -> Result<(String, Vec<Value>, Vec<Value>), Stop> {
     let (session, before) = session_with_options(play).await?;
-    let turn = play.turn(&session, Task::Plan).await?;
+    let turn = play.task(&session, Task::Plan).await?;
     match turn.of_kind("config_option_update").last() {
         Some(update) => Ok((session, before, options(update))),
         None => skip("the agent has not changed its config options by itself"),
@@ -378,7 +378,7 @@ async fn opened_again(play: &mut AgentPlay, capability: &str, method: &str) -> R
     let session = play.session().await?;
     play.needs(capability)?;
     // A session in which nothing was said need not be kept.
-    play.turn(&session, Task::Answer).await?;
+    play.task(&session, Task::Answer).await?;
     let mut params = play.session_params();
     params["sessionId"] = json!(session);
     let opened = match play.request(method, params).await? {

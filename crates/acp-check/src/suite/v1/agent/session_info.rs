@@ -30,7 +30,7 @@ fn title(play: &AgentPlay, session: &str) -> Option<Value> {
 /// Lets the agent give a session a title.
 async fn titled(play: &mut AgentPlay) -> Result<(String, Value), Stop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Answer).await?;
+    play.task(&session, Task::Answer).await?;
     play.hush().await?;
     match title(play, &session) {
         Some(title) => Ok((session, title)),

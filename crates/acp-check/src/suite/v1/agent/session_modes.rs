@@ -95,7 +95,7 @@ async fn unknown_mode(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn own_change(play: &mut AgentPlay) -> Result<(), Stop> {
     let (session, modes) = session_with_modes(play).await?;
-    let turn = play.turn(&session, Task::Plan).await?;
+    let turn = play.task(&session, Task::Plan).await?;
     let mut changes = turn.of_kind("current_mode_update").peekable();
     if changes.peek().is_none() {
         return skip("the agent has not changed its mode by itself");

@@ -32,7 +32,7 @@ async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     params["clientCapabilities"]["terminal"] = json!(false);
     play.initialize_with(params).await?;
     let session = play.session().await?;
-    play.turn(&session, Task::Run).await?;
+    play.attempt(&session, Task::Run).await?;
     match play
         .requests
         .iter()
@@ -46,7 +46,7 @@ async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
 /// Lets the agent run a command in a turn of its own.
 async fn run(play: &mut AgentPlay) -> Result<String, Stop> {
     let session = play.session().await?;
-    play.turn(&session, Task::Run).await?;
+    play.attempt(&session, Task::Run).await?;
     if play.requests.iter().any(|(method, _)| method == CREATE) {
         Ok(session)
     } else {

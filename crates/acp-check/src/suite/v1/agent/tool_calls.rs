@@ -27,7 +27,7 @@ checks! { V1 Agent "tool-calls";
 pub(super) async fn work(play: &mut AgentPlay, tasks: &[Task]) -> Result<Vec<Message>, Stop> {
     let session = play.session().await?;
     for task in tasks {
-        play.turn(&session, *task).await?;
+        play.attempt(&session, *task).await?;
     }
     if calls(&play.messages).next().is_none() {
         return skip("the agent has reported no tool call");
@@ -78,7 +78,7 @@ fn changes(messages: &[Message]) -> Vec<(String, String, String)> {
 
 async fn reported(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Read).await?;
+    let turn = play.task(&session, Task::Read).await?;
     let used = turn
         .requests
         .iter()
@@ -155,7 +155,7 @@ async fn does_not_go_back(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn finished(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
-    let turn = play.turn(&session, Task::Read).await?;
+    let turn = play.task(&session, Task::Read).await?;
     if turn.stop != "end_turn" || calls(&play.messages).next().is_none() {
         return skip("there was no turn with a tool call that ended by itself");
     }

@@ -15,7 +15,7 @@ checks! { V1 Agent "usage";
 async fn usage(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
     let session = play.session().await?;
     for _ in 0..2 {
-        play.turn(&session, Task::Answer).await?;
+        play.task(&session, Task::Answer).await?;
     }
     // What the last turn has cost may be told behind it.
     play.hush().await?;
