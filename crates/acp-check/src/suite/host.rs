@@ -26,12 +26,18 @@ pub enum Permission {
     Reject,
     /// It is left open: the check answers it, or cancels.
     Hold,
+    /// It is answered as that of a turn that was cancelled.
+    Cancel,
 }
 
 /// What an agent can use of the client.
 pub struct Host {
     /// What is done with permission requests.
     pub permission: Permission,
+    /// Methods whose requests are left to the check to answer.
+    pub hold: Vec<&'static str>,
+    /// The ids of all terminals that were created.
+    pub created: Vec<String>,
     terminals: Arc<Terminals>,
     answers: mpsc::Sender<(Value, Result<Value, Value>)>,
     finished: mpsc::Receiver<(Value, Result<Value, Value>)>,
@@ -42,6 +48,8 @@ impl Host {
         let (answers, finished) = mpsc::channel(WAITING);
         Self {
             permission: Permission::default(),
+            hold: Vec::new(),
+            created: Vec::new(),
             terminals: Arc::new(Terminals::new(|_| {})),
             answers,
             finished,
@@ -55,11 +63,19 @@ impl Host {
 
     /// The next request that was carried out, and its answer. It may be dropped without losing one.
     pub(super) async fn finished(&mut self) -> Option<(Value, Result<Value, Value>)> {
-        self.finished.recv().await
+        let finished = self.finished.recv().await;
+        if let Some((_, Ok(answer))) = &finished {
+            let terminal = answer["terminalId"].as_str();
+            self.created.extend(terminal.map(str::to_owned));
+        }
+        finished
     }
 
     /// Begins to carry out a request of the agent's. Gives whether it will be answered from here.
     pub(super) fn serve(&self, id: &Value, method: &str, params: &Value) -> bool {
+        if self.hold.contains(&method) {
+            return false;
+        }
         let (id, params) = (id.clone(), params.clone());
         let answers = self.answers.clone();
         let terminals = Arc::clone(&self.terminals);
@@ -80,8 +96,14 @@ impl Host {
                     Permission::Hold => return false,
                     Permission::Allow => "allow",
                     Permission::Reject => "reject",
+                    // No option is of such a kind.
+                    Permission::Cancel => "cancelled",
                 };
                 let answer = Ok(chosen(&params, wanted));
+                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+            }
+            "elicitation/create" => {
+                let answer = Ok(json!({"action": "decline"}));
                 tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
             }
             "fs/read_text_file" | "fs/write_text_file" => {

@@ -15,6 +15,7 @@ mod schema_checks;
 mod spoken;
 mod target;
 mod transcript;
+mod turns;
 mod v1;
 mod verdict;
 mod wire;

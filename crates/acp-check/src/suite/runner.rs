@@ -60,6 +60,9 @@ impl Options {
             Task::Plan => {
                 "Make a plan of three steps for renaming notes.txt, and show it. Do not carry it out."
             }
+            Task::Remember => "Remember the number 7351. Answer with one word: noted.",
+            Task::Ask => "Ask me which colour I like, by the tool for asking if you have one.",
+            Task::Recall => "Which number was I asking you to remember? Answer with the number.",
         };
         let own = self.texts.get(&task).cloned();
         own.unwrap_or_else(|| usual.to_owned())

@@ -328,7 +328,11 @@ impl Wire {
                     let kind = params
                         .and_then(|params| params.pointer("/update/sessionUpdate"))
                         .and_then(Value::as_str);
-                    ("SessionUpdate".to_owned(), kind.map(str::to_owned))
+                    match kind.filter(|kind| self.schema.variants("SessionUpdate").contains(kind)) {
+                        // What has no kind that there is has no check of its own.
+                        None => of("JSON-RPC"),
+                        Some(kind) => ("SessionUpdate".to_owned(), Some(kind.to_owned())),
+                    }
                 }
                 Some(method) => of(method.params),
             },

@@ -29,6 +29,12 @@ pub enum Task {
     Long,
     /// Something for which it makes a plan.
     Plan,
+    /// Keeping the number 7351 in mind.
+    Remember,
+    /// Saying that number.
+    Recall,
+    /// Asking the person something by an elicitation.
+    Ask,
 }
 
 /// A request that no agent knows.
@@ -52,6 +58,8 @@ pub struct AgentPlay {
     pub updates: Vec<Value>,
     /// All requests of the agent's that have come: method and `params`, in order.
     pub requests: Vec<(String, Value)>,
+    /// All that the agent has sent, in order.
+    pub messages: Vec<Message>,
     /// Requests of the agent's that are left to the check to answer: id, method, `params`.
     pub held: Vec<(Value, String, Value)>,
     /// The answer to `initialize`, once it has come.
@@ -103,6 +111,7 @@ impl AgentPlay {
             host: Host::new(),
             updates: Vec::new(),
             requests: Vec::new(),
+            messages: Vec::new(),
             held: Vec::new(),
             initialized: None,
             place,
@@ -134,6 +143,12 @@ impl AgentPlay {
         self.options.text_for(task)
     }
 
+    /// How long a whole turn may take.
+    #[must_use]
+    pub fn turn_patience(&self) -> Duration {
+        self.options.turn_patience
+    }
+
     /// What comes next, after the agent's requests were seen to. `None` at the end.
     ///
     /// # Errors
@@ -156,6 +171,7 @@ impl AgentPlay {
             let Some(message) = message else {
                 return Ok(None);
             };
+            self.messages.push(message.clone());
             match message.envelope() {
                 Some(Envelope::Request { id, method, .. }) => {
                     let (id, method) = (id.clone(), method.to_owned());

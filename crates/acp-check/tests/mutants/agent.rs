@@ -1,7 +1,7 @@
 //! The agent that is right: it does what it is asked by one word each.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
@@ -9,11 +9,12 @@ use acp::agent::{
     Prompt, ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
-    AuthMethod, AuthMethodId, AvailableCommand, Diff, Implementation, ListSessionsRequest,
-    ListSessionsResponse, PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority,
-    PlanEntryStatus, PromptCapabilities, RequestPermissionOutcome, SessionConfigId,
-    SessionConfigOption, SessionConfigOptionValue, SessionId, SessionInfo, StopReason, ToolCall,
-    ToolCallLocation, ToolKind,
+    AuthMethod, AuthMethodId, AvailableCommand, ContentBlock, Cost, Diff, ElicitationMode,
+    Implementation, ListSessionsRequest, ListSessionsResponse, PermissionOption,
+    PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus, PromptCapabilities,
+    RequestPermissionOutcome, SessionConfigId, SessionConfigOption, SessionConfigOptionValue,
+    SessionId, SessionInfo, StopReason, ToolCall, ToolCallLocation, ToolKind,
+    UnstructuredCommandInput, UsageUpdate,
 };
 use acp::{Options, Transport};
 use acp_check::suite::Task;
@@ -27,6 +28,9 @@ pub(crate) fn texts() -> HashMap<Task, String> {
         (Task::Run, "run"),
         (Task::Long, "long"),
         (Task::Plan, "plan"),
+        (Task::Remember, "remember 7351"),
+        (Task::Recall, "recall"),
+        (Task::Ask, "ask"),
     ]
     .map(|(task, text)| (task, text.to_owned()))
     .into()
@@ -94,9 +98,10 @@ impl Agent for Right {
     }
 
     async fn session_opened(&self, session: Session) {
-        let _ = session
-            .commands(vec![AvailableCommand::new("help", "Says what there is")])
-            .await;
+        let say =
+            AvailableCommand::new("say", "Says it").input(UnstructuredCommandInput::new("what"));
+        let help = AvailableCommand::new("help", "Says what there is");
+        let _ = session.commands(vec![help, say]).await;
     }
 
     async fn set_config_option(
@@ -139,13 +144,16 @@ impl Agent for Right {
 
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         let said = prompt.text();
+        self.show(&turn, &prompt).await?;
         let done = match said.trim() {
             "read" => read(&turn).await,
             "edit" => edit(&turn).await,
             "run" => run(&turn).await,
             "long" => long(&turn).await,
             "plan" => plan(&turn).await,
-            _ => turn.message("Hello.").await.map(|()| StopReason::EndTurn),
+            "recall" => self.recall(&turn).await,
+            "ask" => ask(&turn).await,
+            _ => answer(&turn).await,
         };
         if let Some((_, past)) = self.sessions.lock().unwrap().get_mut(turn.id().as_str()) {
             past.push((said, "Hello.".to_owned()));
@@ -161,6 +169,8 @@ fn options(mode: &str, loud: bool) -> Vec<SessionConfigOption> {
     serde_json::from_value(serde_json::json!([
         {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": mode,
          "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]},
+        {"id": "tone", "name": "Tone", "category": "_tone", "type": "select", "currentValue": "plain",
+         "options": [{"value": "plain", "name": "Plain"}, {"value": "warm", "name": "Warm"}]},
         {"id": "loud", "name": "Loud", "type": "boolean", "currentValue": loud},
     ]))
     .unwrap()
@@ -178,16 +188,38 @@ async fn text(turn: &Turn) -> acp::Result<String> {
     std::fs::read_to_string(path).map_err(|e| acp::Error::internal(e.to_string()))
 }
 
+/// An id for a tool call that no other has.
+fn call_id(what: &str) -> String {
+    static CALLS: AtomicU64 = AtomicU64::new(1);
+    format!("{what}-{}", CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+async fn answer(turn: &Turn) -> acp::Result<StopReason> {
+    turn.thought("A greeting.").await?;
+    turn.message("Hello.").await?;
+    Ok(StopReason::EndTurn)
+}
+
 async fn read(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new("read-1", "Read notes.txt")
+    let call = ToolCall::new(call_id("read"), "Read notes.txt")
         .kind(ToolKind::Read)
-        .locations([ToolCallLocation::new(notes(turn)).line(1u32)]);
+        .locations([ToolCallLocation::new(notes(turn)).line(1_u32)]);
     let call = turn.tool_call(call).await?;
     call.start().await?;
-    let text = text(turn).await?;
-    call.complete().await?;
-    let first = text.lines().next().unwrap_or_default();
-    turn.message(format!("It begins with {first}.")).await?;
+    let line = if turn.client().capabilities().fs.read_text_file {
+        turn.read_text_file(&notes(turn), Some(1), Some(1)).await
+    } else {
+        text(turn).await
+    };
+    match line {
+        Ok(text) => {
+            call.complete().await?;
+            let first = text.lines().next().unwrap_or_default();
+            turn.message(format!("It begins with {first}.")).await?;
+        }
+        Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
+        Err(e) => call.fail(e.to_string()).await?,
+    }
     Ok(StopReason::EndTurn)
 }
 
@@ -195,7 +227,7 @@ async fn edit(turn: &Turn) -> acp::Result<StopReason> {
     let old = text(turn).await?;
     let new = old.replace("beta", "delta");
     let diff = Diff::new(notes(turn), new.clone()).old_text(old);
-    let call = ToolCall::new("edit-1", "Edit notes.txt")
+    let call = ToolCall::new(call_id("edit"), "Edit notes.txt")
         .kind(ToolKind::Edit)
         .content([diff.into()]);
     let call = turn.tool_call(call).await?;
@@ -226,32 +258,52 @@ async fn edit(turn: &Turn) -> acp::Result<StopReason> {
 }
 
 async fn run(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new("run-1", "Run echo checked").kind(ToolKind::Execute);
-    if turn.client().capabilities().terminal {
-        let terminal = turn
-            .create_terminal(TerminalCommand::new("echo", ["checked"]))
-            .await?;
-        let call = turn
-            .tool_call(call.content([terminal.as_content()]))
-            .await?;
-        call.start().await?;
-        terminal.wait_for_exit().await?;
-        let printed = terminal.output().await?.output;
-        call.complete().await?;
-        turn.message(format!("It printed {}.", printed.trim()))
-            .await?;
-        terminal.release().await?;
-    } else {
+    let call = ToolCall::new(call_id("run"), "Run echo checked").kind(ToolKind::Execute);
+    if !turn.client().capabilities().terminal {
         let call = turn.tool_call(call).await?;
         call.start().await?;
         call.complete().await?;
         turn.message("It printed checked.").await?;
+        return Ok(StopReason::EndTurn);
+    }
+    let cancelled = turn.take_cancellation();
+    let command = TerminalCommand::new("echo", ["checked"]).cwd(turn.cwd());
+    let terminal = match turn.create_terminal(command).await {
+        Ok(terminal) => terminal,
+        Err(e) => {
+            turn.tool_call(call).await?.fail(e.to_string()).await?;
+            return Ok(StopReason::EndTurn);
+        }
+    };
+    let call = turn
+        .tool_call(call.content([terminal.as_content()]))
+        .await?;
+    call.start().await?;
+    let ended = tokio::select! {
+        biased;
+        () = cancelled.cancelled() => {
+            terminal.kill().await?;
+            Err(acp::Error::Cancelled)
+        }
+        ended = terminal.wait_for_exit() => ended.map(drop),
+    };
+    let printed = terminal.output().await;
+    // A client that does not let go of it is no reason to fail.
+    let _ = terminal.release().await;
+    match ended.and(printed) {
+        Ok(printed) => {
+            call.complete().await?;
+            let printed = printed.output;
+            turn.message(format!("It printed {}.", printed.trim()))
+                .await?;
+        }
+        Err(e) => call.fail(e.to_string()).await?,
     }
     Ok(StopReason::EndTurn)
 }
 
 async fn long(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new("long-1", "Count").kind(ToolKind::Think);
+    let call = ToolCall::new(call_id("long"), "Count").kind(ToolKind::Think);
     let call = turn.tool_call(call).await?;
     call.start().await?;
     turn.message("One, ").await?;
@@ -261,21 +313,78 @@ async fn long(turn: &Turn) -> acp::Result<StopReason> {
 }
 
 async fn plan(turn: &Turn) -> acp::Result<StopReason> {
-    let entry = |content: &str, status| PlanEntry::new(content, PlanEntryPriority::High, status);
-    for done in [PlanEntryStatus::InProgress, PlanEntryStatus::Completed] {
-        let rest = PlanEntryStatus::Pending;
-        turn.plan(vec![
-            entry("Look", done),
-            entry("Rename", rest.clone()),
-            entry("Look again", rest),
-        ])
-        .await?;
+    let what = ["Look", "Rename", "Look again"];
+    for done in 0..what.len() {
+        let entries = what.iter().enumerate().map(|(at, what)| {
+            let status = match at.cmp(&done) {
+                std::cmp::Ordering::Less => PlanEntryStatus::Completed,
+                std::cmp::Ordering::Equal => PlanEntryStatus::InProgress,
+                std::cmp::Ordering::Greater => PlanEntryStatus::Pending,
+            };
+            PlanEntry::new(*what, PlanEntryPriority::High, status)
+        });
+        turn.plan(entries.collect()).await?;
     }
     turn.message("That is the plan.").await?;
+    // What it has a plan for can be done now.
+    turn.set_config_options(options("code", false)).await?;
+    Ok(StopReason::EndTurn)
+}
+
+/// Asks by a form, or else by a page, if the client can show either.
+async fn ask(turn: &Turn) -> acp::Result<StopReason> {
+    let schema =
+        serde_json::json!({"type": "object", "properties": {"colour": {"type": "string"}}});
+    let form = ElicitationMode::Form {
+        requested_schema: serde_json::from_value(schema).unwrap(),
+    };
+    let page = ElicitationMode::Url {
+        elicitation_id: "page-1".into(),
+        url: "https://example.org/colour".to_owned(),
+    };
+    let elicitation = turn.client().capabilities().elicitation.clone();
+    let offered = elicitation.as_ref();
+    if offered.is_some_and(|offered| offered.form.is_some()) {
+        turn.elicit("Which colour?", form, None).await?;
+    } else if offered.is_some_and(|offered| offered.url.is_some()) {
+        turn.elicit("Which colour?", page, None).await?;
+        turn.elicitation_completed("page-1").await?;
+    }
+    turn.message("Thank you.").await?;
     Ok(StopReason::EndTurn)
 }
 
 impl Right {
+    /// What every turn shows: the session's title, what it has used, and the pictures and files of the prompt.
+    async fn show(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
+        let turns = self.past(turn.id())?.len();
+        if turns == 0 {
+            turn.title(prompt.text()).await?;
+        }
+        let used = 100 * (turns as u64 + 1);
+        let cost = Cost::new(0.01 * used as f64, "USD");
+        turn.usage(UsageUpdate::new(used, 100_000_u64).cost(cost))
+            .await?;
+        for block in &prompt.content {
+            if let ContentBlock::Image(_) | ContentBlock::Audio(_) | ContentBlock::Resource(_) =
+                block
+            {
+                turn.message_content(block.clone()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn recall(&self, turn: &Turn) -> acp::Result<StopReason> {
+        let past = self.past(turn.id())?;
+        let mut said = past
+            .iter()
+            .filter_map(|(said, _)| said.strip_prefix("remember "));
+        turn.message(said.next().unwrap_or("I know of none."))
+            .await?;
+        Ok(StopReason::EndTurn)
+    }
+
     fn past(&self, id: &SessionId) -> acp::Result<Past> {
         let sessions = self.sessions.lock().unwrap();
         match sessions.get(id.as_str()) {
@@ -316,7 +425,13 @@ impl ListSessions for Right {
             .iter()
             .filter(|(_, (cwd, _))| request.cwd.as_ref().is_none_or(|wanted| wanted == cwd));
         let mut listed: Vec<SessionInfo> = of_cwd
-            .map(|(id, (cwd, _))| SessionInfo::new(id.as_str(), cwd.as_str()))
+            .map(|(id, (cwd, past))| {
+                let info = SessionInfo::new(id.as_str(), cwd.as_str());
+                match past.first() {
+                    Some((said, _)) => info.title(said.as_str()),
+                    None => info,
+                }
+            })
             .collect();
         listed.sort_by(|a, b| a.session_id.cmp(&b.session_id));
         let from = match request.cursor.as_deref().map(str::parse) {

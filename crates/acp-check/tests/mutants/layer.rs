@@ -313,30 +313,13 @@ pub(crate) fn both(
     move || {
         let (mut first, mut second) = (first(), second());
         Box::new(move |passing| {
-            let Passing {
-                said,
-                method,
-                answers,
-                message,
-                then,
-                back,
-            } = passing;
             first(Passing {
-                said,
-                method,
-                answers,
-                message: &mut *message,
-                then: &mut *then,
-                back: &mut *back,
+                message: &mut *passing.message,
+                then: &mut *passing.then,
+                back: &mut *passing.back,
+                ..passing
             });
-            second(Passing {
-                said,
-                method,
-                answers,
-                message,
-                then,
-                back,
-            });
+            second(passing);
         })
     }
 }
@@ -371,6 +354,18 @@ pub(crate) fn change(
     move || {
         let change = change.clone();
         Box::new(move |mut passing| change(&mut passing))
+    }
+}
+
+impl Passing<'_> {
+    /// Whether the peer calls `method`.
+    pub(crate) fn says(&self, method: &str) -> bool {
+        self.said && !self.answers && self.method == method
+    }
+
+    /// Whether the suite calls `method`.
+    pub(crate) fn hears(&self, method: &str) -> bool {
+        !self.said && !self.answers && self.method == method
     }
 }
 

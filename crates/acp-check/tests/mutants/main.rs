@@ -10,6 +10,7 @@
 )]
 
 mod agent;
+mod changes;
 mod client;
 mod layer;
 mod mcp;
@@ -165,12 +166,8 @@ async fn the_right_agent_passes_version_1() {
 
 #[tokio::test]
 async fn every_check_of_version_1_agents_kills_its_mutants() {
-    kills(
-        agent::start,
-        suite::agents(Version::V1),
-        v1_agent::mutants(),
-    )
-    .await;
+    let checks = suite::agents(Version::V1);
+    kills(agent::start, checks, v1_agent::mutants()).await;
 }
 
 #[tokio::test]

@@ -1,14 +1,28 @@
 //! Agents of version 1 that are wrong: a file for each page, as the checks have it.
 
+mod agent_plan;
 mod authentication;
+mod cancellation;
+mod content;
+mod elicitation;
 mod extensibility;
+mod file_system;
 mod initialization;
 mod overview;
+mod permission;
+mod prompt_turn;
 mod schema;
+mod session_config_options;
+mod session_info;
 mod session_list;
 mod session_load;
+mod session_modes;
 mod session_setup;
+mod slash_commands;
+mod terminals;
+mod tool_calls;
 mod transports;
+mod usage;
 
 use crate::layer::Mutant;
 
@@ -23,6 +37,8 @@ pub(crate) const SKIPPED: &[&str] = &[
     "v1/session-setup/44",
     "v1/session-list/8",
     "v1/session-delete/4",
+    // It offers every type of content.
+    "v1/content/8",
 ];
 
 /// Checks of processes. Their mutants are processes as well, in `tests/processes.rs`.
@@ -37,6 +53,20 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         session_setup::mutants(),
         session_load::mutants(),
         session_list::mutants(),
+        session_info::mutants(),
+        prompt_turn::mutants(),
+        cancellation::mutants(),
+        content::mutants(),
+        tool_calls::mutants(),
+        permission::mutants(),
+        agent_plan::mutants(),
+        session_modes::mutants(),
+        session_config_options::mutants(),
+        slash_commands::mutants(),
+        file_system::mutants(),
+        terminals::mutants(),
+        usage::mutants(),
+        elicitation::mutants(),
         extensibility::mutants(),
         schema::mutants(),
     ];

@@ -1,0 +1,226 @@
+//! Turns that do not go their usual way: cancelled, held up, or with a client that says no.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::schema::Envelope;
+
+use super::verdict::{Stop, fail, require, skip};
+use super::wire::Answer;
+use super::with_agent::{AgentPlay, Task, Turn};
+
+/// How long is listened for what must not come. Long enough for what is on its way already.
+pub(super) const QUIET: Duration = Duration::from_millis(300);
+
+impl AgentPlay {
+    /// Says nothing for [`QUIET`], and takes in whatever comes meanwhile.
+    ///
+    /// # Errors
+    /// See [`Wire::next`](super::Wire::next).
+    pub async fn hush(&mut self) -> Result<(), Stop> {
+        let end = Instant::now() + QUIET;
+        while let Ok(next) = timeout_at(end, self.next()).await {
+            if next?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every answer that has come to a request.
+    #[must_use]
+    pub fn answers_to(&self, id: &Value) -> Vec<Answer> {
+        let answers = self.messages.iter().filter_map(|message| {
+            let Some(Envelope::Response { id: of, result }) = message.envelope() else {
+                return None;
+            };
+            (of == id).then(|| Answer::read(result))
+        });
+        answers.collect()
+    }
+
+    /// The answer to a prompt, which may have come already.
+    ///
+    /// # Errors
+    /// See [`turn_answer`](Self::turn_answer).
+    pub async fn end_of(&mut self, prompt: &Value) -> Result<Answer, Stop> {
+        match self.answers_to(prompt).into_iter().next() {
+            Some(answer) => Ok(answer),
+            None => self.turn_answer(prompt).await,
+        }
+    }
+
+    /// Lets the agent do a task, and gives the answer to its prompt, be it an error: an agent may fail.
+    ///
+    /// # Errors
+    /// None comes.
+    pub async fn attempt(&mut self, session: &str, task: Task) -> Result<Answer, Stop> {
+        let text = self.text_for(task);
+        let prompt = self.begin_prompt(session, &text).await?;
+        self.turn_answer(&prompt).await
+    }
+
+    /// As [`turn`](Self::turn), for checks of something else than that prompts are answered.
+    ///
+    /// # Errors
+    /// The turn does not end; or, as a skip, it fails.
+    pub async fn task(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+        let (updates, requests) = (self.updates.len(), self.requests.len());
+        let answer = self.attempt(session, task).await?;
+        match self.turn_since(session, answer, updates, requests) {
+            Err(Stop::Fail(why)) => skip(format!("the task was not done: {why}")),
+            turn => turn,
+        }
+    }
+
+    /// Begins a turn that takes long, and goes on when the agent is at work. Gives the id of the prompt.
+    ///
+    /// # Errors
+    /// The agent ends; or, as a skip, the turn is over at once.
+    pub async fn long_turn(&mut self, session: &str) -> Result<Value, Stop> {
+        let text = self.text_for(Task::Long);
+        let before = self.updates.len();
+        let patience = self.wire.patience();
+        let prompt = self.begin_prompt(session, &text).await?;
+        let at_work = async {
+            loop {
+                let begun = self.updates.iter().skip(before);
+                if begun
+                    .into_iter()
+                    .any(|params| params["sessionId"] == session)
+                    || !self.answers_to(&prompt).is_empty()
+                    || self.next().await?.is_none()
+                {
+                    return Ok(());
+                }
+            }
+        };
+        // One that thinks for long without a word is at work as well.
+        timeout(patience, at_work).await.unwrap_or(Ok(()))?;
+        self.hush().await?;
+        require(!self.wire.ended(), || {
+            "it has closed its output in the middle of a turn".to_owned()
+        })?;
+        if self.answers_to(&prompt).is_empty() {
+            Ok(prompt)
+        } else {
+            skip("the turn was over before it could be cancelled; name a task that takes longer")
+        }
+    }
+
+    /// Sends `session/cancel`.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn cancel(&mut self, session: &str) -> Result<(), Stop> {
+        let params = json!({"sessionId": session});
+        self.wire.notify("session/cancel", params).await
+    }
+
+    /// Waits for the answer to a prompt that was cancelled, which must say so.
+    ///
+    /// # Errors
+    /// It does not, or does not come.
+    pub async fn ends_cancelled(&mut self, prompt: &Value) -> Result<(), Stop> {
+        match self.end_of(prompt).await? {
+            Answer::Result(result) => {
+                let stop = &result["stopReason"];
+                require(stop == "cancelled", || {
+                    format!("the cancelled prompt was answered with the stop reason {stop}")
+                })
+            }
+            Answer::Error { code, message, .. } => fail(format!(
+                "the cancelled prompt was answered with error {code}: {message}; \
+                 it must be the stop reason \"cancelled\""
+            )),
+        }
+    }
+
+    /// Sends a prompt that must be answered as if nothing had been, after what `after` says.
+    ///
+    /// # Errors
+    /// It is not.
+    pub async fn goes_on(&mut self, session: &str, after: &str) -> Result<Turn, Stop> {
+        let turn = match self.turn(session, Task::Answer).await {
+            Err(Stop::Fail(why)) => return fail(format!("after {after}: {why}")),
+            turn => turn?,
+        };
+        require(turn.stop != "cancelled", || {
+            format!(
+                "after {after}, the next prompt was answered with the stop reason \"cancelled\""
+            )
+        })?;
+        Ok(turn)
+    }
+
+    /// Begins a task, and waits until the agent has sent a request that is left open. Gives the id of the prompt,
+    /// that of the request, and its params.
+    ///
+    /// # Errors
+    /// The agent ends; or, as a skip, it does without.
+    pub async fn until_asked(
+        &mut self,
+        session: &str,
+        task: Task,
+        method: &'static str,
+    ) -> Result<(Value, Value, Value), Stop> {
+        self.host.hold.push(method);
+        let text = self.text_for(task);
+        let prompt = self.begin_prompt(session, &text).await?;
+        let patience = self.turn_patience();
+        let waiting = async {
+            loop {
+                let held = self.held.iter().position(|(_, held, _)| held == method);
+                if let Some(held) = held {
+                    let (id, _, params) = self.held.remove(held);
+                    return Ok((prompt, id, params));
+                }
+                if !self.answers_to(&prompt).is_empty() {
+                    return skip(format!("the agent has done its task without `{method}`"));
+                }
+                if self.next().await?.is_none() {
+                    return fail("it has closed its output in the middle of a turn");
+                }
+            }
+        };
+        match timeout(patience, waiting).await {
+            Ok(asked) => asked,
+            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
+        }
+    }
+
+    /// Lets the agent do a task in which its first `method` is answered by `answer`: a `result` or an `error`. Gives
+    /// the answer to the prompt.
+    ///
+    /// # Errors
+    /// As [`until_asked`](Self::until_asked); or the turn does not end.
+    pub async fn task_with(
+        &mut self,
+        session: &str,
+        task: Task,
+        method: &'static str,
+        answer: Value,
+    ) -> Result<Answer, Stop> {
+        let (prompt, asked, _) = self.until_asked(session, task, method).await?;
+        self.answer_open(asked, &answer).await?;
+        self.end_of(&prompt).await
+    }
+
+    /// Answers the request that was left open, and those like it that have come meanwhile, by a `result` or an
+    /// `error`. No more are left open.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn answer_open(&mut self, asked: Value, answer: &Value) -> Result<(), Stop> {
+        self.host.hold.clear();
+        let others = std::mem::take(&mut self.held);
+        for id in std::iter::once(asked).chain(others.into_iter().map(|(id, ..)| id)) {
+            let mut message = answer.clone();
+            (message["jsonrpc"], message["id"]) = (json!("2.0"), id);
+            self.wire.send(&message).await?;
+        }
+        Ok(())
+    }
+}
