@@ -32,6 +32,8 @@ pub enum Permission {
 pub struct Host {
     /// What is done with permission requests.
     pub permission: Permission,
+    /// Whether what an agent elicits is declined, and not refused as a method that there is not.
+    pub elicits: bool,
     terminals: Arc<Terminals>,
     answers: mpsc::Sender<(Value, Result<Value, Value>)>,
     finished: mpsc::Receiver<(Value, Result<Value, Value>)>,
@@ -42,6 +44,7 @@ impl Host {
         let (answers, finished) = mpsc::channel(WAITING);
         Self {
             permission: Permission::default(),
+            elicits: false,
             terminals: Arc::new(Terminals::new(|_| {})),
             answers,
             finished,
@@ -102,6 +105,10 @@ impl Host {
             }
             "terminal/kill" => drop(terminal!(KillTerminalRequest, kill)),
             "terminal/release" => drop(terminal!(ReleaseTerminalRequest, release)),
+            "elicitation/create" if self.elicits => {
+                let answer = Ok(json!({"action": "decline"}));
+                tokio::spawn(async move { answers.send((id, answer)).await.is_ok() });
+            }
             _ => {
                 let error =
                     json!({"code": -32601, "message": format!("method not found: {method}")});

@@ -12,10 +12,13 @@ mod schema_checks;
 mod target;
 mod transcript;
 mod v1;
+mod v2;
 mod verdict;
 mod wire;
 mod with_agent;
+mod with_agent_v2;
 mod with_client;
+mod with_client_v2;
 
 pub use check::{Check, Level, Play, Playing, Shaped, Side};
 pub use place::Place;
@@ -25,6 +28,7 @@ pub use transcript::{Entry, Transcript};
 pub use verdict::{Stop, Verdict};
 pub use wire::{Answer, Message, Wire};
 pub use with_agent::{AgentPlay, Task, Turn};
+pub use with_agent_v2::Begun;
 pub use with_client::{ClientPlay, Prompted, SESSION};
 
 use crate::schema::Version;
@@ -34,7 +38,7 @@ use crate::schema::Version;
 pub fn agents(version: Version) -> Vec<Check> {
     let mut checks = match version {
         Version::V1 => v1::agent::checks(),
-        Version::V2 => Vec::new(),
+        Version::V2 => v2::agent::checks(),
     };
     checks.extend(schema_checks::checks(version, Side::Agent));
     checks
@@ -45,7 +49,7 @@ pub fn agents(version: Version) -> Vec<Check> {
 pub fn clients(version: Version) -> Vec<Check> {
     let mut checks = match version {
         Version::V1 => v1::client::checks(),
-        Version::V2 => Vec::new(),
+        Version::V2 => v2::client::checks(),
     };
     checks.extend(schema_checks::checks(version, Side::Client));
     checks

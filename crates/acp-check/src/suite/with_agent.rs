@@ -1,6 +1,7 @@
 //! Playing a client with an agent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -122,6 +123,18 @@ impl AgentPlay {
     #[must_use]
     pub fn text_for(&self, task: Task) -> String {
         self.options.text_for(task)
+    }
+
+    /// The method of logging in that was named, if one was.
+    #[must_use]
+    pub fn login_method(&self) -> Option<&str> {
+        self.options.login.as_deref()
+    }
+
+    /// How long a whole turn may take.
+    #[must_use]
+    pub fn turn_patience(&self) -> Duration {
+        self.options.turn_patience
     }
 
     /// What comes next, after the agent's requests were seen to. `None` at the end.
