@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{
-    Agent, CloseSession, DeleteSession, ListSessions, LoadSession, Prompt, ResumeSession, Session,
-    SessionOpened, SessionSetup, TerminalCommand, Turn,
+    Agent, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession, Prompt,
+    ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
 };
 use acp::v1::{
     AvailableCommand, Diff, Implementation, ListSessionsRequest, ListSessionsResponse,
@@ -16,6 +16,8 @@ use acp::v1::{
 };
 use acp::{Options, Transport};
 use acp_check::suite::Task;
+
+use crate::agent_v2;
 
 /// What the suite asks it with.
 pub(crate) fn texts() -> HashMap<Task, String> {
@@ -36,12 +38,22 @@ pub(crate) fn start(transport: Transport) {
     acp::agent::start(transport, Right::default(), Options::new());
 }
 
+/// As [`start`], for clients that may speak version 2. It has ways to authenticate, too.
+pub(crate) fn start_v2(transport: Transport) {
+    let right = Right {
+        v2: true,
+        ..Right::default()
+    };
+    acp::agent::start(transport, right, Options::new().draft_version_2());
+}
+
 /// What was said in a session: the person's words and the agent's.
 type Past = Vec<(String, String)>;
 
 #[derive(Default, Clone)]
 struct Right {
     sessions: Arc<Mutex<HashMap<String, (String, Past)>>>,
+    v2: bool,
 }
 
 impl Agent for Right {
@@ -112,14 +124,24 @@ impl Agent for Right {
         Some(self)
     }
 
+    fn additional_directories(&self) -> bool {
+        self.v2
+    }
+
+    fn authentication(&self) -> Option<&impl Authentication> {
+        self.v2.then_some(&agent_v2::Logins)
+    }
+
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         let said = prompt.text();
         let done = match said.trim() {
             "read" => read(&turn).await,
             "edit" => edit(&turn).await,
+            "run" if agent_v2::spoken(&turn) => agent_v2::run(&turn).await,
             "run" => run(&turn).await,
             "long" => long(&turn).await,
             "plan" => plan(&turn).await,
+            _ if agent_v2::spoken(&turn) => agent_v2::answer(&turn).await,
             _ => turn.message("Hello.").await.map(|()| StopReason::EndTurn),
         };
         if let Some((_, past)) = self.sessions.lock().unwrap().get_mut(turn.id().as_str()) {
@@ -154,7 +176,7 @@ async fn text(turn: &Turn) -> acp::Result<String> {
 }
 
 async fn read(turn: &Turn) -> acp::Result<StopReason> {
-    let call = ToolCall::new("read-1", "Read notes.txt")
+    let call = ToolCall::new(agent_v2::fresh("read"), "Read notes.txt")
         .kind(ToolKind::Read)
         .locations([ToolCallLocation::new(notes(turn))]);
     let call = turn.tool_call(call).await?;

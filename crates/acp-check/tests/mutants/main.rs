@@ -10,10 +10,15 @@
 )]
 
 mod agent;
+mod agent_v2;
+mod changes;
 mod client;
+mod client_v2;
 mod layer;
 mod v1_agent;
 mod v1_client;
+mod v2_agent;
+mod v2_client;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +47,7 @@ fn options(patience: Duration) -> Options {
         limit: patience * 5,
         jobs: JOBS,
         texts: agent::texts(),
+        login: Some(agent_v2::LOGIN.to_owned()),
         ..Options::default()
     }
 }
@@ -186,6 +192,46 @@ async fn every_check_of_version_1_clients_kills_its_mutants() {
         client::start,
         suite::clients(Version::V1),
         v1_client::mutants(),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_right_agent_passes_version_2() {
+    passes(
+        agent::start_v2,
+        suite::agents(Version::V2),
+        v2_agent::SKIPPED,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn every_check_of_version_2_agents_kills_its_mutants() {
+    kills(
+        agent::start_v2,
+        suite::agents(Version::V2),
+        v2_agent::mutants(),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_right_client_passes_version_2() {
+    passes(
+        client_v2::start,
+        suite::clients(Version::V2),
+        v2_client::SKIPPED,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn every_check_of_version_2_clients_kills_its_mutants() {
+    kills(
+        client_v2::start,
+        suite::clients(Version::V2),
+        v2_client::mutants(),
     )
     .await;
 }

@@ -11,12 +11,16 @@ checks! { V2 Agent "content";
     1 Must "Images, audio and binary resources are base64." => base64;
 }
 
-/// Gives every object in a value to `look`.
+/// Gives every object in a value to `look`, but for what is in fields that anything may be in.
 pub(super) fn each_object(value: &Value, look: &mut impl FnMut(&Value)) {
     match value {
         Value::Object(fields) => {
             look(value);
-            fields.values().for_each(|field| each_object(field, look));
+            for (name, field) in fields {
+                if !matches!(name.as_str(), "_meta" | "rawInput" | "rawOutput") {
+                    each_object(field, look);
+                }
+            }
         }
         Value::Array(items) => items.iter().for_each(|item| each_object(item, look)),
         _ => {}

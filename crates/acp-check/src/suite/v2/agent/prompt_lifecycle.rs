@@ -24,7 +24,7 @@ checks! { V2 Agent "prompt-lifecycle";
     14 Must "An agent that offers `session.prompt.audio` takes audio in prompts." => takes_audio;
     15 Must "An agent that offers `session.prompt.embeddedContext` takes embedded resources in prompts." => takes_resources;
     16 Must "A prompt for a session that there is not is not taken." => unknown_session;
-    17 Must "The agent works in two sessions at once, each with a turn of its own." => two_sessions;
+    17 Should "The agent works in two sessions at once, each with a turn of its own." => two_sessions;
 }
 
 async fn acknowledges(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -174,7 +174,7 @@ async fn takes_text(play: &mut AgentPlay) -> Result<(), Stop> {
     takes(
         play,
         None,
-        json!({"type": "text", "text": "It is **bold** — ünïcode, \u{0}."}),
+        json!({"type": "text", "text": "It is **bold** — ünïcode."}),
     )
     .await
 }

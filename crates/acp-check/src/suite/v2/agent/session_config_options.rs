@@ -29,14 +29,25 @@ async fn options(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
     }
 }
 
-/// The values to choose from, those of groups among them.
+/// The values to choose from: one list, or one for each group. A value may be in more than one group.
+fn lists(option: &Value) -> Vec<Vec<&Value>> {
+    let entries = option["options"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut groups = entries
+        .iter()
+        .filter_map(|entry| entry["options"].as_array())
+        .peekable();
+    match groups.peek() {
+        Some(_) => groups.map(|group| ids_of(group)).collect(),
+        None => vec![ids_of(entries)],
+    }
+}
+
+fn ids_of(entries: &[Value]) -> Vec<&Value> {
+    entries.iter().map(|entry| &entry["value"]).collect()
+}
+
 fn values(option: &Value) -> Vec<&Value> {
-    let listed = option["options"].as_array().into_iter().flatten();
-    let flat = listed.flat_map(|entry| match entry["options"].as_array() {
-        Some(group) => group.iter().collect::<Vec<_>>(),
-        None => vec![entry],
-    });
-    flat.map(|entry| &entry["value"]).collect()
+    lists(option).concat()
 }
 
 fn current(options: &[Value], id: &Value) -> Value {
@@ -77,7 +88,8 @@ async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn value_ids(play: &mut AgentPlay) -> Result<(), Stop> {
     let (_, options) = options(play).await?;
     for option in &options {
-        if let Some(value) = repeated(values(option).into_iter()) {
+        let mut lists = lists(option).into_iter();
+        if let Some(value) = lists.find_map(|list| repeated(list.into_iter())) {
             return fail(format!(
                 "the config option {} has the value {value} twice",
                 option["configId"]

@@ -33,6 +33,10 @@ fn of_kind<'a>(updates: &'a [Value], of: &'static str) -> impl Iterator<Item = &
     updates.iter().filter(move |update| kind(update) == of)
 }
 
+fn is_final(status: &str) -> bool {
+    matches!(status, "completed" | "failed" | "cancelled")
+}
+
 async fn forward(play: &mut AgentPlay) -> Result<(), Stop> {
     let updates = updates(play).await?;
     let mut ended: HashMap<&str, &str> = HashMap::new();
@@ -47,7 +51,7 @@ async fn forward(play: &mut AgentPlay) -> Result<(), Stop> {
                     "the tool call {id:?} was {before}, and is {status} now"
                 ));
             }
-            (_, "completed" | "failed" | "cancelled") => {
+            (_, status) if is_final(status) => {
                 ended.insert(id, status);
             }
             _ => {}
@@ -73,14 +77,16 @@ async fn ids(play: &mut AgentPlay) -> Result<(), Stop> {
         return Err(Stop::Harness("two turns were not two".to_owned()));
     };
     require_calls(first)?;
-    // Of the second turn only what begins there: it says what it is.
-    let begun = |update: &&Value| update["title"].is_string();
-    let again = of_kind(second, "tool_call_update")
-        .filter(begun)
-        .find(|update| {
-            let id = &update["toolCallId"];
-            of_kind(first, "tool_call_update").any(|before| before["toolCallId"] == *id)
-        });
+    // What goes on from the first turn may be told of still: it is one of the second that begins there with an id
+    // of what has ended.
+    let ended = |update: &&Value| is_final(update["status"].as_str().unwrap_or_default());
+    let begins = |update: &&Value| update["title"].is_string() && !ended(update);
+    let mut begun = of_kind(second, "tool_call_update").filter(begins);
+    let again = begun.find(|update| {
+        let id = &update["toolCallId"];
+        let mut before = of_kind(first, "tool_call_update").filter(ended);
+        before.any(|before| before["toolCallId"] == *id)
+    });
     match again {
         Some(update) => fail(format!(
             "the id {} was used in two turns for a tool call of its own",
