@@ -48,7 +48,6 @@ fn options(patience: Duration) -> Options {
         jobs: JOBS,
         texts: agent::texts(),
         login: Some(agent_v2::LOGIN.to_owned()),
-        ..Options::default()
     }
 }
 

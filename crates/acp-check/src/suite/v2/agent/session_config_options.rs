@@ -136,10 +136,8 @@ async fn all_options(play: &mut AgentPlay) -> Result<(), Stop> {
 /// An option of the session's, and a value that it has not.
 fn another(options: &[Value]) -> Option<(&Value, &Value)> {
     options.iter().find_map(|option| {
-        let others = values(option).into_iter();
-        let other = others
-            .filter(|value| **value != option["currentValue"])
-            .last()?;
+        let mut others = values(option).into_iter();
+        let other = others.rfind(|value| **value != option["currentValue"])?;
         Some((&option["configId"], other))
     })
 }

@@ -22,12 +22,20 @@ async fn login(play: &mut ClientPlay, methods: Value) -> Result<Option<Value>, S
     let waiting = async {
         while let Some(message) = play.next().await? {
             match message.envelope() {
-                Some(Envelope::Request { id, method, .. }) if method == "session/new" => {
+                Some(Envelope::Request {
+                    id,
+                    method: "session/new",
+                    ..
+                }) => {
                     play.wire
                         .refuse(id, -32000, "Authentication required")
                         .await?;
                 }
-                Some(Envelope::Request { id, method, params }) if method == "auth/login" => {
+                Some(Envelope::Request {
+                    id,
+                    method: "auth/login",
+                    params,
+                }) => {
                     let method = params.map(|params| params["methodId"].clone());
                     play.wire.answer(id, json!({})).await?;
                     return Ok(method);
