@@ -234,3 +234,23 @@ async fn every_check_of_version_2_clients_kills_its_mutants() {
     )
     .await;
 }
+
+/// Whoever speaks another version is not blamed for that: what cannot be seen is skipped.
+async fn is_not_blamed(right: Right, checks: Vec<Check>) {
+    let outcomes = suite::run(Arc::new(right), &checks, options(PATIENCE)).await;
+    let blamed = outcomes
+        .iter()
+        .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)));
+    let blamed: Vec<String> = blamed.map(told).collect();
+    assert!(blamed.is_empty(), "blamed:\n{}", blamed.join("\n"));
+}
+
+#[tokio::test]
+async fn an_agent_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
+    is_not_blamed(agent::start, suite::agents(Version::V2)).await;
+}
+
+#[tokio::test]
+async fn a_client_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
+    is_not_blamed(client::start, suite::clients(Version::V2)).await;
+}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require};
-use crate::suite::{AgentPlay, Answer, Task};
+use crate::suite::{AgentPlay, Task};
 
 checks! { V2 Agent "session-setup";
     1 Must "Every session has an id of its own." => ids;
@@ -121,10 +121,7 @@ async fn unknown_server(play: &mut AgentPlay) -> Result<(), Stop> {
     play.needs("/capabilities/session")?;
     let mut params = play.session_params();
     params["mcpServers"] = json!([{"type": "_acp-check/pigeon", "name": "coo"}]);
-    match play.request("session/new", params).await? {
-        Answer::Result(_) | Answer::Error { .. } => {}
-    }
-    match play.request("_acp-check/alive", json!({})).await? {
-        Answer::Result(_) | Answer::Error { .. } => Ok(()),
-    }
+    // Either will do, as long as there is an answer, and another to what follows.
+    play.request("session/new", params).await?;
+    play.request("_acp-check/alive", json!({})).await.map(drop)
 }
