@@ -17,10 +17,13 @@ mod target;
 mod transcript;
 mod turns;
 mod v1;
+mod v2;
 mod verdict;
 mod wire;
 mod with_agent;
+mod with_agent_v2;
 mod with_client;
+mod with_client_v2;
 
 pub use check::{Check, Level, Play, Playing, Shaped, Side};
 pub use place::Place;
@@ -32,6 +35,7 @@ pub use v1::client::{PLEASE_CANCEL, PLEASE_WAIT};
 pub use verdict::{Stop, Verdict};
 pub use wire::{Answer, Message, Wire};
 pub use with_agent::{AgentPlay, Task, Turn};
+pub use with_agent_v2::Begun;
 pub use with_client::{ClientPlay, Prompted, SESSION};
 
 use crate::schema::Version;
@@ -41,7 +45,7 @@ use crate::schema::Version;
 pub fn agents(version: Version) -> Vec<Check> {
     let mut checks = match version {
         Version::V1 => v1::agent::checks(),
-        Version::V2 => Vec::new(),
+        Version::V2 => v2::agent::checks(),
     };
     checks.extend(schema_checks::checks(version, Side::Agent));
     checks
@@ -52,7 +56,7 @@ pub fn agents(version: Version) -> Vec<Check> {
 pub fn clients(version: Version) -> Vec<Check> {
     let mut checks = match version {
         Version::V1 => v1::client::checks(),
-        Version::V2 => Vec::new(),
+        Version::V2 => v2::client::checks(),
     };
     checks.extend(schema_checks::checks(version, Side::Client));
     checks

@@ -86,6 +86,8 @@ pub struct Wire {
     judged: Judged,
     /// The beginnings of the first lines that were no JSON.
     noise: Vec<Vec<u8>>,
+    /// Another version was agreed on: nothing can be said of what comes by this one's shapes.
+    other_version: bool,
     ended: bool,
     patience: Duration,
 }
@@ -122,6 +124,7 @@ impl Wire {
             transcript: Transcript::default(),
             judged: Judged::default(),
             noise: Vec::new(),
+            other_version: false,
             ended: false,
             patience,
         }
@@ -290,6 +293,9 @@ impl Wire {
             Some(Envelope::Response { id, .. }) => self.asked.get(&id.to_string()).cloned(),
             _ => None,
         };
+        if self.of_other_version(envelope.as_ref(), asked.as_deref()) {
+            return;
+        }
         let shape = self.shape_of(envelope.as_ref(), asked.as_deref());
         let faults = self.schema.judge_message(from, value, asked.as_deref());
         let envelopes = ("JSON-RPC".to_owned(), None);
@@ -304,6 +310,27 @@ impl Wire {
                 kept.push((fault, value.to_string()));
             }
         }
+    }
+
+    /// Whether a message is of another version: its `initialize`, and all that follows the answer to one.
+    fn of_other_version(&mut self, envelope: Option<&Envelope<'_>>, asked: Option<&str>) -> bool {
+        let own = u64::from(self.schema.version().number());
+        let other = |carried: &Value| {
+            let said = carried.get("protocolVersion").and_then(Value::as_u64);
+            said.is_some_and(|said| said != own && matches!(said, 1 | 2))
+        };
+        match envelope {
+            Some(Envelope::Response { result, .. }) if asked == Some("initialize") => {
+                self.other_version |= result.is_ok_and(other);
+            }
+            Some(Envelope::Request {
+                method: "initialize",
+                params,
+                ..
+            }) => return params.is_some_and(other),
+            _ => {}
+        }
+        self.other_version
     }
 
     /// The name of the shape that a message has.

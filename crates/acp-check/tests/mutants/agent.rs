@@ -19,6 +19,8 @@ use acp::v1::{
 use acp::{Options, Transport};
 use acp_check::suite::Task;
 
+use crate::agent_v2;
+
 /// What the suite asks it with.
 pub(crate) fn texts() -> HashMap<Task, String> {
     [
@@ -39,6 +41,15 @@ pub(crate) fn texts() -> HashMap<Task, String> {
 /// Serves a connection. What it keeps is gone with it.
 pub(crate) fn start(transport: Transport) {
     acp::agent::start(transport, Right::default(), Options::new());
+}
+
+/// As [`start`], for clients that may speak version 2.
+pub(crate) fn start_v2(transport: Transport) {
+    acp::agent::start(
+        transport,
+        Right::default(),
+        Options::new().draft_version_2(),
+    );
 }
 
 /// The method of logging in. At first one is logged in.
@@ -148,11 +159,13 @@ impl Agent for Right {
         let done = match said.trim() {
             "read" => read(&turn).await,
             "edit" => edit(&turn).await,
+            "run" if agent_v2::spoken(&turn) => agent_v2::run(&turn).await,
             "run" => run(&turn).await,
             "long" => long(&turn).await,
             "plan" => plan(&turn).await,
             "recall" => self.recall(&turn).await,
             "ask" => ask(&turn).await,
+            _ if agent_v2::spoken(&turn) => agent_v2::answer(&turn).await,
             _ => answer(&turn).await,
         };
         if let Some((_, past)) = self.sessions.lock().unwrap().get_mut(turn.id().as_str()) {
@@ -464,7 +477,7 @@ impl Authentication for Right {
     fn methods(&self) -> Vec<AuthMethod> {
         let methods = serde_json::json!([
             {"id": LOGIN, "name": "Log in"},
-            {"type": "terminal", "id": "tui", "name": "Log in in a terminal"},
+            {"type": "terminal", "id": "tui", "name": "Log in in a terminal", "env": {"CHECKED": "1"}},
         ]);
         serde_json::from_value(methods).unwrap()
     }

@@ -10,12 +10,17 @@
 )]
 
 mod agent;
+mod agent_v2;
 mod changes;
+mod changes_v2;
 mod client;
+mod client_v2;
 mod layer;
 mod mcp;
 mod v1_agent;
 mod v1_client;
+mod v2_agent;
+mod v2_client;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -208,4 +213,64 @@ async fn every_check_of_version_1_clients_kills_its_mutants() {
         v1_client::mutants(),
     )
     .await;
+}
+
+#[tokio::test]
+async fn the_right_agent_passes_version_2() {
+    passes(
+        agent::start_v2,
+        suite::agents(Version::V2),
+        v2_agent::SKIPPED,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn every_check_of_version_2_agents_kills_its_mutants() {
+    kills(
+        agent::start_v2,
+        suite::agents(Version::V2),
+        v2_agent::mutants(),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_right_client_passes_version_2() {
+    passes(
+        client_v2::start,
+        suite::clients(Version::V2),
+        v2_client::SKIPPED,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn every_check_of_version_2_clients_kills_its_mutants() {
+    kills(
+        client_v2::start,
+        suite::clients(Version::V2),
+        v2_client::mutants(),
+    )
+    .await;
+}
+
+/// Whoever speaks another version is not blamed for that: what cannot be seen is skipped.
+async fn is_not_blamed(right: Right, checks: Vec<Check>) {
+    let outcomes = suite::run(Arc::new(right), &checks, options(PATIENCE)).await;
+    let blamed = outcomes
+        .iter()
+        .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)));
+    let blamed: Vec<String> = blamed.map(told).collect();
+    assert!(blamed.is_empty(), "blamed:\n{}", blamed.join("\n"));
+}
+
+#[tokio::test]
+async fn an_agent_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
+    is_not_blamed(agent::start, suite::agents(Version::V2)).await;
+}
+
+#[tokio::test]
+async fn a_client_of_version_1_is_not_blamed_by_the_checks_of_version_2() {
+    is_not_blamed(client::start, suite::clients(Version::V2)).await;
 }

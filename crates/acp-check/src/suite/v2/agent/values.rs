@@ -1,0 +1,38 @@
+//! What several pages look at in values.
+
+use serde_json::Value;
+
+/// The first value that is there more than once. What is not there at all is not looked at.
+pub(super) fn repeated<'a>(values: impl Iterator<Item = &'a Value>) -> Option<&'a Value> {
+    let mut seen: Vec<&Value> = Vec::new();
+    for value in values.filter(|value| !value.is_null()) {
+        if seen.contains(&value) {
+            return Some(value);
+        }
+        seen.push(value);
+    }
+    None
+}
+
+/// Whether it is base64 as in RFC 4648, with its padding.
+pub(super) fn is_base64(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    let padding = text.len() - body.len();
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+    text.len().is_multiple_of(4) && padding <= 2 && body.bytes().all(letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_known_by_its_form() {
+        for right in ["", "eA==", "eHg=", "eHh4", "+/+/"] {
+            assert!(is_base64(right), "{right}");
+        }
+        for wrong in ["e", "eA=", "e===", "eA==eA==", "e\n==", "e-_=", "x x="] {
+            assert!(!is_base64(wrong), "{wrong}");
+        }
+    }
+}

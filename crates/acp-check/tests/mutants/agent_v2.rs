@@ -1,0 +1,96 @@
+//! What the right agent does in version 2 besides, and what it does there in another way.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use acp::agent::Turn;
+use acp::v1::{
+    ElicitationMode, ProtocolVersion, StopReason, TerminalExitStatus, ToolCall, ToolKind,
+    UsageUpdate,
+};
+use serde_json::{Value, json};
+
+/// Whether version 2 is spoken.
+pub(crate) fn spoken(turn: &Turn) -> bool {
+    turn.client().version() == ProtocolVersion::V2
+}
+
+/// An id that there has not been.
+pub(crate) fn fresh(what: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    format!("{what}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+async fn show(turn: &Turn, update: Value) -> acp::Result<()> {
+    turn.update_v2(serde_json::from_value(update).unwrap())
+        .await
+}
+
+/// Says hello in every way there is.
+pub(crate) async fn answer(turn: &Turn) -> acp::Result<StopReason> {
+    turn.title("Checked").await?;
+    turn.usage(UsageUpdate::new(10_u64, 1000_u64)).await?;
+    turn.set_config_options(turn.config_options()).await?;
+    turn.thought("Hm.").await?;
+    let text = json!({"type": "text", "text": "Hm!"});
+    show(
+        turn,
+        json!({"sessionUpdate": "agent_thought", "messageId": fresh("thought"), "content": [text]}),
+    )
+    .await?;
+    let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
+    show(turn, json!({"sessionUpdate": "agent_message", "messageId": fresh("message"), "content": [image]})).await?;
+    elicit(turn).await?;
+    turn.message("Hello.").await?;
+    Ok(StopReason::EndTurn)
+}
+
+async fn elicit(turn: &Turn) -> acp::Result<()> {
+    let offered = turn.client().capabilities().elicitation.clone();
+    let Some(offered) = offered else {
+        return Ok(());
+    };
+    if offered.form.is_some() {
+        let form = json!({
+            "type": "object", "required": ["greeting"],
+            "properties": {"greeting": {"type": "string", "enum": ["Hello", "Good day"]}},
+        });
+        let requested_schema = serde_json::from_value(form).unwrap();
+        let mode = ElicitationMode::Form { requested_schema };
+        turn.elicit("How shall I greet?", mode, None).await?;
+    }
+    if offered.url.is_some() {
+        let mode = ElicitationMode::Url {
+            elicitation_id: "greeting".into(),
+            url: "https://example.org/greeting".to_owned(),
+        };
+        turn.elicit("Choose a greeting there", mode, None).await?;
+        turn.elicitation_completed("greeting").await?;
+    }
+    Ok(())
+}
+
+/// Runs a command in a terminal of its own, which it shows.
+pub(crate) async fn run(turn: &Turn) -> acp::Result<StopReason> {
+    let id = fresh("run");
+    let mut terminal = turn
+        .display_terminal(id.as_str(), "echo checked", Some(turn.cwd()))
+        .await?;
+    let call = ToolCall::new(id.as_str(), "Run echo checked")
+        .kind(ToolKind::Execute)
+        .content([terminal.as_content()]);
+    let call = turn.tool_call(call).await?;
+    call.start().await?;
+    terminal.output(b"checked\n").await?;
+    let mut ended = TerminalExitStatus::new();
+    ended.exit_code = Some(0);
+    terminal.exited(ended).await?;
+    let text = json!({"type": "content", "content": {"type": "text", "text": "checked"}});
+    show(
+        turn,
+        json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": id, "content": text}),
+    )
+    .await?;
+    call.complete().await?;
+    turn.message("It printed checked.").await?;
+    Ok(StopReason::EndTurn)
+}

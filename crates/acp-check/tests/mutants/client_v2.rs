@@ -1,0 +1,132 @@
+//! The client that is right in version 2: it logs in where it has to, opens a session, prompts, cancels when it is asked
+//! to, and uses what else there is before it ends.
+
+use std::sync::Arc;
+
+use acp::client::{
+    AgentConnection, Client, Elicitation, PermissionRequest, Update, UpdateContext, connect_with,
+};
+use acp::v1::{
+    AuthMethod, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationMode, ElicitationNoContent,
+    ListSessionsRequest, RequestPermissionOutcome,
+};
+use acp::{Options, Transport, jsonrpc};
+use tokio::sync::Notify;
+
+/// Uses an agent.
+pub(crate) fn start(transport: Transport) {
+    tokio::spawn(async move {
+        let told = Arc::new(Notify::new());
+        let right = Right {
+            told: Arc::clone(&told),
+        };
+        let options = Options::new().draft_version_2();
+        let Ok(agent) = connect_with(transport, right, options).await else {
+            return;
+        };
+        // What the agent refuses ends it.
+        let _ = work(&agent, &told).await;
+        agent.close();
+    });
+}
+
+async fn work(agent: &AgentConnection, told: &Notify) -> acp::Result<()> {
+    let session = match agent.new_session("/").await {
+        Err(acp::Error::Rpc(e)) if e.code == jsonrpc::Error::AUTH_REQUIRED => {
+            let method = agent.auth_methods().iter().find_map(|method| match method {
+                AuthMethod::Agent(method) => Some(method.id.clone()),
+                _ => None,
+            });
+            let Some(method) = method else {
+                return Ok(());
+            };
+            agent.authenticate(method).await?;
+            agent.new_session("/").await?
+        }
+        opened => opened?,
+    };
+    let turn = session.prompt("Do it.");
+    tokio::pin!(turn);
+    loop {
+        tokio::select! {
+            end = &mut turn => {
+                end?;
+                break;
+            }
+            () = told.notified() => session.cancel().await?,
+        }
+    }
+    // There may be no such option.
+    let _ = session.set_config_option("loud", true).await;
+    let request = ListSessionsRequest::new();
+    // One that is given up, which tells the agent so, and one that is not.
+    tokio::select! {
+        biased;
+        _ = agent.list_sessions(&request) => {}
+        () = std::future::ready(()) => {}
+    }
+    agent.list_sessions(&request).await?;
+    session.close().await?;
+    let id = session.id().clone();
+    agent.load_session(id.clone(), "/").await?;
+    if agent.capabilities().session_capabilities.delete.is_some() {
+        agent.delete_session(&id).await?;
+    }
+    if !agent.auth_methods().is_empty() {
+        agent.logout().await?;
+    }
+    Ok(())
+}
+
+struct Right {
+    told: Arc<Notify>,
+}
+
+impl Client for Right {
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        if let Update::V2(update) = update
+            && serde_json::to_string(update)
+                .unwrap()
+                .contains("Please cancel")
+        {
+            self.told.notify_one();
+        }
+    }
+
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> acp::Result<RequestPermissionOutcome> {
+        match request.allow() {
+            RequestPermissionOutcome::Selected(chosen) => {
+                Ok(RequestPermissionOutcome::Selected(chosen))
+            }
+            // What cannot be allowed waits for a person, who does not come.
+            _ => std::future::pending().await,
+        }
+    }
+
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(self)
+    }
+}
+
+impl Elicitation for Right {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
+    }
+
+    async fn create(
+        &self,
+        request: CreateElicitationRequest,
+    ) -> acp::Result<CreateElicitationResponse> {
+        match request.mode {
+            ElicitationMode::Form { .. } => {
+                let declined = ElicitationAction::Decline(ElicitationNoContent::default());
+                Ok(CreateElicitationResponse::new(declined))
+            }
+            _ => Err(acp::Error::invalid_params("only forms are shown")),
+        }
+    }
+}

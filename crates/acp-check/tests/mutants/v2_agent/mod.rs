@@ -1,0 +1,31 @@
+//! Agents of version 2 that are wrong: a file for each page, as the checks have it.
+
+mod authentication;
+mod cancellation;
+mod config_options;
+mod extensibility;
+mod initialization;
+mod prompt_lifecycle;
+pub(crate) mod schema;
+mod session_setup;
+mod tool_calls;
+
+use crate::layer::Mutant;
+
+/// What the right agent has not.
+pub(crate) const SKIPPED: &[&str] = &[];
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let pages = [
+        initialization::mutants(),
+        authentication::mutants(),
+        session_setup::mutants(),
+        config_options::mutants(),
+        prompt_lifecycle::mutants(),
+        cancellation::mutants(),
+        tool_calls::mutants(),
+        extensibility::mutants(),
+        schema::mutants(),
+    ];
+    pages.into_iter().flatten().collect()
+}
