@@ -318,6 +318,10 @@ impl CloseSession for Sessions {
 impl DeleteSession for Sessions {
     async fn delete_session(&self, session: &SessionId) -> acp::Result<()> {
         self.forget(session).await;
-        Ok(self.store()?.delete(session.clone()).await?)
+        match self.store()?.delete(session.clone()).await {
+            // Session delete: what is gone already has been deleted.
+            Ok(()) | Err(StoreError::NotFound(_)) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -105,7 +105,7 @@ pub trait DeleteSession: Send + Sync {
     /// Deletes it. If it was open, its turn has been cancelled and has ended.
     ///
     /// # Errors
-    /// There is no such session, or it cannot be deleted.
+    /// It cannot be deleted. One that there is not, or not any more, is no error: what is asked for is so already.
     fn delete_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
