@@ -58,7 +58,8 @@ impl Capabilities {
         if !is_offered(&self.client["auth"]["terminal"])
             && items(result, "authMethods").any(|login| login["type"] == "terminal")
         {
-            let text = "names a login in the terminal, and the client has not offered `auth.terminal`";
+            let text =
+                "names a login in the terminal, and the client has not offered `auth.terminal`";
             found.add(&LOGIN, Side::Agent, text);
         }
     }
@@ -287,25 +288,81 @@ mod tests {
 
     #[test]
     fn clients_call_only_what_agents_have_offered() {
-        let new = |more: &str| format!(r#"{{"id":5,"method":"session/new","params":{{"cwd":"/",{more}}}}}"#);
+        let new = |more: &str| {
+            format!(r#"{{"id":5,"method":"session/new","params":{{"cwd":"/",{more}}}}}"#)
+        };
         let prompt = |kind: &str| {
-            format!(r#"{{"id":5,"method":"session/prompt","params":{{"prompt":[{{"type":"{kind}"}}]}}}}"#)
+            format!(
+                r#"{{"id":5,"method":"session/prompt","params":{{"prompt":[{{"type":"{kind}"}}]}}}}"#
+            )
         };
         let call = |method: &str| format!(r#"{{"id":5,"method":"{method}","params":{{}}}}"#);
         for (rule, offer, message) in [
-            ("session-method-not-offered", r#"{"loadSession":true}"#, call("session/load")),
-            ("session-method-not-offered", r#"{"sessionCapabilities":{"list":{}}}"#, call("session/list")),
-            ("session-method-not-offered", r#"{"sessionCapabilities":{"resume":{}}}"#, call("session/resume")),
-            ("session-method-not-offered", r#"{"sessionCapabilities":{"close":{}}}"#, call("session/close")),
-            ("session-method-not-offered", r#"{"sessionCapabilities":{"delete":{}}}"#, call("session/delete")),
-            ("session-method-not-offered", r#"{"sessionCapabilities":{"fork":{}}}"#, call("session/fork")),
-            ("logout-not-offered", r#"{"auth":{"logout":{}}}"#, call("logout")),
-            ("prompt-content-not-offered", r#"{"promptCapabilities":{"image":true}}"#, prompt("image")),
-            ("prompt-content-not-offered", r#"{"promptCapabilities":{"audio":true}}"#, prompt("audio")),
-            ("prompt-content-not-offered", r#"{"promptCapabilities":{"embeddedContext":true}}"#, prompt("resource")),
-            ("mcp-transport-not-offered", r#"{"mcpCapabilities":{"http":true}}"#, new(r#""mcpServers":[{"type":"http"}]"#)),
-            ("mcp-transport-not-offered", r#"{"mcp":{"sse":true}}"#, new(r#""mcpServers":[{"type":"sse"}]"#)),
-            ("directories-not-offered", r#"{"sessionCapabilities":{"additionalDirectories":{}}}"#, new(r#""additionalDirectories":["/a"]"#)),
+            (
+                "session-method-not-offered",
+                r#"{"loadSession":true}"#,
+                call("session/load"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"list":{}}}"#,
+                call("session/list"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"resume":{}}}"#,
+                call("session/resume"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"close":{}}}"#,
+                call("session/close"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"delete":{}}}"#,
+                call("session/delete"),
+            ),
+            (
+                "session-method-not-offered",
+                r#"{"sessionCapabilities":{"fork":{}}}"#,
+                call("session/fork"),
+            ),
+            (
+                "logout-not-offered",
+                r#"{"auth":{"logout":{}}}"#,
+                call("logout"),
+            ),
+            (
+                "prompt-content-not-offered",
+                r#"{"promptCapabilities":{"image":true}}"#,
+                prompt("image"),
+            ),
+            (
+                "prompt-content-not-offered",
+                r#"{"promptCapabilities":{"audio":true}}"#,
+                prompt("audio"),
+            ),
+            (
+                "prompt-content-not-offered",
+                r#"{"promptCapabilities":{"embeddedContext":true}}"#,
+                prompt("resource"),
+            ),
+            (
+                "mcp-transport-not-offered",
+                r#"{"mcpCapabilities":{"http":true}}"#,
+                new(r#""mcpServers":[{"type":"http"}]"#),
+            ),
+            (
+                "mcp-transport-not-offered",
+                r#"{"mcp":{"sse":true}}"#,
+                new(r#""mcpServers":[{"type":"sse"}]"#),
+            ),
+            (
+                "directories-not-offered",
+                r#"{"sessionCapabilities":{"additionalDirectories":{}}}"#,
+                new(r#""additionalDirectories":["/a"]"#),
+            ),
         ] {
             gate(rule, true, "{}", offer, &message);
         }
@@ -326,17 +383,26 @@ mod tests {
         let mut talk = Talk::new();
         talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
         talk.says("terminal-login-not-offered agent", answer);
-        talk.hears("auth-method-unknown client", r#"{"id":1,"method":"authenticate","params":{"methodId":"x"}}"#);
+        talk.hears(
+            "auth-method-unknown client",
+            r#"{"id":1,"method":"authenticate","params":{"methodId":"x"}}"#,
+        );
         talk.keeps_hearing(r#"{"id":2,"method":"authenticate","params":{"methodId":"t"}}"#);
     }
 
     #[test]
     fn version_2_has_its_own() {
         let mut talk = Talk::v2();
-        talk.hears("session-method-not-offered client", r#"{"id":1,"method":"session/delete","params":{"sessionId":"a"}}"#);
+        talk.hears(
+            "session-method-not-offered client",
+            r#"{"id":1,"method":"session/delete","params":{"sessionId":"a"}}"#,
+        );
         talk.hears("mcp-transport-not-offered client",
             r#"{"id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[{"type":"stdio"}]}}"#);
-        talk.hears("logout-not-offered client", r#"{"id":3,"method":"auth/logout","params":{}}"#);
+        talk.hears(
+            "logout-not-offered client",
+            r#"{"id":3,"method":"auth/logout","params":{}}"#,
+        );
         talk.keeps_hearing(r#"{"id":4,"method":"session/list","params":{}}"#);
     }
 }

@@ -37,7 +37,11 @@ impl ConfigOption {
         let mut values = Vec::new();
         for value in items(option, "options") {
             let of_group = items(value, "options");
-            values.extend(of_group.chain([value]).filter_map(|value| text(value, "value")));
+            values.extend(
+                of_group
+                    .chain([value])
+                    .filter_map(|value| text(value, "value")),
+            );
         }
         Some(Self {
             id: id.to_owned(),
@@ -82,7 +86,10 @@ impl Config {
             }
             options.push(option);
         }
-        self.before = self.options.replace(options).map(|before| (before, found.now));
+        self.before = self
+            .options
+            .replace(options)
+            .map(|before| (before, found.now));
     }
 
     pub(super) fn update(&mut self, found: &mut Found, kind: &str, update: &Value) {
@@ -97,7 +104,8 @@ impl Config {
         if let (Some(modes), Some(mode)) = (&self.modes, id(told, "currentModeId"))
             && !modes.iter().any(|known| known == mode)
         {
-            let text = format!("says the mode is {mode:?}, which is none of those that are available");
+            let text =
+                format!("says the mode is {mode:?}, which is none of those that are available");
             found.add(&CURRENT, Side::Agent, text);
         }
     }
@@ -121,10 +129,13 @@ impl Config {
             known.is_some_and(|known| value.is_none_or(|value| known.has(value)))
         };
         let before = self.before.as_ref();
-        let crossed = before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
+        let crossed =
+            before.is_some_and(|(before, until)| !found.has_arrived(*until) && fits(before));
         if !fits(options) && !crossed {
             let value = &params["value"];
-            let text = format!("sets the option {option:?} to {value}, and there is no such option or value");
+            let text = format!(
+                "sets the option {option:?} to {value}, and there is no such option or value"
+            );
             found.add(&VALUE, Side::Client, text);
         }
     }
@@ -137,30 +148,54 @@ mod tests {
     fn opened(setup: &str, expected: &str) -> Talk {
         let mut talk = Talk::v1();
         talk.ask(1, "session/new", "{}");
-        talk.says(expected, &format!(r#"{{"id":1,"result":{{"sessionId":"s",{setup}}}}}"#));
+        talk.says(
+            expected,
+            &format!(r#"{{"id":1,"result":{{"sessionId":"s",{setup}}}}}"#),
+        );
         talk
     }
 
     #[test]
     fn modes_are_those_that_are_available() {
-        let modes = r#""modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"code"}]}"#;
-        opened(&modes.replace(":\"ask\",", ":\"x\","), "current-mode-unavailable agent");
+        let modes =
+            r#""modes":{"currentModeId":"ask","availableModes":[{"id":"ask"},{"id":"code"}]}"#;
+        opened(
+            &modes.replace(":\"ask\",", ":\"x\","),
+            "current-mode-unavailable agent",
+        );
         let mut talk = opened(modes, "");
-        talk.ask(2, "session/set_mode", r#"{"sessionId":"s","modeId":"code"}"#);
-        talk.hears("mode-unavailable client",
-            r#"{"id":3,"method":"session/set_mode","params":{"sessionId":"s","modeId":"fly"}}"#);
-        talk.update("", r#"{"sessionUpdate":"current_mode_update","currentModeId":"code"}"#);
-        talk.update("current-mode-unavailable agent", r#"{"sessionUpdate":"current_mode_update","currentModeId":"fly"}"#);
+        talk.ask(
+            2,
+            "session/set_mode",
+            r#"{"sessionId":"s","modeId":"code"}"#,
+        );
+        talk.hears(
+            "mode-unavailable client",
+            r#"{"id":3,"method":"session/set_mode","params":{"sessionId":"s","modeId":"fly"}}"#,
+        );
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"current_mode_update","currentModeId":"code"}"#,
+        );
+        talk.update(
+            "current-mode-unavailable agent",
+            r#"{"sessionUpdate":"current_mode_update","currentModeId":"fly"}"#,
+        );
     }
 
     #[test]
     fn values_are_among_those_of_the_option() {
         let option = r#""configOptions":[{"id":"model","type":"select","currentValue":"a","options":[
             {"value":"a"},{"group":"g","options":[{"value":"b"}]}]}]"#;
-        opened(&option.replace(":\"a\",\"o", ":\"x\",\"o"), "config-current-value agent");
+        opened(
+            &option.replace(":\"a\",\"o", ":\"x\",\"o"),
+            "config-current-value agent",
+        );
         let mut talk = opened(option, "");
         let set = |id: &str, value: &str| {
-            format!(r#"{{"id":9,"method":"session/set_config_option","params":{{"sessionId":"s","configId":"{id}","value":"{value}"}}}}"#)
+            format!(
+                r#"{{"id":9,"method":"session/set_config_option","params":{{"sessionId":"s","configId":"{id}","value":"{value}"}}}}"#
+            )
         };
         talk.hears("config-value-unavailable client", &set("model", "c"));
         talk.keeps(r#"{"id":9,"error":{"code":-32602,"message":"no"}}"#);

@@ -46,7 +46,11 @@ mod tests {
         let mut talk = Talk::with(r#"{"elicitation":{"url":{}}}"#, "{}");
         let complete = r#"{"method":"elicitation/complete","params":{"elicitationId":"e"}}"#;
         talk.says("elicitation-unknown agent", complete);
-        talk.asks(1, "elicitation/create", r#"{"mode":"url","elicitationId":"e","message":"a","url":"https://a/"}"#);
+        talk.asks(
+            1,
+            "elicitation/create",
+            r#"{"mode":"url","elicitationId":"e","message":"a","url":"https://a/"}"#,
+        );
         talk.keeps(complete);
     }
 }

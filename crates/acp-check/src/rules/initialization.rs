@@ -71,7 +71,8 @@ impl Initialization {
             1 => found.version = Version::V1,
             2 => found.version = Version::V2,
             _ => {
-                let text = format!("answers `initialize` with version {version}, which is not known");
+                let text =
+                    format!("answers `initialize` with version {version}, which is not known");
                 found.add(&EXISTS, Side::Agent, text);
             }
         }
@@ -114,7 +115,7 @@ mod tests {
         );
         let mut talk = Talk::new();
         talk.ask(0, "initialize", r#"{"protocolVersion":1}"#);
-        talk.keeps(r#"{"id":0,"result":{"protocolVersion":2}}"#);
+        talk.keeps(r#"{"id":0,"result":{"protocolVersion":2,"capabilities":{"session":{}}}}"#);
         talk.hears(
             "version-not-agreed client",
             r#"{"id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,

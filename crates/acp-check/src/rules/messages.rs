@@ -27,13 +27,18 @@ impl Messages {
         // What an agent says and thinks may have the same id: models answer with both at once.
         let of_user = match kind {
             "user_message" | "user_message_chunk" => true,
-            "agent_message" | "agent_message_chunk" | "agent_thought" | "agent_thought_chunk" => false,
+            "agent_message" | "agent_message_chunk" | "agent_thought" | "agent_thought_chunk" => {
+                false
+            }
             _ => return,
         };
-        let Some(id) = id(update, "messageId") else { return };
+        let Some(id) = id(update, "messageId") else {
+            return;
+        };
         match self.0.get(id) {
             Some((before, when)) if *before != of_user => {
-                let text = format!("sends `{kind}` of the message {id:?}, which the other side has said");
+                let text =
+                    format!("sends `{kind}` of the message {id:?}, which the other side has said");
                 found.after(&SENDER, Side::Agent, *when, text);
             }
             Some(_) => {}
@@ -50,8 +55,17 @@ mod tests {
     fn a_message_is_of_one_side() {
         let mut talk = Talk::session_v2();
         talk.update("", r#"{"sessionUpdate":"user_message","messageId":"a"}"#);
-        talk.update("", r#"{"sessionUpdate":"agent_thought_chunk","messageId":"b","content":{}}"#);
-        talk.update("", r#"{"sessionUpdate":"agent_message_chunk","messageId":"b","content":{}}"#);
-        talk.update("message-of-both-sides agent", r#"{"sessionUpdate":"agent_message_chunk","messageId":"a","content":{}}"#);
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"agent_thought_chunk","messageId":"b","content":{}}"#,
+        );
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"agent_message_chunk","messageId":"b","content":{}}"#,
+        );
+        talk.update(
+            "message-of-both-sides agent",
+            r#"{"sessionUpdate":"agent_message_chunk","messageId":"a","content":{}}"#,
+        );
     }
 }

@@ -127,7 +127,6 @@ impl Rules {
             Some(Envelope::Response { id, result }) => {
                 let found = &mut self.found;
                 let open = self.requests.answer(found, direction, id, result.is_err());
-                // A method that the other side does not send is nothing that could be answered rightly.
                 if let Some(open) = open {
                     self.answer(&open, result);
                 }
@@ -147,6 +146,16 @@ impl Rules {
             }
         }
         std::mem::take(&mut self.found.findings)
+    }
+
+    /// Someone else has ended the conversation: neither side is to blame for what is left.
+    pub fn broken_off(&mut self) {
+        self.closed = true;
+    }
+
+    /// Something was sent in `direction` that is not known.
+    pub fn missed(&mut self, direction: Direction) {
+        self.requests.missed(direction);
     }
 
     /// The conversation is over. To be told last.
@@ -176,7 +185,7 @@ impl Rules {
         match (direction, method) {
             (_, "$/cancel_request") => {
                 if let Some(session) = self.requests.take_back(found, direction, params) {
-                    self.sessions.cancelled(found, &session);
+                    self.sessions.cancelled(&session);
                 }
             }
             (Direction::ToClient, "elicitation/create") => self.elicitations.created(params),
@@ -186,7 +195,7 @@ impl Rules {
             (Direction::ToAgent, "session/cancel") => {
                 if let Some(session) = session {
                     self.requests.cancel(found, session);
-                    self.sessions.cancelled(found, session);
+                    self.sessions.cancelled(session);
                 }
             }
             (Direction::ToAgent, _) => {
@@ -197,7 +206,8 @@ impl Rules {
             (Direction::ToClient, _) => {
                 if let Some(session) = session {
                     let (requests, terminals) = (&self.requests, &mut self.terminals);
-                    (self.sessions).agent_calls(found, method, session, params, requests, terminals);
+                    (self.sessions)
+                        .agent_calls(found, method, session, params, requests, terminals);
                 }
                 if found.version == Version::V1 && method.starts_with("terminal/") {
                     self.terminals.called(found, method, params);

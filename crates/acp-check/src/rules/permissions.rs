@@ -24,7 +24,10 @@ pub(super) fn asked(found: &mut Found, params: &Value) {
     if found.version == Version::V2 && params["options"].as_array().is_some_and(Vec::is_empty) {
         found.add(&NONE, Side::Agent, "asks for permission without an option");
     }
-    let twice = ids.iter().enumerate().find(|(n, id)| ids.iter().take(*n).any(|other| other == *id));
+    let twice = ids
+        .iter()
+        .enumerate()
+        .find(|(n, id)| ids.iter().take(*n).any(|other| other == *id));
     if let Some((_, id)) = twice.filter(|(_, id)| !id.contains(REDACTED)) {
         let text = format!("asks for permission with two options of the id {id:?}");
         found.add(&TWICE, Side::Agent, text);
@@ -41,7 +44,9 @@ pub(super) fn answered(found: &mut Found, open: &Open, result: Result<&Value, &V
         let text = format!("chooses {chosen:?}, which was not among the options");
         found.after(&OPTION, Side::Client, open.asked, text);
     }
-    let Some(cancelled) = open.cancelled else { return };
+    let Some(cancelled) = open.cancelled else {
+        return;
+    };
     // It may not have read the request when it cancelled.
     let pending = cancelled.at.saturating_sub(open.asked.at) >= super::rule::CROSSING;
     if said != Some("cancelled") && pending && open.taken_back.is_none() {
@@ -67,22 +72,34 @@ mod tests {
     #[test]
     fn only_what_was_offered_is_chosen() {
         let mut talk = asked();
-        talk.hears("option-not-offered client", r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"maybe"}}}"#);
+        talk.hears(
+            "option-not-offered client",
+            r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"maybe"}}}"#,
+        );
         talk.asks("p", "session/request_permission", ASKED);
-        talk.keeps_hearing(r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"no"}}}"#);
+        talk.keeps_hearing(
+            r#"{"id":"p","result":{"outcome":{"outcome":"selected","optionId":"no"}}}"#,
+        );
     }
 
     #[test]
     fn who_cancels_answers_cancelled() {
         for (waits, answer, expected) in [
-            (2, r#"{"outcome":"selected","optionId":"yes"}"#, "permission-not-cancelled client"),
+            (
+                2,
+                r#"{"outcome":"selected","optionId":"yes"}"#,
+                "permission-not-cancelled client",
+            ),
             (2, r#"{"outcome":"cancelled"}"#, ""),
             (0, r#"{"outcome":"selected","optionId":"yes"}"#, ""),
         ] {
             let mut talk = asked();
             talk.waits(waits);
             talk.keeps_hearing(r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
-            talk.hears(expected, &format!(r#"{{"id":"p","result":{{"outcome":{answer}}}}}"#));
+            talk.hears(
+                expected,
+                &format!(r#"{{"id":"p","result":{{"outcome":{answer}}}}}"#),
+            );
         }
     }
 
@@ -95,6 +112,10 @@ mod tests {
         let mut talk = Talk::session_v2();
         talk.says("permission-without-options agent",
             r#"{"id":"q","method":"session/request_permission","params":{"sessionId":"s","title":"a","options":[]}}"#);
-        talk.asks("r", "session/request_permission", r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#);
+        talk.asks(
+            "r",
+            "session/request_permission",
+            r#"{"sessionId":"s","title":"a","options":[{"optionId":"yes"}]}"#,
+        );
     }
 }

@@ -63,7 +63,10 @@ impl Requests {
     ) {
         let key = (direction, number.to_string());
         if let Some(open) = self.open.get_mut(&key) {
-            let text = format!("uses the id {number} again while `{}` waits for its answer", open.method);
+            let text = format!(
+                "uses the id {number} again while `{}` waits for its answer",
+                open.method
+            );
             found.after(&ID_TWICE, sender(direction), open.asked, text);
             open.same += 1;
             return;
@@ -158,11 +161,20 @@ impl Requests {
         }
     }
 
+    /// Something was sent in `direction` that is not known: an answer to any request, or a request.
+    pub(super) fn missed(&mut self, direction: Direction) {
+        self.overflowed = true;
+        self.open.retain(|(asked, _), _| *asked == direction);
+    }
+
     /// Who sends in `direction` has closed its output, of its own accord and before the other side.
     pub(super) fn closed(&mut self, found: &mut Found, direction: Direction) {
         let side = sender(direction);
         for open in self.take(|asked, _| asked == direction.back()) {
-            let text = format!("has never answered `{}`, and has closed its output", open.method);
+            let text = format!(
+                "has never answered `{}`, and has closed its output",
+                open.method
+            );
             found.at(&UNANSWERED, side, open.asked, text);
         }
     }

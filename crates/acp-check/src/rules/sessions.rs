@@ -40,9 +40,9 @@ pub(super) struct Session {
     closed: Option<Moment>,
     /// How many requests are under way that open it again: what it was is told once more.
     loading: u32,
-    pub(super) turns: Turns,
-    pub(super) calls: ToolCalls,
-    pub(super) config: Config,
+    turns: Turns,
+    calls: ToolCalls,
+    config: Config,
     states: States,
     shown: Shown,
     messages: Messages,
@@ -91,17 +91,25 @@ impl Sessions {
     }
 
     pub(super) fn is_running(&self, id: &str) -> bool {
-        self.table.get(id).is_some_and(|session| session.turns.run())
+        self.table
+            .get(id)
+            .is_some_and(|session| session.turns.run())
     }
 
-    pub(super) fn cancelled(&mut self, found: &Found, id: &str) {
+    pub(super) fn cancelled(&mut self, id: &str) {
         if let Some(session) = self.table.get_mut(id) {
-            session.turns.cancelled(found);
+            session.turns.cancelled();
         }
     }
 
     /// The client calls a method about a session.
-    pub(super) fn client_calls(&mut self, found: &mut Found, method: &str, id: &str, params: &Value) {
+    pub(super) fn client_calls(
+        &mut self,
+        found: &mut Found,
+        method: &str,
+        id: &str,
+        params: &Value,
+    ) {
         match method {
             "session/load" | "session/resume" => {
                 if let Some(session) = self.of(id) {
@@ -116,7 +124,8 @@ impl Sessions {
             "session/prompt" | "session/set_mode" | "session/set_config_option" => {
                 let known = self.table.get(id);
                 if !known.map_or(!self.table.is_new(id), |session| session.open) {
-                    let text = format!("sends `{method}` in {id:?}, which is no session that was set up");
+                    let text =
+                        format!("sends `{method}` in {id:?}, which is no session that was set up");
                     match known.and_then(|session| session.closed) {
                         Some(closed) => found.after(&SET_UP, Side::Client, closed, text),
                         None => found.add(&SET_UP, Side::Client, text),
@@ -154,7 +163,8 @@ impl Sessions {
         if known.is_none_or(|session| !session.open && session.loading == 0) {
             match known.and_then(|session| session.closed) {
                 Some(closed) => {
-                    let text = format!("sends `{method}` of the session {id:?} after it was closed");
+                    let text =
+                        format!("sends `{method}` of the session {id:?} after it was closed");
                     found.after(&CLOSED, Side::Agent, closed, text);
                 }
                 None if !self.table.is_new(id) => {}
@@ -166,7 +176,9 @@ impl Sessions {
                     }
                 }
                 None => {
-                    let text = format!("sends `{method}` of {id:?}, which is no session that the client knows");
+                    let text = format!(
+                        "sends `{method}` of {id:?}, which is no session that the client knows"
+                    );
                     found.add(&UNKNOWN, Side::Agent, text);
                 }
             }
@@ -185,7 +197,7 @@ impl Sessions {
                 session.states.permission(found);
             }
             "session/update" => {
-                session.turns.update(found, kind, update, replayed);
+                session.turns.update(found, kind, replayed);
                 session.calls.update(found, kind, update, replayed);
                 session.config.update(found, kind, update);
                 match found.version {
@@ -233,10 +245,6 @@ impl Sessions {
                 session.open = false;
                 session.closed = Some(found.now);
             }
-            "session/delete" if result.is_ok() && session.open => {
-                // Whether it lives on where it is open is not said anywhere.
-                session.closed = None;
-            }
             "session/prompt" if found.version == Version::V1 => {
                 session.turns.answered(found, open, result);
             }
@@ -265,7 +273,8 @@ impl Sessions {
             let method = &open.method;
             if let Some(session) = self.of(id) {
                 if session.open {
-                    let text = format!("answers `{method}` with the id {id:?}, which another session has");
+                    let text =
+                        format!("answers `{method}` with the id {id:?}, which another session has");
                     found.add(&TWICE, Side::Agent, text);
                 }
                 session.open = true;
@@ -277,8 +286,13 @@ impl Sessions {
             return;
         }
         for (id, early) in std::mem::take(&mut self.early) {
-            if self.table.get(&id).is_some_and(|session| !session.open && session.loading == 0) {
-                let text = format!("speaks of {id:?}, which has become no session that the client knows");
+            if self
+                .table
+                .get(&id)
+                .is_some_and(|session| !session.open && session.loading == 0)
+            {
+                let text =
+                    format!("speaks of {id:?}, which has become no session that the client knows");
                 found.at(&UNKNOWN, Side::Agent, early, text);
             }
         }
@@ -318,7 +332,10 @@ mod tests {
         let mut talk = Talk::v1();
         talk.ask(1, "session/new", "{}");
         talk.keeps(INFO);
-        talk.says("session-unknown agent", r#"{"id":1,"result":{"sessionId":"u"}}"#);
+        talk.says(
+            "session-unknown agent",
+            r#"{"id":1,"result":{"sessionId":"u"}}"#,
+        );
     }
 
     #[test]
@@ -351,7 +368,10 @@ mod tests {
     fn new_sessions_have_ids_of_their_own() {
         let mut talk = Talk::session();
         talk.ask(1, "session/new", "{}");
-        talk.says("session-id-twice agent", r#"{"id":1,"result":{"sessionId":"s"}}"#);
+        talk.says(
+            "session-id-twice agent",
+            r#"{"id":1,"result":{"sessionId":"s"}}"#,
+        );
         talk.ask(2, "session/new", "{}");
         talk.keeps(r#"{"id":2,"result":{"sessionId":"t"}}"#);
     }

@@ -124,15 +124,20 @@ mod tests {
 
     #[test]
     fn the_end_says_why() {
-        prompted().update("idle-without-reason agent", r#"{"sessionUpdate":"state_update","state":"idle"}"#);
+        prompted().update(
+            "idle-without-reason agent",
+            r#"{"sessionUpdate":"state_update","state":"idle"}"#,
+        );
         // Idle from the beginning.
         Talk::session_v2().update("", r#"{"sessionUpdate":"state_update","state":"idle"}"#);
     }
 
     #[test]
     fn who_waits_for_a_permission_says_so() {
-        prompted().says("permission-while-running agent",
-            &format!(r#"{{"id":"p","method":"session/request_permission","params":{ASKED}}}"#));
+        prompted().says(
+            "permission-while-running agent",
+            &format!(r#"{{"id":"p","method":"session/request_permission","params":{ASKED}}}"#),
+        );
     }
 
     #[test]

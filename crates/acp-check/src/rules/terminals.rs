@@ -44,12 +44,17 @@ impl Terminals {
 
     /// The agent calls a method about a terminal.
     pub(super) fn called(&mut self, found: &mut Found, method: &str, params: &Value) {
-        let Some(id) = id(params, "terminalId") else { return };
+        let Some(id) = id(params, "terminalId") else {
+            return;
+        };
         if self.0.is_new(id) {
-            let text = format!("calls `{method}` for the terminal {id:?}, which it has not created");
+            let text =
+                format!("calls `{method}` for the terminal {id:?}, which it has not created");
             found.add(&UNKNOWN, Side::Agent, text);
         }
-        let Some(terminal) = self.0.get_mut(id) else { return };
+        let Some(terminal) = self.0.get_mut(id) else {
+            return;
+        };
         if let Some(released) = terminal.released {
             let text = format!("calls `{method}` for the terminal {id:?}, which it has released");
             found.after(&RELEASED, Side::Agent, released, text);
@@ -88,7 +93,9 @@ impl Terminals {
     /// A tool call shows terminals.
     pub(super) fn embedded(&mut self, found: &mut Found, update: &Value) {
         for content in items(update, "content").filter(|content| content["type"] == "terminal") {
-            let Some(id) = id(content, "terminalId") else { continue };
+            let Some(id) = id(content, "terminalId") else {
+                continue;
+            };
             let is_new = self.0.is_new(id);
             match self.0.get_mut(id) {
                 Some(terminal) => {
@@ -112,9 +119,12 @@ impl Terminals {
     pub(super) fn end(&self, found: &mut Found, runs: impl Fn(&str) -> bool) {
         for (id, terminal) in self.0.iter() {
             let needed = terminal.session.as_deref().is_some_and(&runs);
-            let over = terminal.exited.is_some_and(|exited| found.has_arrived(exited));
+            let over = terminal
+                .exited
+                .is_some_and(|exited| found.has_arrived(exited));
             if terminal.released.is_none() && over && !needed {
-                let text = format!("has never released the terminal {id:?}, whose command had ended");
+                let text =
+                    format!("has never released the terminal {id:?}, whose command had ended");
                 found.at(&KEPT, Side::Agent, terminal.created, text);
             }
         }
@@ -134,7 +144,9 @@ impl Shown {
         if found.version == Version::V1 {
             return;
         }
-        let Some(id) = text(update, "terminalId") else { return };
+        let Some(id) = text(update, "terminalId") else {
+            return;
+        };
         match kind {
             "terminal_update" => self.0.insert(id, ()),
             "terminal_output_chunk" if self.0.is_new(id) => {
@@ -172,7 +184,9 @@ mod tests {
             let mut talk = created();
             talk.keeps(&call(method));
             talk.keeps_hearing(r#"{"id":"x","result":{}}"#);
-            talk.asks("r", "terminal/output", OF);
+            if method != "release" {
+                talk.asks("r", "terminal/output", OF);
+            }
         }
     }
 
@@ -218,7 +232,10 @@ mod tests {
         let chunk = r#"{"sessionUpdate":"terminal_output_chunk","terminalId":"t","data":""}"#;
         Talk::session_v2().update("terminal-chunk-first agent", chunk);
         let mut talk = Talk::session_v2();
-        talk.update("", r#"{"sessionUpdate":"terminal_update","terminalId":"t"}"#);
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"terminal_update","terminalId":"t"}"#,
+        );
         talk.update("", chunk);
     }
 }

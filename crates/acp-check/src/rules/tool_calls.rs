@@ -34,7 +34,9 @@ impl ToolCalls {
     }
 
     pub(super) fn update(&mut self, found: &mut Found, kind: &str, update: &Value, replayed: bool) {
-        let Some(id) = id(update, "toolCallId") else { return };
+        let Some(id) = id(update, "toolCallId") else {
+            return;
+        };
         match (found.version, kind) {
             (Version::V1, "tool_call") => {
                 if let Some(call) = self.0.get(id).filter(|_| !replayed) {
@@ -67,7 +69,9 @@ impl ToolCalls {
             Version::V1 => &params["toolCall"],
             Version::V2 => &params["subject"]["toolCall"],
         };
-        let Some(id) = id(call, "toolCallId") else { return };
+        let Some(id) = id(call, "toolCallId") else {
+            return;
+        };
         if found.version == Version::V1 {
             self.known(found, id, "asks for permission for");
         } else if self.0.get(id).is_none() {
@@ -123,15 +127,22 @@ fn rank(status: &str) -> Option<u8> {
 mod tests {
     use crate::rules::testing::Talk;
 
-    const CALL: &str = r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"a","status":"pending"}"#;
+    const CALL: &str =
+        r#"{"sessionUpdate":"tool_call","toolCallId":"c","title":"a","status":"pending"}"#;
 
     #[test]
     fn calls_are_announced_before_they_are_updated() {
         let mut talk = Talk::session();
-        talk.update("tool-call-unannounced agent", r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#);
+        talk.update(
+            "tool-call-unannounced agent",
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#,
+        );
         let mut talk = Talk::session();
         talk.update("", CALL);
-        talk.update("", r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}"#);
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"c","status":"completed"}"#,
+        );
         talk.says("tool-call-unannounced agent",
             r#"{"id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"d"},"options":[]}}"#);
     }
@@ -168,7 +179,10 @@ mod tests {
         let mut talk = Talk::session_v2();
         talk.update("tool-call-unannounced agent", chunk);
         let mut talk = Talk::session_v2();
-        talk.update("", r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#);
+        talk.update(
+            "",
+            r#"{"sessionUpdate":"tool_call_update","toolCallId":"c"}"#,
+        );
         talk.update("", chunk);
     }
 }

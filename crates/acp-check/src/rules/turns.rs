@@ -51,7 +51,7 @@ impl Turns {
         self.ended = None;
     }
 
-    pub(super) fn cancelled(&mut self, _: &Found) {
+    pub(super) fn cancelled(&mut self) {
         self.cancelled = true;
     }
 
@@ -89,10 +89,14 @@ impl Turns {
         }
     }
 
-    pub(super) fn update(&mut self, found: &mut Found, kind: &str, _: &Value, replayed: bool) {
+    pub(super) fn update(&mut self, found: &mut Found, kind: &str, replayed: bool) {
         let of_turn = matches!(
             kind,
-            "agent_message_chunk" | "agent_thought_chunk" | "tool_call" | "tool_call_update" | "plan"
+            "agent_message_chunk"
+                | "agent_thought_chunk"
+                | "tool_call"
+                | "tool_call_update"
+                | "plan"
         );
         if found.version == Version::V1
             && of_turn
@@ -146,8 +150,14 @@ mod tests {
         talk.keeps_hearing(CANCEL);
         talk.keeps(r#"{"id":1,"result":{"stopReason":"end_turn"}}"#);
         for (answer, expected) in [
-            (r#""result":{"stopReason":"end_turn"}"#, "cancelled-stop-reason agent"),
-            (r#""error":{"code":-32603,"message":"no"}"#, "cancelled-stop-reason agent"),
+            (
+                r#""result":{"stopReason":"end_turn"}"#,
+                "cancelled-stop-reason agent",
+            ),
+            (
+                r#""error":{"code":-32603,"message":"no"}"#,
+                "cancelled-stop-reason agent",
+            ),
             (r#""result":{"stopReason":"cancelled"}"#, ""),
         ] {
             talk.prompt(2);
@@ -161,7 +171,10 @@ mod tests {
     fn a_turn_that_nobody_cancelled_does_not_end_as_cancelled() {
         let mut talk = Talk::session();
         talk.prompt(1);
-        talk.says("cancelled-unasked agent", r#"{"id":1,"result":{"stopReason":"cancelled"}}"#);
+        talk.says(
+            "cancelled-unasked agent",
+            r#"{"id":1,"result":{"stopReason":"cancelled"}}"#,
+        );
         talk.prompt(2);
         talk.keeps_hearing(r#"{"method":"$/cancel_request","params":{"requestId":2}}"#);
         talk.keeps(r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
