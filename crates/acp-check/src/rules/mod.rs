@@ -139,11 +139,10 @@ impl Rules {
     /// The side that sends in `direction` has closed its output, of its own accord.
     pub fn closed(&mut self, at: Moment, direction: Direction) -> Vec<Finding> {
         self.found.now = at;
-        if !std::mem::replace(&mut self.closed, true) {
-            self.requests.closed(&mut self.found, direction);
-            if direction == Direction::ToClient {
-                self.sessions.agent_closed(&mut self.found);
-            }
+        // A client may leave at any time, with a question open that nobody answers any more.
+        if !std::mem::replace(&mut self.closed, true) && direction == Direction::ToClient {
+            self.requests.agent_closed(&mut self.found);
+            self.sessions.agent_closed(&mut self.found);
         }
         std::mem::take(&mut self.found.findings)
     }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use serde_json::Value;
 
 use crate::schema::Direction;
+use crate::suite::Side;
 
 use super::rule::{Found, Moment, rules, sender};
 use super::table::{id, items};
@@ -167,15 +168,14 @@ impl Requests {
         self.open.retain(|(asked, _), _| *asked == direction);
     }
 
-    /// Who sends in `direction` has closed its output, of its own accord and before the other side.
-    pub(super) fn closed(&mut self, found: &mut Found, direction: Direction) {
-        let side = sender(direction);
-        for open in self.take(|asked, _| asked == direction.back()) {
+    /// The agent has closed its output, of its own accord and before the client.
+    pub(super) fn agent_closed(&mut self, found: &mut Found) {
+        for open in self.take(|asked, _| asked == Direction::ToAgent) {
             let text = format!(
                 "has never answered `{}`, and has closed its output",
                 open.method
             );
-            found.at(&UNANSWERED, side, open.asked, text);
+            found.at(&UNANSWERED, Side::Agent, open.asked, text);
         }
     }
 
@@ -266,6 +266,7 @@ mod tests {
         talk.ends("request-unanswered agent");
         let mut talk = Talk::v1();
         talk.ask(1, "session/list", "{}");
+        talk.asks(1, "fs/read_text_file", r#"{"path":"/a"}"#);
         talk.is_left("");
         let mut talk = Talk::v1();
         talk.ask(1, "session/list", "{}");

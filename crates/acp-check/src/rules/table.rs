@@ -60,13 +60,6 @@ impl<T> Table<T> {
             }
         }
     }
-
-    /// Forgets all, as if it had never been.
-    pub(super) fn clear(&mut self) {
-        self.entries.clear();
-        self.order.clear();
-        self.forgot = false;
-    }
 }
 
 /// A member that is text.
@@ -102,7 +95,5 @@ mod tests {
         table.insert("c", ());
         assert!(table.get("a").is_none() && !table.is_new("a") && !table.is_new("d"));
         assert_eq!(table.iter().count(), 2);
-        table.clear();
-        assert!(table.is_new("a"));
     }
 }
