@@ -9,6 +9,7 @@ mod check;
 pub mod host;
 mod place;
 pub mod report;
+mod rules_checks;
 mod runner;
 mod schema_checks;
 mod spoken;
@@ -16,6 +17,7 @@ mod target;
 mod transcript;
 mod v1;
 mod verdict;
+mod watch;
 mod wire;
 mod with_agent;
 mod with_client;
@@ -41,6 +43,7 @@ pub fn agents(version: Version) -> Vec<Check> {
         Version::V2 => Vec::new(),
     };
     checks.extend(schema_checks::checks(version, Side::Agent));
+    checks.push(rules_checks::check(version, Side::Agent));
     checks
 }
 
@@ -52,5 +55,6 @@ pub fn clients(version: Version) -> Vec<Check> {
         Version::V2 => Vec::new(),
     };
     checks.extend(schema_checks::checks(version, Side::Client));
+    checks.push(rules_checks::check(version, Side::Client));
     checks
 }

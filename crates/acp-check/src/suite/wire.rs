@@ -13,6 +13,7 @@ use crate::schema::{Direction, Envelope, Fault, FaultKind, Schema, Version};
 use super::check::Shaped;
 use super::transcript::Transcript;
 use super::verdict::{Stop, fail};
+use super::watch::{Broken, Watch};
 
 /// The longest line that is read. Longer ones are a fault of the program's.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -84,6 +85,7 @@ pub struct Wire {
     asked: HashMap<String, String>,
     transcript: Transcript,
     judged: Judged,
+    watch: Watch,
     ended: bool,
     patience: Duration,
 }
@@ -95,6 +97,8 @@ pub(super) struct Judged {
     pub(super) seen: BTreeMap<Shape, usize>,
     /// What was wrong with them, with the message.
     pub(super) faults: BTreeMap<Shape, Vec<(Fault, String)>>,
+    /// Which rules of a conversation were broken.
+    pub(super) broken: Broken,
 }
 
 /// A shape, or one of its variants.
@@ -119,6 +123,7 @@ impl Wire {
             asked: HashMap::new(),
             transcript: Transcript::default(),
             judged: Judged::default(),
+            watch: Watch::new(version, sends),
             ended: false,
             patience,
         }
@@ -141,6 +146,7 @@ impl Wire {
     /// The other side does not read, or is gone.
     pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let patience = self.patience;
+        self.watch.sent(bytes);
         let Some(writer) = &mut self.writer else {
             return Err(Stop::Harness("the connection is closed already".to_owned()));
         };
@@ -220,6 +226,7 @@ impl Wire {
     /// Closes this end's output: the other side's input ends.
     pub fn close(&mut self) {
         if self.writer.take().is_some() {
+            self.watch.closed(self.sends);
             self.transcript.event("its input was closed");
         }
     }
@@ -243,10 +250,12 @@ impl Wire {
                     match serde_json::from_slice::<Value>(&line) {
                         Ok(value) => {
                             self.judge(&value);
+                            self.watch.came(&value);
                             return Ok(Some(Message(value)));
                         }
                         Err(e) => {
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
+                            self.watch.lost();
                             self.judged.noise(format!("{e}: {text}"));
                         }
                     }
@@ -255,6 +264,7 @@ impl Wire {
                 Some(Read::End) | None => {
                     if !self.ended {
                         self.ended = true;
+                        self.watch.closed(self.sends.back());
                         self.transcript.event("its output ended");
                     }
                     return Ok(None);
@@ -315,7 +325,8 @@ impl Wire {
         }
     }
 
-    pub(super) fn into_parts(self) -> (Transcript, Judged) {
+    pub(super) fn into_parts(mut self) -> (Transcript, Judged) {
+        self.judged.broken = self.watch.into_broken();
         (self.transcript, self.judged)
     }
 }
@@ -336,6 +347,7 @@ impl Judged {
 
     /// Adds what was seen in another check, named `of`.
     pub(super) fn add(&mut self, of: &str, other: Self) {
+        self.broken.add(of, other.broken);
         for (shape, count) in other.seen {
             *self.seen.entry(shape).or_default() += count;
         }

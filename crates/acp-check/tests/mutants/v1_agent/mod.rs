@@ -1,6 +1,7 @@
 //! Agents of version 1 that are wrong: a file for each page, as the checks have it.
 
 mod initialization;
+mod rules;
 mod schema;
 
 use crate::layer::Mutant;
@@ -9,6 +10,10 @@ use crate::layer::Mutant;
 pub(crate) const SKIPPED: &[&str] = &[];
 
 pub(crate) fn mutants() -> Vec<Mutant> {
-    let pages = [initialization::mutants(), schema::mutants()];
+    let pages = [
+        initialization::mutants(),
+        schema::mutants(),
+        rules::mutants(),
+    ];
     pages.into_iter().flatten().collect()
 }
