@@ -18,13 +18,13 @@ const PRINT: usize = 64 * 1024;
 
 pub(super) fn lint(args: &LintArgs) -> Exit {
     let of_file = |e: &dyn std::fmt::Display| Exit::usage(format!("{} {e}", args.file.display()));
-    let mut reader = match Reader::open(&args.file) {
+    let reader = match Reader::open(&args.file) {
         Ok(reader) => reader,
         Err(e) => return of_file(&e),
     };
     let mut lint = Lint::new();
     let mut told = Told::new(args);
-    while let Some(record) = reader.next() {
+    for record in reader {
         match record {
             Ok(record) => told.all(lint.record(record)),
             Err(e) if e.is_of_a_line() => {
