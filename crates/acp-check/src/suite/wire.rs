@@ -83,9 +83,9 @@ pub struct Wire {
     next_id: u64,
     /// What was asked from this end, by id.
     asked: HashMap<String, String>,
+    watch: Watch,
     transcript: Transcript,
     judged: Judged,
-    watch: Watch,
     ended: bool,
     patience: Duration,
 }
@@ -121,9 +121,9 @@ impl Wire {
             writer: Some(Box::new(writer)),
             next_id: 0,
             asked: HashMap::new(),
+            watch: Watch::new(version, sends),
             transcript: Transcript::default(),
             judged: Judged::default(),
-            watch: Watch::new(version, sends),
             ended: false,
             patience,
         }
@@ -226,8 +226,8 @@ impl Wire {
     /// Closes this end's output: the other side's input ends.
     pub fn close(&mut self) {
         if self.writer.take().is_some() {
-            self.watch.closed(self.sends);
             self.transcript.event("its input was closed");
+            self.watch.closed(self.sends);
         }
     }
 
