@@ -20,7 +20,7 @@ use crate::model::Message;
 use crate::past::{Past, Told};
 use crate::replay::replay;
 use crate::session::{Own, SessionState};
-use crate::store::{Kept, Properties, SessionStore};
+use crate::store::{Kept, Properties, SessionStore, StoreError};
 use crate::turn::failure;
 
 /// How many sessions are in a page of the list.

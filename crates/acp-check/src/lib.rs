@@ -2,11 +2,13 @@
 //! what the two said to each other.
 //!
 //! - [`schema`] judges a single message by the shapes of the specification.
+//! - [`rules`] judges a conversation by what it must keep to, message by message.
 //! - [`trace`] records what goes between a client and an agent, and shows, judges and replays it.
 //! - [`suite`] plays the other side, and says of each requirement whether it is met.
 //!
 //! Where things are and why: `docs/decisions/0013-who-is-wrong.md`.
 
+pub mod rules;
 pub mod schema;
 pub mod suite;
 pub mod trace;

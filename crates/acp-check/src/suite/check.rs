@@ -56,6 +56,8 @@ pub enum Play {
     Client(for<'a> fn(&'a mut ClientPlay) -> Playing<'a>),
     /// It looks at every message that the program sent in the other checks: at those with this shape.
     Shape(Shaped),
+    /// It looks at what the program said in the other checks: at whether it kept to the rules of a conversation.
+    Rules,
 }
 
 /// What is looked at by a check of shapes.

@@ -10,6 +10,7 @@ pub mod host;
 mod place;
 pub mod relay;
 pub mod report;
+mod rules_checks;
 mod runner;
 mod schema_checks;
 mod spoken;
@@ -19,6 +20,7 @@ mod turns;
 mod v1;
 mod v2;
 mod verdict;
+mod watch;
 mod wire;
 mod with_agent;
 mod with_agent_v2;
@@ -48,6 +50,7 @@ pub fn agents(version: Version) -> Vec<Check> {
         Version::V2 => v2::agent::checks(),
     };
     checks.extend(schema_checks::checks(version, Side::Agent));
+    checks.push(rules_checks::check(version, Side::Agent));
     checks
 }
 
@@ -59,5 +62,6 @@ pub fn clients(version: Version) -> Vec<Check> {
         Version::V2 => v2::client::checks(),
     };
     checks.extend(schema_checks::checks(version, Side::Client));
+    checks.push(rules_checks::check(version, Side::Client));
     checks
 }

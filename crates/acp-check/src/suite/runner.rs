@@ -101,7 +101,7 @@ pub async fn run_telling(
     let mut running = JoinSet::new();
     let mut of_task = HashMap::new();
     for (index, check) in checks.iter().enumerate() {
-        if matches!(check.play, Play::Shape(_)) {
+        if matches!(check.play, Play::Shape(_) | Play::Rules) {
             continue;
         }
         let (check, target) = (*check, Arc::clone(&target));
@@ -149,6 +149,10 @@ pub async fn run_telling(
         (None, Play::Shape(shaped)) => {
             let seen = judged.get(&check.version).unwrap_or(&nothing);
             super::schema_checks::judge(*check, shaped, seen)
+        }
+        (None, Play::Rules) => {
+            let seen = judged.get(&check.version).unwrap_or(&nothing);
+            super::rules_checks::judge(*check, seen)
         }
         (None, _) => Outcome {
             check: *check,
@@ -228,6 +232,8 @@ async fn play(
             let (transcript, judged) = wire.into_parts();
             (stopped.unwrap_or_else(|_| too_long()), transcript, judged)
         }
-        Play::Shape(_) => broken("shapes are judged by what other checks have seen".to_owned()),
+        Play::Shape(_) | Play::Rules => {
+            broken("these are judged by what other checks have seen".to_owned())
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::schema::{Direction, Envelope, Fault, FaultKind, Schema, Version};
 use super::check::Shaped;
 use super::transcript::Transcript;
 use super::verdict::{Stop, fail};
+use super::watch::{Broken, Watch};
 
 /// The longest line that is read. Longer ones are a fault of the program's.
 const LONGEST: usize = 64 * 1024 * 1024;
@@ -82,6 +83,7 @@ pub struct Wire {
     next_id: u64,
     /// What was asked from this end, by id.
     asked: HashMap<String, String>,
+    watch: Watch,
     transcript: Transcript,
     judged: Judged,
     /// The beginnings of the first lines that were no JSON.
@@ -99,6 +101,8 @@ pub(super) struct Judged {
     pub(super) seen: BTreeMap<Shape, usize>,
     /// What was wrong with them, with the message.
     pub(super) faults: BTreeMap<Shape, Vec<(Fault, String)>>,
+    /// Which rules of a conversation were broken.
+    pub(super) broken: Broken,
 }
 
 /// A shape, or one of its variants.
@@ -121,6 +125,7 @@ impl Wire {
             writer: Some(Box::new(writer)),
             next_id: 0,
             asked: HashMap::new(),
+            watch: Watch::new(version, sends),
             transcript: Transcript::default(),
             judged: Judged::default(),
             noise: Vec::new(),
@@ -147,6 +152,7 @@ impl Wire {
     /// The other side does not read, or is gone.
     pub async fn send_bytes(&mut self, bytes: &[u8]) -> Result<(), Stop> {
         let patience = self.patience;
+        self.watch.sent(bytes);
         let Some(writer) = &mut self.writer else {
             return Err(Stop::Harness("the connection is closed already".to_owned()));
         };
@@ -229,6 +235,7 @@ impl Wire {
             // One half of a pair in memory does not end it by being dropped.
             tokio::spawn(async move { writer.shutdown().await });
             self.transcript.event("its input was closed");
+            self.watch.closed(self.sends);
         }
     }
 
@@ -263,6 +270,7 @@ impl Wire {
                     match serde_json::from_slice::<Value>(&line) {
                         Ok(value) => {
                             self.judge(&value);
+                            self.watch.came(&value);
                             return Ok(Some(Message(value)));
                         }
                         Err(e) => {
@@ -270,6 +278,7 @@ impl Wire {
                                 self.noise.push(line.get(..200).unwrap_or(&line).to_vec());
                             }
                             let text = String::from_utf8_lossy(line.get(..80).unwrap_or(&line));
+                            self.watch.lost();
                             self.judged.noise(format!("{e}: {text}"));
                         }
                     }
@@ -278,6 +287,7 @@ impl Wire {
                 Some(Read::End) | None => {
                     if !self.ended {
                         self.ended = true;
+                        self.watch.closed(self.sends.back());
                         self.transcript.event("its output ended");
                     }
                     return Ok(None);
@@ -366,7 +376,8 @@ impl Wire {
         }
     }
 
-    pub(super) fn into_parts(self) -> (Transcript, Judged) {
+    pub(super) fn into_parts(mut self) -> (Transcript, Judged) {
+        self.judged.broken = self.watch.into_broken();
         (self.transcript, self.judged)
     }
 }
@@ -387,6 +398,7 @@ impl Judged {
 
     /// Adds what was seen in another check, named `of`.
     pub(super) fn add(&mut self, of: &str, other: Self) {
+        self.broken.add(of, other.broken);
         for (shape, count) in other.seen {
             *self.seen.entry(shape).or_default() += count;
         }

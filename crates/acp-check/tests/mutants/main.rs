@@ -105,7 +105,7 @@ async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
     let mut without = Vec::new();
     let played: Vec<Check> = checks
         .iter()
-        .filter(|check| !matches!(check.play, Play::Shape(_)))
+        .filter(|check| !matches!(check.play, Play::Shape(_) | Play::Rules))
         .copied()
         .collect();
     for check in &checks {
@@ -125,7 +125,7 @@ async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
         running.spawn(async move {
             let _turn = room.acquire_owned().await;
             let mut checks = vec![check];
-            if matches!(check.play, Play::Shape(_)) {
+            if matches!(check.play, Play::Shape(_) | Play::Rules) {
                 // The message comes in the check that is named with the mutant.
                 let carrier = mutant.seen_in.expect("a mutant of a shape names a check");
                 let carrier = played.iter().find(|check| check.id() == carrier);

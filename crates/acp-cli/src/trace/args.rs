@@ -10,7 +10,7 @@ use crate::environment::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace replay [OPTIONS] FILE --as SIDE",
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace replay [OPTIONS] FILE --as SIDE",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_long_help = EXIT_CODES,
@@ -28,6 +28,12 @@ pub(crate) struct TraceArgs {
 pub(crate) enum TraceCommand {
     /// Show a trace: who said what and when, and how long each answer took.
     Show(ShowArgs),
+
+    /// Say who is wrong in a trace: messages of a wrong shape, and what breaks the rules of a conversation.
+    ///
+    /// Each line says where it is in the trace, which rule is broken by whom, and how. MUST are the rules that are
+    /// binding, SHOULD those that may be broken for a good reason.
+    Lint(LintArgs),
 
     /// Be one side of a trace again, and say what the other side does differently now.
     ///
@@ -106,6 +112,42 @@ pub(crate) struct ShowArgs {
     pub(crate) follow: bool,
 }
 
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = LINT_EXIT_CODES, after_help = "See --help for the exit codes.")]
+pub(crate) struct LintArgs {
+    /// The trace.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Only what is wrong in this session.
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
+
+    /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
+    /// several times.
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    pub(crate) method: Vec<GlobMatcher>,
+
+    /// Only what this side does wrong.
+    #[arg(long, value_name = "SIDE", value_enum)]
+    pub(crate) from: Option<From>,
+
+    /// Fail for a broken SHOULD, too.
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// How to print it. `json` has an object a line, the last one with the sums.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LintFormat::Text)]
+    pub(crate) format: LintFormat,
+}
+
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LintFormat {
+    Text,
+    Json,
+}
+
 /// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum From {
@@ -155,6 +197,12 @@ Exit codes:
     1  FILE cannot be read, or is no trace
     2  wrong usage
   130  ended by Ctrl-C";
+
+const LINT_EXIT_CODES: &str = "\
+Exit codes:
+    0  no MUST is broken
+    1  a MUST is broken; with --strict, or a SHOULD
+    2  wrong usage, or FILE cannot be read or is no trace";
 
 const REPLAY_EXIT_CODES: &str = "\
 Exit codes:

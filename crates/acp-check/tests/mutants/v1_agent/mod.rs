@@ -11,6 +11,7 @@ mod initialization;
 mod overview;
 mod permission;
 mod prompt_turn;
+mod rules;
 mod schema;
 mod session_config_options;
 mod session_info;
@@ -69,6 +70,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         elicitation::mutants(),
         extensibility::mutants(),
         schema::mutants(),
+        rules::mutants(),
     ];
     pages.into_iter().flatten().collect()
 }

@@ -7,6 +7,7 @@ mod file_system;
 mod initialization;
 mod overview;
 mod prompt_turn;
+mod rules;
 mod schema;
 mod session_setup;
 mod sessions;
@@ -34,6 +35,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         initialization::mutants(),
         overview::mutants(),
         prompt_turn::mutants(),
+        rules::mutants(),
         schema::mutants(),
         session_setup::mutants(),
         sessions::mutants(),

@@ -6,6 +6,7 @@ mod config_options;
 mod extensibility;
 mod initialization;
 mod prompt_lifecycle;
+mod rules;
 pub(crate) mod schema;
 mod session_setup;
 mod tool_calls;
@@ -25,6 +26,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         cancellation::mutants(),
         tool_calls::mutants(),
         extensibility::mutants(),
+        rules::mutants(),
         schema::mutants(),
     ];
     pages.into_iter().flatten().collect()

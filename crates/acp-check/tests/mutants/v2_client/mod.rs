@@ -2,6 +2,7 @@
 
 mod initialization;
 mod prompt_lifecycle;
+mod rules;
 mod schema;
 mod session_setup;
 mod tool_calls;
@@ -17,6 +18,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         session_setup::mutants(),
         prompt_lifecycle::mutants(),
         tool_calls::mutants(),
+        rules::mutants(),
         schema::mutants(),
     ];
     pages.into_iter().flatten().collect()

@@ -1,0 +1,194 @@
+//! `acp trace lint`: who is wrong in a trace.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use acp_check::suite::Level;
+use acp_check::trace::{Lint, Problem, Reader, Side};
+use anstyle::Style;
+use serde_json::json;
+
+use super::args::{From, LintArgs, LintFormat};
+use crate::clean;
+use crate::exit::Exit;
+use crate::screen::{self, Styles};
+
+/// How much is put together before it is printed, in bytes.
+const PRINT: usize = 64 * 1024;
+
+pub(super) fn lint(args: &LintArgs) -> Exit {
+    let of_file = |e: &dyn std::fmt::Display| Exit::usage(format!("{} {e}", args.file.display()));
+    let reader = match Reader::open(&args.file) {
+        Ok(reader) => reader,
+        Err(e) => return of_file(&e),
+    };
+    let mut lint = Lint::new();
+    let mut told = Told::new(args);
+    for record in reader {
+        match record {
+            Ok(record) => told.all(lint.record(record)),
+            Err(e) if e.is_of_a_line() => {
+                eprintln!("{}", clean::line(&e.to_string()));
+                lint.unreadable();
+            }
+            Err(e) => return of_file(&e),
+        }
+        if told.out.len() > PRINT && !told.print() {
+            return Exit::UNREAD;
+        }
+    }
+    told.all(lint.end());
+    told.sums(lint.messages());
+    if !told.print() {
+        return Exit::UNREAD;
+    }
+    if told.must > 0 || (args.strict && told.should > 0) {
+        Exit::DIFFERENT
+    } else {
+        Exit::SUCCESS
+    }
+}
+
+/// What was told so far.
+struct Told<'a> {
+    args: &'a LintArgs,
+    styles: Styles,
+    must: u64,
+    should: u64,
+    by_rule: BTreeMap<(Level, &'static str, &'static str), u64>,
+    out: String,
+}
+
+impl<'a> Told<'a> {
+    fn new(args: &'a LintArgs) -> Self {
+        Self {
+            args,
+            styles: Styles::of_stdout(),
+            must: 0,
+            should: 0,
+            by_rule: BTreeMap::new(),
+            out: String::new(),
+        }
+    }
+
+    fn all(&mut self, problems: Vec<Problem>) {
+        for problem in problems.iter().filter(|problem| wants(self.args, problem)) {
+            match problem.level {
+                Level::Must => self.must += 1,
+                _ => self.should += 1,
+            }
+            let rule = (problem.level, problem.rule, problem.side.name());
+            *self.by_rule.entry(rule).or_default() += 1;
+            match self.args.format {
+                LintFormat::Text => self.text(problem),
+                LintFormat::Json => self.json(problem),
+            }
+        }
+    }
+
+    fn text(&mut self, problem: &Problem) {
+        let Problem {
+            line,
+            level,
+            rule,
+            section,
+            ..
+        } = problem;
+        let style = match level {
+            Level::Must => self.styles.bad,
+            _ => Style::new(),
+        };
+        let _ = write!(self.out, "{line}: {style}{level} {rule}{style:#}: ");
+        self.out.push_str(&clean::line(&problem.text));
+        if let Some(earlier) = problem.earlier {
+            let _ = write!(self.out, " (line {earlier})");
+        }
+        let mut about = format!("[{section}]");
+        if let Some(message) = &problem.message {
+            let _ = write!(about, " in {}", message.name);
+            if !message.summary.is_empty() {
+                let _ = write!(about, ": {}", message.summary);
+            }
+        }
+        let dim = self.styles.dim;
+        let _ = writeln!(self.out, " {dim}{}{dim:#}", clean::line(&about));
+    }
+
+    fn json(&mut self, problem: &Problem) {
+        let message = problem.message.as_ref().map(|message| {
+            json!({
+                "name": message.name,
+                "method": message.method,
+                "session": message.session,
+                "summary": message.summary,
+            })
+        });
+        let told = json!({
+            "line": problem.line,
+            "earlier": problem.earlier,
+            "side": problem.side.name(),
+            "level": problem.level.to_string(),
+            "rule": problem.rule,
+            "section": problem.section,
+            "text": problem.text,
+            "message": message,
+        });
+        let _ = writeln!(self.out, "{told}");
+    }
+
+    fn sums(&mut self, messages: u64) {
+        let (must, should) = (self.must, self.should);
+        match self.args.format {
+            LintFormat::Json => {
+                let rules: Vec<_> = self
+                    .by_rule
+                    .iter()
+                    .map(|((level, rule, side), count)| {
+                        json!({"rule": rule, "level": level.to_string(), "side": side, "count": count})
+                    })
+                    .collect();
+                let sums =
+                    json!({"messages": messages, "must": must, "should": should, "rules": rules});
+                let _ = writeln!(self.out, "{sums}");
+            }
+            LintFormat::Text => {
+                if !self.by_rule.is_empty() {
+                    self.out.push('\n');
+                }
+                for ((level, rule, side), count) in &self.by_rule {
+                    let _ = writeln!(self.out, "{count:>7} × {level} {rule}, {side}");
+                }
+                let _ = writeln!(
+                    self.out,
+                    "{messages} messages: a MUST broken {must} times, a SHOULD {should} times"
+                );
+            }
+        }
+    }
+
+    /// Prints what there is; `false` when nobody reads it any more.
+    fn print(&mut self) -> bool {
+        let printed = screen::print(self.out.as_bytes());
+        self.out.clear();
+        printed
+    }
+}
+
+fn wants(args: &LintArgs, problem: &Problem) -> bool {
+    let from = match args.from {
+        None => true,
+        Some(From::Client) => problem.side == Side::Client,
+        Some(From::Agent) => problem.side == Side::Agent,
+    };
+    let message = problem.message.as_ref();
+    let session = match &args.session {
+        None => true,
+        Some(id) => message.is_some_and(|message| message.session.as_ref() == Some(id)),
+    };
+    let named = |name: &str| args.method.iter().any(|glob| glob.is_match(name));
+    let method = args.method.is_empty()
+        || message.is_some_and(|message| {
+            named(&message.method) || message.update.as_deref().is_some_and(named)
+        });
+    from && session && method
+}
