@@ -5,6 +5,7 @@
 //! error, and for what happens to the process.
 
 mod format;
+mod html;
 mod log;
 mod pipes;
 mod read;
@@ -15,6 +16,7 @@ mod replay;
 mod show;
 
 pub use format::{Event, Header, Record, Secrets, Side, VERSION, What};
+pub use html::{Finding, Page, PageError, page};
 pub use pipes::{Input, Output, child, stdio};
 pub use read::{ReadError, Reader};
 pub use record::{CreateError, LONGEST_MESSAGE, Notes, Recorded, Recorder, Settings, WriteError};

@@ -1,6 +1,7 @@
 //! `acp trace`: what a client and an agent say to each other, recorded, and read again.
 
 mod args;
+mod html;
 mod record;
 mod replay;
 mod show;
@@ -13,6 +14,7 @@ use args::TraceCommand;
 pub(crate) async fn trace(args: TraceArgs) -> Exit {
     match args.command {
         Some(TraceCommand::Show(args)) => show::show(&args).await,
+        Some(TraceCommand::Html(args)) => html::html(&args),
         Some(TraceCommand::Replay(args)) => replay::replay(&args).await,
         None => record::record(args.record).await,
     }
