@@ -1,7 +1,7 @@
 //! `acp trace html`: a trace as one page.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use acp_check::trace::{Page, PageError, Reader, page};
 
@@ -14,7 +14,8 @@ pub(super) fn html(args: &HtmlArgs) -> Exit {
         Ok(reader) => reader,
         Err(e) => return Exit::failed(format!("{} {e}", args.file.display())),
     };
-    let out = args.out.clone().unwrap_or_else(|| beside(&args.file));
+    let out = args.out.clone();
+    let out = out.unwrap_or_else(|| args.file.with_extension("html"));
     if out == Path::new("-") {
         return to_stdout(reader);
     }
@@ -31,12 +32,6 @@ pub(super) fn html(args: &HtmlArgs) -> Exit {
         }
         Err(e) => Exit::failed(format!("{} to {}: {e}", args.file.display(), out.display())),
     }
-}
-
-/// The file beside the trace, with the same name but for its ending.
-fn beside(file: &Path) -> PathBuf {
-    let name = file.file_stem().unwrap_or_default();
-    file.with_file_name(name).with_extension("html")
 }
 
 /// Written beside its place first, so that there is never half a page. You alone can read it, as the trace.

@@ -265,4 +265,3 @@ fn beginning(header: &Header) -> Markup {
         main #findings-page hidden {}
     }
 }
-

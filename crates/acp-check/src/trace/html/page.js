@@ -229,7 +229,6 @@
     made.dataset.row = row;
     if (index.bad[row] === '1') made.classList.add('bad');
     const found = findingsOf.get(row);
-    if (found) made.classList.add('wrong');
     const gap = gapBefore(view.rows, place);
     if (gap > 0) {
       const label = element('div', 'gap', element('span', '', `+${lasts(index.t[row] - index.t[view.rows[place - 1]])}`));
@@ -369,8 +368,12 @@
     const ratio = window.devicePixelRatio || 1;
     canvas.width = width * ratio;
     canvas.height = height * ratio;
-    const style = getComputedStyle(canvas);
-    const color = (name) => style.getPropertyValue(name).trim();
+    const color = (name) => {
+      // Only as the color of something is it worked out which of light and dark it is.
+      canvas.style.color = `var(${name})`;
+      return getComputedStyle(canvas).color;
+    };
+    const [client, agent, wrong] = ['--client', '--agent', '--bad'].map(color);
     const paint = canvas.getContext('2d');
     paint.scale(ratio, ratio);
     const end = count > 0 ? Math.max(1, index.t[count - 1]) : 1;
@@ -381,11 +384,11 @@
     for (let at = 0; at < width; at += 1) most = Math.max(most, bins.c[at], bins.a[at]);
     const tall = (value) => (value === 0 ? 0 : Math.max(1.5, (Math.log(value + 1) / Math.log(most + 1)) * 15));
     for (let at = 0; at < width; at += 1) {
-      paint.fillStyle = color('--client');
+      paint.fillStyle = client;
       if (bins.c[at]) paint.fillRect(at, 16 - tall(bins.c[at]), 1, tall(bins.c[at]));
-      paint.fillStyle = color('--agent');
+      paint.fillStyle = agent;
       if (bins.a[at]) paint.fillRect(at, 16, 1, tall(bins.a[at]));
-      paint.fillStyle = color('--bad');
+      paint.fillStyle = wrong;
       if (bins.bad[at]) paint.fillRect(at - 0.5, 0, 2, 32);
     }
     paint.fillStyle = color('--line');
@@ -396,7 +399,7 @@
     const steps = [1, 2, 5].map((step) => step * 10 ** Math.floor(Math.log10(wanted)));
     const step = steps.find((each) => each >= wanted) || steps[0] * 10;
     for (let time = 0; time <= end; time += step) {
-      const label = time === 0 ? '0' : lasts(Math.round(time)).replace(/\.0+ /, ' ');
+      const label = time === 0 ? '0' : lasts(Math.round(time)).replace(/\.0+ /, ' ').replace(/ 0 s$/, '');
       const at = x(time);
       if (at + paint.measureText(label).width + 3 > width) break;
       paint.fillRect(at, 33, 1, 4);

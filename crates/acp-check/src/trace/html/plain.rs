@@ -36,7 +36,10 @@ fn pass_command(chars: &mut Peekable<Chars<'_>>) {
         }
         // Up to its terminator; one that has none ends with the line.
         Some(']' | 'P' | 'X' | '^' | '_') => {
-            while chars.next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\n')).is_some() {}
+            while chars
+                .next_if(|c| !matches!(c, '\u{7}' | '\u{1b}' | '\n'))
+                .is_some()
+            {}
             if chars.next_if_eq(&'\u{1b}').is_some() {
                 chars.next_if_eq(&'\\');
             } else {
@@ -76,7 +79,10 @@ mod tests {
 
     #[test]
     fn what_commands_a_terminal_is_left_out_and_what_turns_text_around_is_seen() {
-        assert_eq!(text("a\u{1b}[1;31mb\u{1b}]0;title\u{7}c\u{1b}]8;;x\u{1b}\\d"), "abcd");
+        assert_eq!(
+            text("a\u{1b}[1;31mb\u{1b}]0;title\u{7}c\u{1b}]8;;x\u{1b}\\d"),
+            "abcd"
+        );
         assert_eq!(text("50%\r100%\r\n\u{0}ok\u{1b}"), "50%\n100%\nok");
         assert_eq!(text("\u{1b}]never ended\nnext"), "\nnext");
         assert_eq!(line("a\u{202e}b\u{2028}c\n d"), "a⟨U+202E⟩b⟨U+2028⟩c d");

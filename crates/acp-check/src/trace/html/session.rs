@@ -30,7 +30,10 @@ pub(super) fn html(session: &Session) -> Markup {
     let skipped = thread.items().len().saturating_sub(ITEMS);
     let first = dropped + skipped;
     let mut ends = session.ends.iter().peekable();
-    while ends.next_if(|end| end.items <= first && first > 0).is_some() {}
+    while ends
+        .next_if(|end| end.items <= first && first > 0)
+        .is_some()
+    {}
     html! {
         @if let Some(title) = thread.title() { h2 { (plain::line(title)) } }
         p.soft {
@@ -217,14 +220,15 @@ fn terminal(id: &TerminalId, thread: &Thread) -> Markup {
     let Some(terminal) = thread.terminal(id) else {
         return html! { p.soft { "a terminal of which nothing is known: " code { (plain::line(id.as_str())) } } };
     };
-    let exit = terminal
-        .exit_status
-        .as_ref()
-        .map(|status| match (status.exit_code, &status.signal) {
-            (Some(code), _) => format!("exit code {code}"),
-            (None, Some(signal)) => format!("ended by {}", plain::line(signal)),
-            (None, None) => "ended".to_owned(),
-        });
+    let exit =
+        terminal
+            .exit_status
+            .as_ref()
+            .map(|status| match (status.exit_code, &status.signal) {
+                (Some(code), _) => format!("exit code {code}"),
+                (None, Some(signal)) => format!("ended by {}", plain::line(signal)),
+                (None, None) => "ended".to_owned(),
+            });
     html! {
         div.terminal {
             @if let Some(command) = &terminal.command { pre.command { "$ " (bounded(command)) } }
@@ -311,9 +315,6 @@ fn step(status: &str) -> &'static str {
 }
 
 fn seconds(microseconds: u64) -> String {
-    format!(
-        "{}.{:03} s",
-        microseconds / 1_000_000,
-        microseconds / 1000 % 1000
-    )
+    let milliseconds = microseconds.saturating_add(500) / 1000;
+    format!("{}.{:03} s", milliseconds / 1000, milliseconds % 1000)
 }

@@ -267,7 +267,9 @@ impl Sessions {
                 self.change(number, place, |session| session.thread.cancel_turn());
             }
             (Side::Agent, "session/update") if self.version2 => {
-                if let Ok(told) = serde_json::from_str::<v2::UpdateSessionNotification>(params.get()) {
+                if let Ok(told) =
+                    serde_json::from_str::<v2::UpdateSessionNotification>(params.get())
+                {
                     self.change(number, place, |session| {
                         session.thread.apply_v2(&told.update);
                         if let v2::SessionUpdate::StateUpdate(state) = &told.update {

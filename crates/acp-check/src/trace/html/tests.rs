@@ -115,7 +115,14 @@ fn nothing_that_a_peer_sends_is_markup() {
     // Every tag is one of ours: a peer's `<` is an entity in text, and an escape in data.
     let without = page.replace(SCRIPT, "").replace(STYLE, "");
     for wrong in [
-        "<img", "onerror=alert(1)>", "<!--", "]]>", "\u{2028}", "\u{1b}", "\u{202e}", "\u{0}",
+        "<img",
+        "onerror=alert(1)>",
+        "<!--",
+        "]]>",
+        "\u{2028}",
+        "\u{1b}",
+        "\u{202e}",
+        "\u{0}",
     ] {
         let data_only = matches!(wrong, "onerror=alert(1)>" | "]]>" | "\u{2028}" | "\u{202e}");
         let markup = markup(&without);
@@ -156,8 +163,16 @@ fn the_policy_knows_the_script_and_the_style_and_lets_nothing_else_in() {
     assert!(policy.contains(&digest(style.split("</style>").next().unwrap())));
     for outside in ["src=", "href=", "@import", "url(", "://"] {
         let without = page.replace(HOSTILE, "");
-        assert!(!STYLE.contains(outside) && !SCRIPT.contains(outside), "{outside}");
-        assert!(!markup(&without).replace("src=x onerror", "").contains(outside), "{outside}");
+        assert!(
+            !STYLE.contains(outside) && !SCRIPT.contains(outside),
+            "{outside}"
+        );
+        assert!(
+            !markup(&without)
+                .replace("src=x onerror", "")
+                .contains(outside),
+            "{outside}"
+        );
     }
     assert!(!SCRIPT.contains("innerHTML ="));
 }
@@ -168,7 +183,9 @@ fn all_records_are_in_it_and_answers_find_their_requests() {
     let page = trace.page(&[]);
     let records = trace.0.lines().count() - 1;
     let index = index(&page);
-    for column in ["t", "line", "name", "session", "id", "mate", "len", "redacted", "summary"] {
+    for column in [
+        "t", "line", "name", "session", "id", "mate", "len", "redacted", "summary",
+    ] {
         assert_eq!(index[column].as_array().unwrap().len(), records, "{column}");
     }
     assert_eq!(index["kind"], "qnnnnqaqaqaqanaenxxsv");
@@ -188,15 +205,29 @@ fn a_session_is_told_as_a_person_saw_it() {
     let told = told.split("</template>").next().unwrap();
     let mut rest = told;
     for part in [
-        "Person", "&lt;/script&gt;&lt;img", "Thought", "Hello", "asked: ", "→ <b>Never</b>", "class=\"plus\">+&lt;/script",
-        "$ echo &lt;/script", "printed\nmore\n", "exit code 4", "turn: end_turn", "Plan", "<li class=\"completed\">",
+        "Person",
+        "&lt;/script&gt;&lt;img",
+        "Thought",
+        "Hello",
+        "asked: ",
+        "→ <b>Never</b>",
+        "class=\"plus\">+&lt;/script",
+        "$ echo &lt;/script",
+        "printed\nmore\n",
+        "exit code 4",
+        "turn: end_turn",
+        "Plan",
+        "<li class=\"completed\">",
     ] {
         let at = rest.find(part);
         let at = at.unwrap_or_else(|| panic!("no {part:?}, or too early: {told}"));
         rest = &rest[at + part.len()..];
     }
     assert_eq!(told.matches("printed").count(), 1);
-    assert!(told.contains("data-row=\"2\""), "the message begins there: {told}");
+    assert!(
+        told.contains("data-row=\"2\""),
+        "the message begins there: {told}"
+    );
 }
 
 #[test]
@@ -210,7 +241,12 @@ fn a_trace_that_was_cut_off_says_so_and_a_page_is_not_much_larger_than_its_trace
     assert!(page.contains("The trace ends here, in the middle of a record"));
     assert_eq!(lines(&page).len(), 20_000);
     assert!(inside(&page, "class=\"block\">").len() > 1);
-    assert!(page.len() < trace.0.len() * 2, "{} of {}", page.len(), trace.0.len());
+    assert!(
+        page.len() < trace.0.len() * 2,
+        "{} of {}",
+        page.len(),
+        trace.0.len()
+    );
     // Chunks are one message for a person.
     let told = page.split("<template").nth(1).unwrap();
     assert_eq!(told.matches("class=\"item").count(), 1);
