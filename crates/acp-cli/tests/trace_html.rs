@@ -197,7 +197,7 @@ mod in_a_browser {
 
         // As a person saw it.
         browser.value("document.getElementById('tab-sessions').click()");
-        let told = "document.getElementById('told').innerText";
+        let told = "document.getElementById('told').textContent";
         let shown = browser.text(told);
         assert!(
             shown.contains("Hello, you") && shown.contains("turn: end_turn"),
