@@ -84,7 +84,7 @@ pub fn page<R: BufRead>(
     out.write_all(beginning(reader.header()).into_string().as_bytes())?;
     let mut making = Making::default();
     let mut blocks = Blocks::new(out);
-    while let Some(record) = reader.next() {
+    for record in reader.by_ref() {
         match record {
             Ok(record) => making.record(record, &mut blocks)?,
             Err(error) if error.is_of_a_line() => making.notes.push(error.to_string()),

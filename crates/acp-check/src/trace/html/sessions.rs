@@ -133,7 +133,7 @@ impl Sessions {
             }
             Ok(Incoming::Response { id, result }) => {
                 if let Some(asked) = self.asked.remove(&(from.other(), id.clone())) {
-                    let result = result.map(|raw| value(raw));
+                    let result = result.map(value);
                     let result = result.map_err(|error| error.message.to_string());
                     self.answer(&asked, &id, result, place);
                 }
@@ -185,8 +185,7 @@ impl Sessions {
         match (from, method) {
             (Side::Client, "session/prompt") => {
                 let prompt = params["prompt"].as_array().into_iter().flatten();
-                let prompt: Vec<v1::ContentBlock> =
-                    prompt.filter_map(|block| read(block)).collect();
+                let prompt: Vec<v1::ContentBlock> = prompt.filter_map(read).collect();
                 self.change(number, place, |session| {
                     session.prompting = true;
                     session.thread.begin_turn(&prompt);
@@ -273,7 +272,7 @@ impl Sessions {
                     self.change(number, place, |session| {
                         session.thread.apply_v2(&told.update);
                         if let v2::SessionUpdate::StateUpdate(state) = &told.update {
-                            session.state(&state, place);
+                            session.state(state, place);
                         }
                     });
                 }

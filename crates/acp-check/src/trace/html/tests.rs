@@ -260,3 +260,36 @@ fn data_has_no_line_ends_and_stays_the_same_json() {
     let read = |json: &str| serde_json::from_str::<Value>(json).unwrap();
     assert_eq!(read(&safe), read(json));
 }
+
+#[test]
+fn in_version_2_a_message_is_told_once_and_a_turn_ends_when_the_agent_is_idle() {
+    let hello = json!([{"type": "text", "text": "Say hello"}]);
+    let page = Trace::new()
+        .said("client", json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 2}}))
+        .said("agent", json!({"jsonrpc": "2.0", "id": 0, "result": {"protocolVersion": 2}}))
+        .said("client", json!({"jsonrpc": "2.0", "id": 1, "method": "session/prompt",
+            "params": {"sessionId": HOSTILE, "prompt": hello}}))
+        .said("agent", json!({"jsonrpc": "2.0", "id": 1, "result": {"messageId": "m1"}}))
+        .update(json!({"sessionUpdate": "user_message", "messageId": "m1", "content": hello}))
+        .update(json!({"sessionUpdate": "agent_message_chunk", "messageId": "m2", "content": {"type": "text", "text": "Hi"}}))
+        .update(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Look", "kind": "read", "status": "completed"}))
+        .update(json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"}))
+        .page(&[]);
+    let told = page.split("<template").nth(1).unwrap();
+    let told = told.split("</template>").next().unwrap();
+    assert_eq!(told.matches("Say hello").count(), 1, "{told}");
+    assert_eq!(told.matches("turn: ").count(), 1, "{told}");
+    assert!(
+        told.contains("Hi") && told.contains("<b>Look</b>"),
+        "{told}"
+    );
+    assert!(told.contains("turn: end_turn"), "{told}");
+}
+
+#[test]
+fn a_trace_of_nothing_is_a_page() {
+    let page = Trace::new().page(&[]);
+    assert_eq!(index(&page)["t"], json!([]));
+    assert!(lines(&page).is_empty() && !page.contains("<template"));
+    assert!(page.ends_with("</body></html>\n"));
+}
