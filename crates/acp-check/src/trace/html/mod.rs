@@ -31,7 +31,16 @@ use index::Index;
 use sessions::Sessions;
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("page.js");
+const SCRIPT: &str = concat!(
+    "'use strict';\n(() => {\n",
+    include_str!("script/data.js"),
+    include_str!("script/timeline.js"),
+    include_str!("script/axis.js"),
+    include_str!("script/filter.js"),
+    include_str!("script/inspector.js"),
+    include_str!("script/page.js"),
+    "})();\n",
+);
 
 /// Something that is wrong with a message, or that is missing after it.
 #[derive(Debug, Clone, Serialize)]
