@@ -5,6 +5,7 @@
 //! error, and for what happens to the process.
 
 mod format;
+mod html;
 mod lint;
 mod log;
 mod pipes;
@@ -16,6 +17,7 @@ mod replay;
 mod show;
 
 pub use format::{Event, Header, Record, Secrets, Side, VERSION, What};
+pub use html::{Finding, Page, PageError, page};
 pub use lint::{About, Lint, Problem};
 pub use pipes::{Input, Output, child, stdio};
 pub use read::{ReadError, Reader};

@@ -10,7 +10,7 @@ use crate::environment::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace replay [OPTIONS] FILE --as SIDE",
+    override_usage = "acp trace [OPTIONS] FILE -- AGENT COMMAND...\n       acp trace show [OPTIONS] FILE\n       acp trace lint [OPTIONS] FILE\n       acp trace html FILE [-o OUT]\n       acp trace replay [OPTIONS] FILE --as SIDE",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_long_help = EXIT_CODES,
@@ -34,6 +34,11 @@ pub(crate) enum TraceCommand {
     /// Each line says where it is in the trace, which rule is broken by whom, and how. MUST are the rules that are
     /// binding, SHOULD those that may be broken for a good reason.
     Lint(LintArgs),
+
+    /// Make one page of a trace, for a browser: messages on a time axis, and each session as a person saw it.
+    ///
+    /// The page needs no network and no other file. Whatever secrets are in the trace are in the page.
+    Html(HtmlArgs),
 
     /// Be one side of a trace again, and say what the other side does differently now.
     ///
@@ -76,6 +81,19 @@ pub(crate) struct ReplayArgs {
     /// The agent to run, with its arguments.
     #[arg(last = true, value_name = "AGENT COMMAND")]
     pub(crate) agent: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = HTML_EXIT_CODES, after_help = "See --help for the exit codes.")]
+pub(crate) struct HtmlArgs {
+    /// The trace.
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The page to write, `-` for stdout; one that is there is written over. Without this it stands beside FILE, with
+    /// the ending `.html`. You alone can read it.
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -203,6 +221,12 @@ Exit codes:
     0  no MUST is broken
     1  a MUST is broken; with --strict, or a SHOULD
     2  wrong usage, or FILE cannot be read or is no trace";
+
+const HTML_EXIT_CODES: &str = "\
+Exit codes:
+    0  the page was written
+    1  FILE cannot be read or is no trace, or the page cannot be written
+    2  wrong usage";
 
 const REPLAY_EXIT_CODES: &str = "\
 Exit codes:

@@ -1,6 +1,7 @@
 //! `acp trace`: what a client and an agent say to each other, recorded, and read again.
 
 mod args;
+mod html;
 mod lint;
 mod record;
 mod replay;
@@ -15,6 +16,7 @@ pub(crate) async fn trace(args: TraceArgs) -> Exit {
     match args.command {
         Some(TraceCommand::Show(args)) => show::show(&args).await,
         Some(TraceCommand::Lint(args)) => lint::lint(&args),
+        Some(TraceCommand::Html(args)) => html::html(&args),
         Some(TraceCommand::Replay(args)) => replay::replay(&args).await,
         None => record::record(args.record).await,
     }

@@ -10,6 +10,8 @@
 )]
 
 pub(crate) mod agent;
+#[cfg(unix)]
+pub(crate) mod browser;
 pub(crate) mod editor;
 pub(crate) mod patient;
 pub(crate) mod reach;

@@ -1,0 +1,76 @@
+//! The messages in the page: blocks of lines, each of which is JSON.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+/// How large a block may become before another is begun, in bytes. A browser's longest string is some hundred times
+/// that, and it takes apart only the blocks that are looked at.
+const BLOCK: usize = 4 * 1024 * 1024;
+
+/// Writes blocks.
+pub(super) struct Blocks<'a, W> {
+    out: &'a mut W,
+    /// How much is in the block that is open; nothing if none is.
+    written: usize,
+    lines: usize,
+    /// The first line of each block.
+    starts: Vec<usize>,
+}
+
+impl<'a, W: Write> Blocks<'a, W> {
+    pub(super) fn new(out: &'a mut W) -> Self {
+        Self {
+            out,
+            written: 0,
+            lines: 0,
+            starts: Vec::new(),
+        }
+    }
+
+    /// Writes a line, which is JSON.
+    pub(super) fn line(&mut self, json: &str) -> io::Result<()> {
+        let json = harmless(json);
+        if self.written == 0 {
+            self.starts.push(self.lines);
+            self.out
+                .write_all(b"<script type=\"application/json\" class=\"block\">\n")?;
+        }
+        self.out.write_all(json.as_bytes())?;
+        self.out.write_all(b"\n")?;
+        self.written += json.len() + 1;
+        self.lines += 1;
+        if self.written >= BLOCK {
+            self.close()?;
+        }
+        Ok(())
+    }
+
+    /// Writes a line that is text.
+    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+        self.line(&serde_json::to_string(text)?)
+    }
+
+    fn close(&mut self) -> io::Result<()> {
+        if self.written > 0 {
+            self.written = 0;
+            self.out.write_all(b"</script>\n")?;
+        }
+        Ok(())
+    }
+
+    /// The first line of each block.
+    pub(super) fn finish(mut self) -> io::Result<Vec<usize>> {
+        self.close()?;
+        Ok(self.starts)
+    }
+}
+
+/// The same JSON, with nothing in it that a browser could take for markup or for the end of a line. A `<` is only ever
+/// in its strings, and a line end only ever between its tokens.
+pub(super) fn harmless(json: &str) -> Cow<'_, str> {
+    if memchr::memchr3(b'<', b'\r', b'\n', json.as_bytes()).is_none() {
+        return Cow::Borrowed(json);
+    }
+    let safe = json.replace('<', "\\u003c").replace(['\r', '\n'], " ");
+    Cow::Owned(safe)
+}

@@ -1,0 +1,173 @@
+//! A page in a headless Chromium, spoken to over its DevTools protocol: JSON that ends with a zero byte, on the pipes
+//! that it finds as its file descriptors 3 and 4.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// With this set, a test that would be skipped fails instead.
+const REQUIRED: &str = "ACP_REQUIRE_CHROMIUM";
+
+/// What Chromium is called.
+const NAMES: [&str; 5] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "chrome-headless-shell",
+    "chrome",
+];
+
+/// How long a page may take to become what is waited for. Machines that test are busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) struct Browser {
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    session: Option<String>,
+    last: u64,
+    /// What the browser said without being asked.
+    events: VecDeque<Value>,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    /// One with an empty page; `None`, and a word about it, where there is no Chromium.
+    pub(crate) fn start() -> Option<Self> {
+        let runs = |name: &&&str| {
+            let version = Command::new(name).arg("--version").output();
+            version.is_ok_and(|version| version.status.success())
+        };
+        let Some(name) = NAMES.iter().find(runs) else {
+            let required = std::env::var_os(REQUIRED).is_some_and(|value| value == "1");
+            assert!(!required, "{REQUIRED} is set, and there is no Chromium");
+            // Past the harness, which keeps what tests that pass print to itself.
+            let _ = writeln!(std::io::stderr(), "skipped: there is no Chromium");
+            return None;
+        };
+        let profile = tempfile::tempdir().unwrap();
+        let mut process = Command::new("sh")
+            .args([
+                "-c",
+                "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1",
+                "sh",
+                name,
+            ])
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+            ])
+            .args(["--disable-dev-shm-usage", "--remote-debugging-pipe"])
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg("about:blank")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut browser = Self {
+            input: process.stdin.take().unwrap(),
+            output: BufReader::new(process.stdout.take().unwrap()),
+            process,
+            session: None,
+            last: 0,
+            events: VecDeque::new(),
+            _profile: profile,
+        };
+        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let session = browser.call("Target.attachToTarget", attach);
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        let size = json!({"width": 1400, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+        browser.call("Emulation.setDeviceMetricsOverride", size);
+        Some(browser)
+    }
+
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        self.last += 1;
+        let mut message = json!({"id": self.last, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            message["sessionId"] = json!(session);
+        }
+        self.input
+            .write_all(format!("{message}\0").as_bytes())
+            .unwrap();
+        loop {
+            let mut bytes = Vec::new();
+            self.output.read_until(0, &mut bytes).unwrap();
+            bytes.pop().expect("the browser has ended");
+            let mut said: Value = serde_json::from_slice(&bytes).unwrap();
+            if said["id"] == self.last {
+                assert!(said["error"].is_null(), "{method}: {said}");
+                return said["result"].take();
+            }
+            self.events.push_back(said);
+        }
+    }
+
+    /// The value of an expression; a promise is waited for.
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+        let mut result = self.call("Runtime.evaluate", params);
+        assert!(
+            result["exceptionDetails"].is_null(),
+            "{expression}: {result}"
+        );
+        result["result"]["value"].take()
+    }
+
+    pub(crate) fn text(&mut self, expression: &str) -> String {
+        let value = self.value(expression);
+        value
+            .as_str()
+            .unwrap_or_else(|| panic!("{expression}: {value}"))
+            .to_owned()
+    }
+
+    /// Opens a file and waits until the page has made itself.
+    pub(crate) fn open(&mut self, file: &Path) {
+        self.call(
+            "Page.navigate",
+            json!({"url": format!("file://{}", file.display())}),
+        );
+        self.wait("document.documentElement?.dataset.ready > 0");
+    }
+
+    /// Waits until this is so. The page is asked again and again: it changes by itself.
+    pub(crate) fn wait(&mut self, condition: &str) {
+        let start = Instant::now();
+        while self.value(condition) != json!(true) {
+            assert!(start.elapsed() < PATIENCE, "never: {condition}");
+            // A frame of the page's own.
+            self.value("new Promise((resume) => setTimeout(resume, 16))");
+        }
+    }
+
+    /// What was written to the console, refused by a policy, or thrown; and what was fetched beside the page.
+    pub(crate) fn complaints(&mut self) -> Vec<Value> {
+        let events = std::mem::take(&mut self.events);
+        let of = |event: &Value| match event["method"].as_str() {
+            Some("Log.entryAdded" | "Runtime.exceptionThrown" | "Page.javascriptDialogOpening") => {
+                true
+            }
+            Some("Network.requestWillBeSent") => event["params"]["type"] != "Document",
+            _ => false,
+        };
+        events.into_iter().filter(of).collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
