@@ -85,13 +85,28 @@ pub struct Check {
     pub number: u16,
     /// How binding it is.
     pub level: Level,
-    /// What is required, in a sentence.
+    /// What is required, in a sentence; [`sentence`](Self::sentence) is for reading.
     pub requirement: &'static str,
     /// What is done.
     pub play: Play,
 }
 
 impl Check {
+    /// What is required, in a sentence that names what it is about.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self.play {
+            Play::Shape(Shaped {
+                shape,
+                variant: Some(variant),
+            }) => format!("Every `{variant}` (`{shape}`) has the shape that the schema gives it."),
+            Play::Shape(Shaped { shape, .. }) if !matches!(shape, "JSON-RPC" | "Error") => {
+                format!("Every `{shape}` has the shape that the schema gives it.")
+            }
+            _ => self.requirement.to_owned(),
+        }
+    }
+
     /// The id: `v1/initialization/3`.
     #[must_use]
     pub fn id(&self) -> String {

@@ -15,7 +15,7 @@ use super::with_agent::{AgentPlay, Task, Turn};
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
 impl AgentPlay {
-    /// Says nothing for [`QUIET`], and takes in whatever comes meanwhile.
+    /// Says nothing for a while (`QUIET`), and takes in whatever comes meanwhile.
     ///
     /// # Errors
     /// See [`Wire::next`](super::Wire::next).

@@ -252,7 +252,7 @@ fn list(common: &Common, known: impl Fn(Version) -> Vec<Check>) -> Result<Exit, 
     let checks = common.wanted().into_iter().flat_map(known).collect();
     let mut stdout = std::io::stdout().lock();
     for check in chosen(common, checks)? {
-        let (id, level, requirement) = (check.id(), check.level, check.requirement);
+        let (id, level, requirement) = (check.id(), check.level, check.sentence());
         if writeln!(stdout, "{id:<34} {level:<6} {requirement}").is_err() {
             return Err(Exit::UNREAD);
         }

@@ -61,7 +61,7 @@ pub(super) fn html(report: &Report) -> String {
                                         " "
                                         span.level { (outcome.check.level) }
                                         " "
-                                        span.requirement { (outcome.check.requirement) }
+                                        span.requirement { (outcome.check.sentence()) }
                                         @if report.is_expected(outcome) { " (expected)" }
                                         @if let Some(why) = outcome.verdict.why() {
                                             span.why { (why) }

@@ -18,7 +18,7 @@ pub(super) fn json(report: &Report) -> Value {
                 "version": check.version.number(),
                 "page": check.page,
                 "level": check.level.to_string(),
-                "requirement": check.requirement,
+                "requirement": check.sentence(),
                 "verdict": outcome.verdict.word(),
                 "seconds": outcome.took.as_secs_f64(),
             });

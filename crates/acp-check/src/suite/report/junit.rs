@@ -27,7 +27,7 @@ pub(super) fn junit(report: &Report) -> Result<String, String> {
             if let Some(why) = outcome.verdict.why() {
                 status.set_message(format!("{}: {why}", outcome.verdict.word()));
             }
-            let mut case = TestCase::new(format!("{} {}", check.id(), check.requirement), status);
+            let mut case = TestCase::new(format!("{} {}", check.id(), check.sentence()), status);
             case.set_classname(format!("{version}.{page}"));
             case.set_time(outcome.took);
             if !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)) {

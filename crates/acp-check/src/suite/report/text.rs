@@ -48,7 +48,7 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
                 ""
             };
             let (number, level) = (check.number, padded(check.level));
-            let requirement = check.requirement;
+            let requirement = check.sentence();
             writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
             if let Some(why) = outcome.verdict.why() {
                 let why = paint(colour, &harmless(why));
