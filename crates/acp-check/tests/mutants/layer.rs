@@ -135,47 +135,6 @@ pub(crate) fn refuse(method: &'static str, code: i64) -> impl Fn() -> Change + S
     }
 }
 
-/// Answers with an error whatever calls of `method` have params that `which` is true of.
-pub(crate) fn refuse_if(
-    method: &'static str,
-    code: i64,
-    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
-    instead(
-        method,
-        json!({"error": {"code": code, "message": "no"}}),
-        which,
-    )
-}
-
-/// Answers with an empty result whatever calls of `method` have params that `which` is true of, and does not carry
-/// them out.
-pub(crate) fn answered(
-    method: &'static str,
-    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
-    instead(method, json!({"result": {}}), which)
-}
-
-fn instead(
-    method: &'static str,
-    answer: Value,
-    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
-    change(move |passing| {
-        if !passing.said
-            && !passing.answers
-            && passing.method == method
-            && let Some(message) = passing.message.take_if(|message| which(&message["params"]))
-        {
-            let mut answer = answer.clone();
-            answer["jsonrpc"] = json!("2.0");
-            answer["id"] = message["id"].clone();
-            passing.back.push(Line::Json(answer));
-        }
-    })
-}
-
 /// Answers with an error every call of `method` from the `first` on, which is counted from 1.
 pub(crate) fn refuse_from(
     method: &'static str,
@@ -189,25 +148,6 @@ pub(crate) fn refuse_from(
             calls += usize::from(!passing.said && !passing.answers && passing.method == method);
             if calls >= first {
                 refuse(passing);
-            }
-        })
-    }
-}
-
-/// Changes the params of every call of `method` before the peer hears it.
-pub(crate) fn heard(
-    method: &'static str,
-    change: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
-) -> impl Fn() -> Change + Send + Sync {
-    move || {
-        let change = change.clone();
-        Box::new(move |passing| {
-            if !passing.said
-                && !passing.answers
-                && passing.method == method
-                && let Some(params) = passing.message.as_mut().and_then(|m| m.get_mut("params"))
-            {
-                change(params);
             }
         })
     }
@@ -287,20 +227,6 @@ pub(crate) fn hear(
             && let Some(params) = passing.message.as_mut().and_then(|m| m.get_mut("params"))
         {
             heard(params);
-        }
-    })
-}
-
-/// Answers every `method` with this result instead of carrying it out.
-pub(crate) fn pretend(method: &'static str, result: Value) -> impl Fn() -> Change + Send + Sync {
-    change(move |passing| {
-        if !passing.said
-            && !passing.answers
-            && passing.method == method
-            && let Some(message) = passing.message.take()
-        {
-            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
-            passing.back.push(Line::Json(answer));
         }
     })
 }

@@ -12,7 +12,6 @@
 mod agent;
 mod agent_v2;
 mod changes;
-mod changes_v2;
 mod client;
 mod client_v2;
 mod layer;

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::changes::{hears_call, only_once};
-use crate::layer::{Mutant, call, mutant};
+use crate::changes::only_once;
+use crate::layer::{Mutant, call, hear, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/elicitation/1",
             "which was not offered",
             "it asks in every client",
-            hears_call("initialize", |params| {
+            hear("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"form": {}});
             }),
         ),
@@ -19,7 +19,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/elicitation/2",
             "it has asked in the mode \"url\"",
             "it shows pages to clients that have forms",
-            hears_call("initialize", |params| {
+            hear("initialize", |params| {
                 params["clientCapabilities"]["elicitation"] = json!({"url": {}});
             }),
         ),

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::overview::code;
-use crate::layer::{Line, Mutant, answer, change, mutant, refuse_if, withhold};
+use crate::changes::refuse_if;
+use crate::layer::{Line, Mutant, answer, change, mutant, withhold};
 
 const UNKNOWN: &str = "_acp-check/unknown";
 

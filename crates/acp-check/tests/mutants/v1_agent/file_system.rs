@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use crate::changes::{fails, hears_call, only_once};
-use crate::layer::{Change, Mutant, call, mutant};
+use crate::changes::{fails, only_once};
+use crate::layer::{Change, Mutant, call, hear, mutant};
 
 /// The agent believes that the client offers its files.
 fn believes() -> impl Fn() -> Change + Send + Sync {
-    hears_call("initialize", |params| {
+    hear("initialize", |params| {
         params["clientCapabilities"]["fs"] = json!({"readTextFile": true, "writeTextFile": true});
     })
 }

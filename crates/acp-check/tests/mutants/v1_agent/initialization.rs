@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, answer, mutant, refuse, refuse_from, refuse_if, withhold};
+use crate::changes::refuse_if;
+use crate::layer::{Mutant, answer, mutant, refuse, refuse_from, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![

@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
-use crate::changes::{hears, only_once, without_updates};
+use crate::changes::{hear_result, only_once, without_updates};
 use crate::layer::{Change, Mutant, answer, both, call, mutant, unheard};
 
 const ASKS: &str = "session/request_permission";
 
 /// It takes every answer for this one.
 fn hears_option(id: &'static str) -> impl Fn() -> Change + Send + Sync {
-    hears(ASKS, move |result| {
+    hear_result(ASKS, move |result| {
         result["outcome"] = json!({"outcome": "selected", "optionId": id});
     })
 }

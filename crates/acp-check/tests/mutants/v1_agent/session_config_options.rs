@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::changes::{hears_call, instead};
-use crate::layer::{Mutant, answer, mutant, refuse, update};
+use crate::changes::instead;
+use crate::layer::{Mutant, answer, hear, mutant, refuse, update};
 
 const SET: &str = "session/set_config_option";
 
@@ -66,7 +66,7 @@ fn told() -> Vec<Mutant> {
             "v1/session-config-options/11",
             "\"loud\" is on or off",
             "it shows such options to every client",
-            hears_call("initialize", |params| {
+            hear("initialize", |params| {
                 params["clientCapabilities"]["session"] = json!({"configOptions": {"boolean": {}}});
             }),
         ),

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::session_load::not_said;
-use crate::layer::{Mutant, answer, answered, heard, mutant, refuse, refuse_if};
+use crate::changes::{pretend_if, refuse_if};
+use crate::layer::{Mutant, answer, hear, mutant, refuse};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -25,7 +26,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/3",
             "asked for sessions of",
             "it lists all there are",
-            heard("session/list", |params| {
+            hear("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cwd");
             }),
         ),
@@ -52,7 +53,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/5",
             "it took a cursor that it has not given",
             "it begins anew where it does not know the cursor",
-            heard("session/list", |params| {
+            hear("session/list", |params| {
                 params.as_object_mut().unwrap().remove("cursor");
             }),
         ),
@@ -60,7 +61,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-list/6",
             "is listed twice",
             "its second page begins with the end of the first",
-            heard("session/list", |params| {
+            hear("session/list", |params| {
                 if params["cursor"] == "2" {
                     params["cursor"] = json!("1");
                 }
@@ -86,7 +87,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-delete/1",
             "was deleted, and is still listed",
             "it deletes in words only",
-            answered("session/delete", |_: &Value| true),
+            pretend_if("session/delete", |_: &Value| true),
         ),
         mutant(
             "v1/session-delete/2",

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::changes::{pretend_if, refuse_if};
 use crate::layer::{
-    Change, Line, Mutant, Passing, answer, answered, change, mutant, refuse, refuse_if, unheard,
-    withhold,
+    Change, Line, Mutant, Passing, answer, change, mutant, refuse, unheard, withhold,
 };
 
 const NONE: &str = "acp-check-no-such-session";
@@ -74,7 +74,7 @@ fn loaded() -> Vec<Mutant> {
             "v1/session-setup/26",
             "`session/load` of a session that there is not",
             "it loads whatever is asked for",
-            answered("session/load", |params| params["sessionId"] == NONE),
+            pretend_if("session/load", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/27",
@@ -112,7 +112,7 @@ fn resumed() -> Vec<Mutant> {
             "v1/session-setup/30",
             "`session/resume` of a session that there is not",
             "it resumes whatever is asked for",
-            answered("session/resume", |params| params["sessionId"] == NONE),
+            pretend_if("session/resume", |params| params["sessionId"] == NONE),
         ),
         mutant(
             "v1/session-setup/31",

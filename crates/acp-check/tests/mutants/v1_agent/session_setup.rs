@@ -2,9 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{
-    Change, Line, Mutant, Passing, answer, change, heard, mutant, refuse_if, withhold,
-};
+use crate::changes::refuse_if;
+use crate::layer::{Change, Line, Mutant, Passing, answer, change, hear, mutant, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -32,7 +31,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/3",
             "and it looked at",
             "it works where it was started",
-            heard("session/new", |params| {
+            hear("session/new", |params| {
                 let cwd = params["cwd"]
                     .as_str()
                     .unwrap()
@@ -44,7 +43,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/4",
             "it opened a session in \"project\"",
             "it takes any path",
-            heard("session/new", |params| {
+            hear("session/new", |params| {
                 if params["cwd"] == "project" {
                     params["cwd"] = json!("/project");
                 }
@@ -54,13 +53,13 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/5",
             "its MCP server got no `initialize`",
             "it knows no MCP servers",
-            heard("session/new", |params| params["mcpServers"] = json!([])),
+            hear("session/new", |params| params["mcpServers"] = json!([])),
         ),
         mutant(
             "v1/session-setup/6",
             "was to get \"an argument\", and got \"\"",
             "it leaves out the last argument",
-            heard("session/new", |params| {
+            hear("session/new", |params| {
                 if let Some(args) = params["mcpServers"][0]["args"].as_array_mut() {
                     args.pop();
                 }
@@ -70,7 +69,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/session-setup/6",
             "was to get \"a variable\", and got \"\"",
             "it leaves out the environment",
-            heard("session/new", |params| {
+            hear("session/new", |params| {
                 if params["mcpServers"][0].is_object() {
                     params["mcpServers"][0]["env"] = json!([]);
                 }

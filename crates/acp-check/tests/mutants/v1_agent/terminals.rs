@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::changes::{fails, hears_call, only_once, swallow};
-use crate::layer::{Change, Line, Mutant, call, change, mutant};
+use crate::changes::{fails, only_once, swallow};
+use crate::layer::{Change, Line, Mutant, call, change, hear, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![
@@ -11,7 +11,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v1/terminals/1",
             "it called `terminal/create`",
             "it runs commands in every client",
-            hears_call("initialize", |params| {
+            hear("initialize", |params| {
                 params["clientCapabilities"]["terminal"] = json!(true);
             }),
         ),

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, answer, both, call, ends_at, mutant, pretend, withhold};
+use crate::changes::pretend;
+use crate::layer::{Mutant, answer, both, call, ends_at, mutant, withhold};
 
 const METHOD: &str = "elicitation/create";
 

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use crate::layer::{Mutant, ends_at, mutant, pretend, refuse, withhold};
+use crate::changes::pretend;
+use crate::layer::{Mutant, ends_at, mutant, refuse, withhold};
 
 const METHOD: &str = "_example.org/acp-check/unheard-of";
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{Change, Mutant, answer, both, call, hear, mutant, pretend, refuse};
+use crate::changes::pretend;
+use crate::layer::{Change, Mutant, answer, both, call, hear, mutant, refuse};
 
 const READ: &str = "fs/read_text_file";
 const WRITE: &str = "fs/write_text_file";

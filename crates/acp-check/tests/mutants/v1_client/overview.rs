@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{Line, Mutant, change, ends_at, mutant, pretend, refuse, twice};
+use crate::changes::pretend;
+use crate::layer::{Line, Mutant, change, ends_at, mutant, refuse, twice};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     vec![

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{Change, Mutant, answer, both, call, change, hear, mutant, pretend, withhold};
+use crate::changes::pretend;
+use crate::layer::{Change, Mutant, answer, both, call, change, hear, mutant, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = lives();

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::layer::{Change, Mutant, answer, change, mutant, pretend, refuse};
+use crate::changes::pretend;
+use crate::layer::{Change, Mutant, answer, change, mutant, refuse};
 
 const METHOD: &str = "session/request_permission";
 

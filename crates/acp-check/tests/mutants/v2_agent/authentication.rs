@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::changes_v2::twice;
+use crate::changes::first_twice;
 use crate::layer::{Mutant, answer, call, mutant, refuse};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -23,7 +23,9 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/authentication/3",
             "two ways to authenticate have the id",
             "it names one way twice",
-            answer("initialize", |result| twice(&mut result["authMethods"])),
+            answer("initialize", |result| {
+                first_twice(&mut result["authMethods"])
+            }),
         ),
         mutant(
             "v2/authentication/4",
@@ -39,7 +41,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "has the variable \"CHECKED\" twice",
             "it sets a variable twice",
             answer("initialize", |result| {
-                twice(&mut result["authMethods"][1]["env"])
+                first_twice(&mut result["authMethods"][1]["env"])
             }),
         ),
         mutant(

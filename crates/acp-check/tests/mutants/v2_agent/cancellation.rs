@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::changes_v2::{hears, other_code, silent_after};
+use crate::changes::{other_code, silent_after};
 use crate::layer::{Change, Mutant, mutant, unheard, update, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -86,7 +86,7 @@ fn ends_well(update: &mut serde_json::Value) {
 fn cancelled_for_ever() -> Change {
     let mut cancelled = false;
     Box::new(move |passing| {
-        cancelled |= hears(&passing, "session/cancel");
+        cancelled |= passing.hears("session/cancel");
         if let Some(message) = passing.message
             && cancelled
             && message["params"]["update"]["state"] == "idle"
@@ -99,7 +99,7 @@ fn cancelled_for_ever() -> Change {
 /// Hears no cancel, and hears a yes where there was none.
 fn allowed_all_the_same() -> Change {
     Box::new(|passing| {
-        if hears(&passing, "session/cancel") {
+        if passing.hears("session/cancel") {
             *passing.message = None;
         }
         if let Some(message) = passing.message
@@ -117,8 +117,8 @@ fn cancels_another() -> Change {
     let mut first = None;
     Box::new(move |passing| {
         let (prompted, cancelled) = (
-            hears(&passing, "session/prompt"),
-            hears(&passing, "session/cancel"),
+            passing.hears("session/prompt"),
+            passing.hears("session/cancel"),
         );
         let Some(message) = passing.message else {
             return;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{set, twice};
+use crate::changes::{first_twice, set};
 use crate::layer::{Change, Line, Mutant, answer, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -18,14 +18,16 @@ fn options() -> Vec<Mutant> {
             "v2/session-config-options/1",
             "two config options have the id",
             "it has an option twice",
-            answer("session/new", |result| twice(&mut result["configOptions"])),
+            answer("session/new", |result| {
+                first_twice(&mut result["configOptions"])
+            }),
         ),
         mutant(
             "v2/session-config-options/2",
             "has the value \"ask\" twice",
             "it has a value twice",
             answer("session/new", |result| {
-                twice(&mut result["configOptions"][0]["options"])
+                first_twice(&mut result["configOptions"][0]["options"])
             }),
         ),
         mutant(

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::changes_v2::{no_error, other_code, refuse_if, silent_after};
+use crate::changes::{no_error, other_code, refuse_if, silent_after};
 use crate::layer::{Mutant, answer, call, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -29,7 +29,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/extensibility/3",
             "was answered with error",
             "it believes what is in `_meta`",
-            refuse_if("session/new", |params| {
+            refuse_if("session/new", -32603, |params| {
                 params["_meta"]["traceparent"] == "none"
             }),
         ),

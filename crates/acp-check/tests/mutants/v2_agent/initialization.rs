@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{
+use crate::changes::{
     answers_notifications, no_error, other_code, other_id, refuse_if, set, then_says,
 };
 use crate::layer::{Mutant, answer, call, change, mutant, refuse, update};
@@ -54,7 +54,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "v2/initialization/5",
             "it answered with error",
             "it wants to know every capability",
-            refuse_if("initialize", |params| {
+            refuse_if("initialize", -32603, |params| {
                 params["capabilities"]["telepathy"].is_object()
             }),
         ),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{hears, pretend, refuse_after, refuse_if, set, then_says, without};
+use crate::changes::{pretend_if, refuse_after, refuse_if, set, then_says, without};
 use crate::layer::{Change, Line, Mutant, mutant, update, withhold};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -104,7 +104,7 @@ fn has(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
 }
 
 fn takes_no(check: &'static str, why: &'static str, kind: &'static str) -> Mutant {
-    let refused = refuse_if("session/prompt", has(kind));
+    let refused = refuse_if("session/prompt", -32603, has(kind));
     mutant(check, why, "it does not take what it has to", refused)
 }
 
@@ -112,7 +112,7 @@ fn takes_no(check: &'static str, why: &'static str, kind: &'static str) -> Mutan
 fn one_session() -> Change {
     let mut first = None::<Value>;
     Box::new(move |passing| {
-        if !hears(&passing, "session/prompt") {
+        if !passing.hears("session/prompt") {
             return;
         }
         let session = passing
@@ -143,7 +143,7 @@ fn prompts() -> Vec<Mutant> {
             "v2/prompt-lifecycle/11",
             "of type `text` was answered with error",
             "it takes one text at a time",
-            refuse_if("session/prompt", |params| {
+            refuse_if("session/prompt", -32603, |params| {
                 params["prompt"][1]["type"] == "text"
             }),
         ),
@@ -163,7 +163,7 @@ fn prompts() -> Vec<Mutant> {
             "v2/prompt-lifecycle/16",
             "it has taken a prompt for a session that there is not",
             "it takes every prompt",
-            pretend("session/prompt", |params| {
+            pretend_if("session/prompt", |params| {
                 params["sessionId"] == "acp-check-nobodys"
             }),
         ),

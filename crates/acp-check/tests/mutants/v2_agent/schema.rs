@@ -4,7 +4,7 @@ use acp_check::schema::Version;
 use acp_check::suite;
 use serde_json::{Value, json};
 
-use crate::changes_v2::{set, shape_id};
+use crate::changes::{set, shape_id};
 use crate::layer::{Change, Mutant, answer, call, change, mutant, update};
 
 type Wrong = Box<dyn Fn() -> Change + Send + Sync>;

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{
-    hear, hears, kind, pretend, refuse_after, refuse_if, result, set, silent_after, twice,
+use crate::changes::{
+    first_twice, kind, pretend_if, refuse_after, refuse_if, result, set, silent_after,
 };
-use crate::layer::{Change, Line, Mutant, answer, change, mutant, refuse, update};
+use crate::layer::{Change, Line, Mutant, answer, change, hear, mutant, refuse, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = sessions();
@@ -26,13 +26,15 @@ fn sessions() -> Vec<Mutant> {
             "v2/session-setup/2",
             "`session/new` was answered with error",
             "it wants to be told of MCP servers",
-            refuse_if("session/new", |params| params["mcpServers"].is_null()),
+            refuse_if("session/new", -32603, |params| {
+                params["mcpServers"].is_null()
+            }),
         ),
         mutant(
             "v2/session-setup/3",
             "`session/new` was answered with error",
             "it offers further directories, and takes none",
-            refuse_if("session/new", |params| {
+            refuse_if("session/new", -32603, |params| {
                 params["additionalDirectories"].is_array()
             }),
         ),
@@ -59,7 +61,7 @@ fn sessions() -> Vec<Mutant> {
             "it went on with `agent_message_chunk`",
             "it goes on talking in a closed session",
             change(|passing| {
-                if hears(passing, "session/close") {
+                if passing.hears("session/close") {
                     let message = passing.message.take().unwrap();
                     passing.back.push(result(&message, json!({})));
                     let content = json!({"type": "text", "text": "two, "});
@@ -112,7 +114,7 @@ fn in_replay(
         let each = each.clone();
         let (mut replays, mut kept) = (false, Vec::new());
         Box::new(move |passing| {
-            replays |= hears(&passing, "session/resume");
+            replays |= passing.hears("session/resume");
             if replays && kind(&passing).is_some_and(is_past) {
                 each(passing.message, &mut kept);
             } else if passing.said && passing.answers && passing.method == "session/resume" {
@@ -213,13 +215,15 @@ fn lists() -> Vec<Mutant> {
             "v2/session-list/4",
             "is listed twice",
             "it counts double",
-            answer("session/list", |result| twice(&mut result["sessions"])),
+            answer("session/list", |result| {
+                first_twice(&mut result["sessions"])
+            }),
         ),
         mutant(
             "v2/session-list/5",
             "is still listed after it was deleted",
             "it deletes nothing",
-            pretend("session/delete", |_| true),
+            pretend_if("session/delete", |_| true),
         ),
         mutant(
             "v2/content/1",

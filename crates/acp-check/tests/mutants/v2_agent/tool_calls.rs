@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{hear_answer, set, silent_after, state, then_says, twice, without};
+use crate::changes::{first_twice, hear_answer, set, silent_after, state, then_says, without};
 use crate::layer::{Change, Mutant, call, mutant, update};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -141,7 +141,7 @@ fn permissions() -> Vec<Mutant> {
             "v2/tool-calls/42",
             "two options of a permission request have the id",
             "it offers the same twice",
-            call(ASK, |params| twice(&mut params["options"])),
+            call(ASK, |params| first_twice(&mut params["options"])),
         ),
         mutant(
             "v2/tool-calls/43",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{
+use crate::changes::{
     answers_notifications, hear_answer, no_error, other_code, other_id, set, silent_after,
     silent_at,
 };

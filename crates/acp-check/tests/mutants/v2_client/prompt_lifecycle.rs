@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::changes_v2::{no_error, silent_after, silent_at};
+use crate::changes::{no_error, silent_after, silent_at};
 use crate::layer::{Change, Line, Mutant, answer, mutant, withhold};
 
 /// What a client does that something is the end of: it answers no more.

@@ -4,7 +4,7 @@ use acp_check::schema::Version;
 use acp_check::suite;
 use serde_json::json;
 
-use crate::changes_v2::{set, shape_id};
+use crate::changes::{set, shape_id};
 use crate::layer::{Change, Mutant, answer, call, change, mutant};
 use crate::v2_agent::schema::{mute, old};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{calls_after, set, silent_at};
+use crate::changes::{calls_after, set, silent_at};
 use crate::layer::{Change, Mutant, call, mutant};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -128,7 +128,7 @@ fn sessions() -> Vec<Mutant> {
             "v2/session-setup/107",
             "it called `session/delete`",
             "it takes it that all agents can delete",
-            crate::changes_v2::hear_answer("initialize", |message| {
+            crate::changes::hear_answer("initialize", |message| {
                 set(
                     &mut message["result"]["capabilities"]["session"],
                     "delete",

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::changes_v2::{refuse_if, silent_at};
+use crate::changes::{refuse_if, silent_at};
 use crate::layer::{Mutant, answer, mutant};
 
 const ASK: &str = "session/request_permission";
@@ -34,7 +34,7 @@ fn refuses(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
         check,
         why,
         "it refuses what it may be asked",
-        refuse_if(ASK, subject),
+        refuse_if(ASK, -32603, subject),
     )
 }
 
