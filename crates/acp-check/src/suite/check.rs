@@ -81,7 +81,8 @@ pub struct Check {
     pub side: Side,
     /// The page of the specification, as its address has it, such as `prompt-turn`.
     pub page: &'static str,
-    /// Its number on the page. It stays when others come or go: baselines name it.
+    /// Its number on the page. It stays when others come or go: baselines name it. Zero for shapes, which go by their
+    /// names.
     pub number: u16,
     /// How binding it is.
     pub level: Level,
@@ -107,10 +108,23 @@ impl Check {
         }
     }
 
-    /// The id: `v1/initialization/3`.
+    /// The id: `v1/initialization/3`; of a shape `v1/schema/PromptResponse`, or `v1/schema/SessionUpdate.plan`.
     #[must_use]
     pub fn id(&self) -> String {
-        format!("{}/{}/{}", self.version, self.page, self.number)
+        format!("{}/{}/{}", self.version, self.page, self.name())
+    }
+
+    /// What it is called on its page: its number, or the shape it is about.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self.play {
+            Play::Shape(Shaped {
+                shape,
+                variant: Some(variant),
+            }) => format!("{shape}.{variant}"),
+            Play::Shape(Shaped { shape, .. }) => shape.to_owned(),
+            _ => self.number.to_string(),
+        }
     }
 }
 

@@ -16,9 +16,7 @@ use super::wire::Judged;
 const PAGE: &str = "schema";
 
 /// One check for each shape that a side sends: what it asks, what it answers, each kind of update, and errors.
-///
-/// They are numbered in the order of the method table, then of the kinds of updates; a table that grows at its end
-/// leaves the numbers as they are.
+/// They go by the names of their shapes, in the order of the method table, then of the kinds of updates.
 pub(super) fn checks(version: Version, side: Side) -> Vec<Check> {
     let schema = Schema::of(version);
     let mut shapes = vec![
@@ -68,16 +66,13 @@ pub(super) fn checks(version: Version, side: Side) -> Vec<Check> {
             });
         }
     }
-    let numbered = shapes.into_iter().zip(match side {
-        Side::Agent => 1..,
-        Side::Client => 101..,
-    });
-    numbered
-        .map(|(shaped, number)| Check {
+    shapes
+        .into_iter()
+        .map(|shaped| Check {
             version,
             side,
             page: PAGE,
-            number,
+            number: 0,
             level: Level::Must,
             requirement: requirement(shaped),
             play: Play::Shape(shaped),

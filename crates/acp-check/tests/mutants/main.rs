@@ -33,8 +33,9 @@ use layer::{Mutant, mutated};
 /// How long the right peers may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long a peer that is wrong may leave something out, before that is noticed.
-const SHORT: Duration = Duration::from_millis(700);
+/// How long a peer that is wrong may leave something out, before that is noticed. A machine that has much else to do may
+/// take longer for what is done right: then it is tried again with more patience.
+const SHORT: [Duration; 3] = [Duration::from_millis(700), Duration::from_secs(4), PATIENCE];
 
 /// How many mutants are tried at once.
 const JOBS: usize = 16;
@@ -132,17 +133,23 @@ async fn kills(right: Right, checks: Vec<Check>, mutants: Vec<Mutant>) {
             }
             let (kills, why, what) = (mutant.kills, mutant.why, mutant.what);
             let target: Arc<dyn Target> = Arc::new(mutated(right, mutant));
-            let mut outcomes = suite::run(target, &checks, options(SHORT)).await;
-            let outcome = outcomes.swap_remove(0);
-            let caught = match &outcome.verdict {
-                Verdict::Fail(reason) | Verdict::Warn(reason) => reason.contains(why),
-                _ => false,
-            };
-            (!caught).then(|| {
-                format!(
-                    "{kills}: {what}: not caught for {why:?}\n{}",
-                    told(&outcome)
-                )
+            let mut escaped = None;
+            for patience in SHORT {
+                let target = Arc::clone(&target);
+                let mut outcomes = suite::run(target, &checks, options(patience)).await;
+                let outcome = outcomes.swap_remove(0);
+                let caught = match &outcome.verdict {
+                    Verdict::Fail(reason) | Verdict::Warn(reason) => reason.contains(why),
+                    _ => false,
+                };
+                if caught {
+                    return None;
+                }
+                escaped = Some(outcome);
+            }
+            escaped.map(|outcome| {
+                let told = told(&outcome);
+                format!("{kills}: {what}: not caught for {why:?}\n{told}")
             })
         });
     }
@@ -189,12 +196,19 @@ async fn the_right_client_passes_version_1() {
 async fn the_least_client_fails_nothing_of_version_1() {
     let checks = suite::clients(Version::V1);
     let target = Arc::new(client::start_least as Right);
-    let outcomes = suite::run(target, &checks, options(SHORT)).await;
-    let mut wrong = outcomes
-        .iter()
-        .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)))
-        .map(told);
-    assert_eq!(wrong.next(), None);
+    let mut outcomes = Vec::new();
+    let mut wrong = None;
+    for patience in SHORT {
+        outcomes = suite::run(Arc::clone(&target) as _, &checks, options(patience)).await;
+        let mut of_these = outcomes
+            .iter()
+            .filter(|outcome| !matches!(outcome.verdict, Verdict::Pass | Verdict::Skip(_)));
+        wrong = of_these.next().map(told);
+        if wrong.is_none() {
+            break;
+        }
+    }
+    assert_eq!(wrong, None);
     let passed = |id: &str| {
         let mut outcomes = outcomes.iter();
         outcomes.any(|o| o.check.id() == id && o.verdict == Verdict::Pass)

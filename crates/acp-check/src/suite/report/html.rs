@@ -2,6 +2,7 @@
 
 use maud::{DOCTYPE, PreEscaped, html};
 
+use super::super::check::Play;
 use super::super::verdict::Verdict;
 use super::evidence::lines;
 use super::{Report, address};
@@ -57,7 +58,10 @@ pub(super) fn html(report: &Report) -> String {
                                     summary {
                                         span.verdict { (word) }
                                         " "
-                                        span.number { (outcome.check.number) }
+                                        span.number { (match outcome.check.play {
+                                            Play::Shape(_) => String::new(),
+                                            _ => outcome.check.name(),
+                                        }) }
                                         " "
                                         span.level { (outcome.check.level) }
                                         " "

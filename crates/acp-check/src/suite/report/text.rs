@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::super::check::Play;
 use super::super::runner::Outcome;
 use super::super::verdict::Verdict;
 use super::evidence::{arrow, cut, harmless, lines};
@@ -47,7 +48,12 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
             } else {
                 ""
             };
-            let (number, level) = (check.number, padded(check.level));
+            // A shape is named by its sentence.
+            let number = match check.play {
+                Play::Shape(_) => String::new(),
+                _ => check.name(),
+            };
+            let level = padded(check.level);
             let requirement = check.sentence();
             writeln!(text, "  {mark} {number:>3} {level} {requirement}{expected}")?;
             if let Some(why) = outcome.verdict.why() {

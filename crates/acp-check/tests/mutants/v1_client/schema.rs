@@ -21,7 +21,7 @@ fn answers_oddly(kills: &'static str, method: &'static str, seen_in: &'static st
 pub(crate) fn mutants() -> Vec<Mutant> {
     let mut mutants = vec![
         mutant(
-            "v1/schema/101",
+            "v1/schema/JSON-RPC",
             "jsonrpc",
             "it says another version of JSON-RPC",
             change(|passing| {
@@ -34,7 +34,7 @@ pub(crate) fn mutants() -> Vec<Mutant> {
         )
         .seen_in("v1/initialization/101"),
         mutant(
-            "v1/schema/102",
+            "v1/schema/Error",
             "`error.message` is missing",
             "its errors are numbers",
             change(|passing| {
@@ -51,41 +51,97 @@ pub(crate) fn mutants() -> Vec<Mutant> {
     ];
     let old = "v1/session-setup/113";
     mutants.extend([
-        asks_oddly("v1/schema/103", "initialize", "v1/initialization/101"),
-        asks_oddly("v1/schema/104", "authenticate", "v1/authentication/102"),
-        asks_oddly("v1/schema/105", "logout", old),
-        asks_oddly("v1/schema/106", "session/new", "v1/session-setup/101"),
-        asks_oddly("v1/schema/107", "session/load", old),
-        asks_oddly("v1/schema/108", "session/list", old),
-        asks_oddly("v1/schema/109", "session/delete", old),
-        asks_oddly("v1/schema/110", "session/resume", old),
-        asks_oddly("v1/schema/111", "session/close", old),
-        asks_oddly("v1/schema/112", "session/set_mode", "v1/session-modes/101"),
         asks_oddly(
-            "v1/schema/113",
+            "v1/schema/InitializeRequest",
+            "initialize",
+            "v1/initialization/101",
+        ),
+        asks_oddly(
+            "v1/schema/AuthenticateRequest",
+            "authenticate",
+            "v1/authentication/102",
+        ),
+        asks_oddly("v1/schema/LogoutRequest", "logout", old),
+        asks_oddly(
+            "v1/schema/NewSessionRequest",
+            "session/new",
+            "v1/session-setup/101",
+        ),
+        asks_oddly("v1/schema/LoadSessionRequest", "session/load", old),
+        asks_oddly("v1/schema/ListSessionsRequest", "session/list", old),
+        asks_oddly("v1/schema/DeleteSessionRequest", "session/delete", old),
+        asks_oddly("v1/schema/ResumeSessionRequest", "session/resume", old),
+        asks_oddly("v1/schema/CloseSessionRequest", "session/close", old),
+        asks_oddly(
+            "v1/schema/SetSessionModeRequest",
+            "session/set_mode",
+            "v1/session-modes/101",
+        ),
+        asks_oddly(
+            "v1/schema/SetSessionConfigOptionRequest",
             "session/set_config_option",
             "v1/session-config-options/101",
         ),
-        asks_oddly("v1/schema/114", "session/prompt", "v1/prompt-turn/101"),
+        asks_oddly(
+            "v1/schema/PromptRequest",
+            "session/prompt",
+            "v1/prompt-turn/101",
+        ),
         answers_oddly(
-            "v1/schema/115",
+            "v1/schema/RequestPermissionResponse",
             "session/request_permission",
             "v1/tool-calls/121",
         ),
-        answers_oddly("v1/schema/116", "fs/write_text_file", "v1/file-system/107"),
-        answers_oddly("v1/schema/117", "fs/read_text_file", "v1/file-system/101"),
-        answers_oddly("v1/schema/118", "terminal/create", "v1/terminals/105"),
-        answers_oddly("v1/schema/119", "terminal/output", "v1/terminals/104"),
-        answers_oddly("v1/schema/120", "terminal/release", "v1/terminals/105"),
         answers_oddly(
-            "v1/schema/121",
+            "v1/schema/WriteTextFileResponse",
+            "fs/write_text_file",
+            "v1/file-system/107",
+        ),
+        answers_oddly(
+            "v1/schema/ReadTextFileResponse",
+            "fs/read_text_file",
+            "v1/file-system/101",
+        ),
+        answers_oddly(
+            "v1/schema/CreateTerminalResponse",
+            "terminal/create",
+            "v1/terminals/105",
+        ),
+        answers_oddly(
+            "v1/schema/TerminalOutputResponse",
+            "terminal/output",
+            "v1/terminals/104",
+        ),
+        answers_oddly(
+            "v1/schema/ReleaseTerminalResponse",
+            "terminal/release",
+            "v1/terminals/105",
+        ),
+        answers_oddly(
+            "v1/schema/WaitForTerminalExitResponse",
             "terminal/wait_for_exit",
             "v1/terminals/105",
         ),
-        answers_oddly("v1/schema/122", "terminal/kill", "v1/terminals/108"),
-        answers_oddly("v1/schema/123", "elicitation/create", "v1/elicitation/101"),
-        asks_oddly("v1/schema/124", "session/cancel", "v1/prompt-turn/108"),
-        asks_oddly("v1/schema/125", "$/cancel_request", "v1/cancellation/104"),
+        answers_oddly(
+            "v1/schema/KillTerminalResponse",
+            "terminal/kill",
+            "v1/terminals/108",
+        ),
+        answers_oddly(
+            "v1/schema/CreateElicitationResponse",
+            "elicitation/create",
+            "v1/elicitation/101",
+        ),
+        asks_oddly(
+            "v1/schema/CancelNotification",
+            "session/cancel",
+            "v1/prompt-turn/108",
+        ),
+        asks_oddly(
+            "v1/schema/CancelRequestNotification",
+            "$/cancel_request",
+            "v1/cancellation/104",
+        ),
     ]);
     mutants
 }
