@@ -12,10 +12,14 @@ use crate::schema::Version;
 use super::check::{Check, Level, Play};
 use super::target::{Started, Target};
 use super::transcript::Transcript;
-use super::verdict::{Stop, Verdict};
+use super::verdict::{Stop, Verdict, cut};
 use super::wire::Judged;
 use super::with_agent::Task;
 use super::{AgentPlay, ClientPlay, Place};
+
+/// How long the reason of a failure is at most, in characters. Some of it is the program's own words, of which there may
+/// be any number; all that was said is with the evidence.
+const LONGEST: usize = 500;
 
 /// How checks are carried out.
 #[derive(Debug, Clone)]
@@ -173,8 +177,8 @@ async fn carry_out(
     let (stopped, transcript, judged) = play(check, target, options).await;
     let verdict = match stopped {
         Ok(()) => Verdict::Pass,
-        Err(Stop::Fail(why)) if check.level == Level::Must => Verdict::Fail(why),
-        Err(Stop::Fail(why)) => Verdict::Warn(why),
+        Err(Stop::Fail(why)) if check.level == Level::Must => Verdict::Fail(cut(&why, LONGEST)),
+        Err(Stop::Fail(why)) => Verdict::Warn(cut(&why, LONGEST)),
         Err(Stop::Skip(why)) => Verdict::Skip(why),
         Err(Stop::Harness(why)) => Verdict::Harness(why),
     };

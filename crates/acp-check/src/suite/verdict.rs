@@ -79,3 +79,11 @@ pub(crate) fn require(holds: bool, why: impl FnOnce() -> String) -> Result<(), S
         Err(Stop::Fail(why()))
     }
 }
+
+/// The beginning of a text, so many characters at most.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}

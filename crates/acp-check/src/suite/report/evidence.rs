@@ -74,11 +74,3 @@ pub(super) fn harmless(text: &str) -> String {
     }
     shown
 }
-
-/// The beginning of a text, so many characters at most.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-    }
-}

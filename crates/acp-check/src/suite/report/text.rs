@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::super::check::Play;
 use super::super::runner::Outcome;
-use super::super::verdict::Verdict;
-use super::evidence::{arrow, cut, harmless, lines};
+use super::super::verdict::{Verdict, cut};
+use super::evidence::{arrow, harmless, lines};
 use super::{Report, padded};
 
 /// How many lines of evidence are shown with a failure: the last of them.

@@ -21,10 +21,13 @@ const DIFFING: Duration = Duration::from_millis(200);
 /// How much of a text must be the end of another for it to be taken for its continuation, in bytes.
 const OVERLAP: usize = 80;
 
-/// Whether a tool call may still be on its way from the model to the agent, so that what it does is not all said:
-/// what is printed stays as it is. Whoever asks for permission then asks with all of it. Tool calls, "Status".
+/// Whether a tool call may still be on its way from the model to the agent, so that what it does is not said yet:
+/// what is printed stays as it is. One that says what it is called with, or where it works, says it. Tool calls,
+/// "Status".
 pub(super) fn may_be_unfinished(call: &ThreadToolCall) -> bool {
-    call.status == ToolCallStatus::Pending && call.content.is_empty() && !call.cancelled
+    let says_more =
+        !call.content.is_empty() || !call.locations.is_empty() || call.raw_input.is_some();
+    call.status == ToolCallStatus::Pending && !says_more && !call.cancelled
 }
 
 /// How much of a tool call has been shown.
