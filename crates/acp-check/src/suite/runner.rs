@@ -19,7 +19,7 @@ use super::{AgentPlay, ClientPlay, Place};
 
 /// How long the reason of a failure is at most, in characters. Some of it is the program's own words, of which there may
 /// be any number; all that was said is with the evidence.
-const LONGEST: usize = 500;
+const LONGEST: usize = 4_000;
 
 /// How checks are carried out.
 #[derive(Debug, Clone)]
