@@ -15,8 +15,9 @@ use super::transcript::Transcript;
 use super::verdict::{Stop, fail};
 use super::watch::{Broken, Watch};
 
-/// The longest line that is read. Longer ones are a fault of the program's.
-const LONGEST: usize = 64 * 1024 * 1024;
+/// How many bytes are read in one check. All messages of a check are kept until its end, so this bounds them; nothing says
+/// how much a program may say, so it is not blamed for more.
+const MOST: usize = 64 * 1024 * 1024;
 
 /// How many lines wait to be looked at, before the program has to.
 const WAITING: usize = 64;
@@ -69,7 +70,7 @@ pub enum Answer {
 /// What was read.
 enum Read {
     Line(Vec<u8>),
-    TooLong,
+    TooMuch,
     End,
 }
 
@@ -261,7 +262,7 @@ impl Wire {
     /// their own. It may be dropped at any time without losing one.
     ///
     /// # Errors
-    /// A line is longer than 64 MiB.
+    /// As a fault of the suite's: it has said more than a check reads.
     pub async fn next(&mut self) -> Result<Option<Message>, Stop> {
         loop {
             match self.reads.recv().await {
@@ -283,7 +284,12 @@ impl Wire {
                         }
                     }
                 }
-                Some(Read::TooLong) => return fail("it has sent a line of more than 64 MiB"),
+                Some(Read::TooMuch) => {
+                    let why = format!(
+                        "it has said more than {MOST} bytes, which is all that a check reads"
+                    );
+                    return Err(Stop::Harness(why));
+                }
                 Some(Read::End) | None => {
                     if !self.ended {
                         self.ended = true;
@@ -455,6 +461,7 @@ impl Answer {
 async fn read(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<Read>) {
     let mut line = Vec::new();
     let mut buffer = vec![0; 64 * 1024];
+    let mut all = 0;
     loop {
         let read = tokio::select! {
             read = reader.read(&mut buffer) => read.unwrap_or(0),
@@ -477,8 +484,9 @@ async fn read(mut reader: impl AsyncRead + Unpin, to: mpsc::Sender<Read>) {
             }
         }
         line.extend_from_slice(rest);
-        if line.len() > LONGEST {
-            let _ = to.send(Read::TooLong).await;
+        all += read;
+        if all > MOST {
+            let _ = to.send(Read::TooMuch).await;
             return;
         }
     }

@@ -2,6 +2,7 @@
 
 use acp_wire::RawObject;
 use acp_wire::jsonrpc::{self, RequestId};
+use acp_wire::v1::StopReason;
 use serde_json::value::RawValue;
 
 use super::super::json::{Line, Out, answer, emit, note, object, raw, refuse, session_of, update};
@@ -11,15 +12,6 @@ use super::{Asked, Down, ECHOES, Question, Session, set};
 
 /// The result of an answer, as it came.
 type Answered<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
-
-/// The reasons to stop that version 1 knows.
-const STOP_REASONS: [&str; 5] = [
-    "end_turn",
-    "max_tokens",
-    "max_turn_requests",
-    "refusal",
-    "cancelled",
-];
 
 impl Down {
     pub(super) fn agent_says(
@@ -246,7 +238,10 @@ fn end(buf: &mut Vec<u8>, id: &RequestId, idle: &RawObject) {
         return refuse(buf, id, &error);
     }
     let mut result = object! {};
-    let known = word.filter(|word| STOP_REASONS.contains(&&**word));
+    let known = word.filter(|word| {
+        let mut known = StopReason::KNOWN.iter();
+        known.any(|known| known.as_str() == &**word)
+    });
     result.push(
         "stopReason".to_owned(),
         raw(known.as_deref().unwrap_or("end_turn")),

@@ -1,5 +1,6 @@
 //! Prompt turn: from the prompt to the stop reason.
 
+use acp_wire::v1::StopReason;
 use serde_json::{Value, json};
 
 use crate::suite::check::checks;
@@ -31,19 +32,12 @@ pub(super) const OF_A_TURN: [&str; 5] = [
     "plan",
 ];
 
-const STOP_REASONS: [&str; 5] = [
-    "end_turn",
-    "max_tokens",
-    "max_turn_requests",
-    "refusal",
-    "cancelled",
-];
-
 async fn stop_reason(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     let turn = play.turn(&session, Task::Answer).await?;
-    require(STOP_REASONS.contains(&turn.stop.as_str()), || {
-        let there_are = STOP_REASONS.join(", ");
+    let there_are: Vec<&str> = StopReason::KNOWN.iter().map(StopReason::as_str).collect();
+    require(there_are.contains(&turn.stop.as_str()), || {
+        let there_are = there_are.join(", ");
         format!("the stop reason {:?} is none of {there_are}", turn.stop)
     })
 }
