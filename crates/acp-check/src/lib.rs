@@ -8,7 +8,12 @@
 //!
 //! Where things are and why: `docs/decisions/0013-who-is-wrong.md`.
 
+mod level;
 pub mod rules;
 pub mod schema;
+mod side;
 pub mod suite;
 pub mod trace;
+
+pub use level::Level;
+pub use side::Side;

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::Side;
 use crate::schema::{Direction, Version};
-use crate::suite::Side;
 
 use super::rule::{Found, rules};
 use super::table::{id, items, text};

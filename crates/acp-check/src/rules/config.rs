@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::suite::Side;
+use crate::Side;
 
 use super::rule::{Found, Moment, rules};
 use super::table::{id, items, text};

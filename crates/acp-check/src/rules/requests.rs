@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 
+use crate::Side;
 use crate::schema::Direction;
-use crate::suite::Side;
 
 use super::rule::{Found, Moment, rules, sender};
 use super::table::{id, items};

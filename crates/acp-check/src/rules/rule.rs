@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::schema::{Direction, Version};
-use crate::suite::{Level, Side};
+use crate::{Level, Side};
 
 /// Something that a conversation must keep to.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ macro_rules! rules {
         $(
             static $name: $crate::rules::Rule = $crate::rules::Rule {
                 name: $text,
-                level: $crate::suite::Level::$level,
+                level: $crate::Level::$level,
                 section: $section,
                 requirement: $requirement,
             };

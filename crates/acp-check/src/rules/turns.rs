@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::Side;
 use crate::schema::Version;
-use crate::suite::Side;
 
 use super::requests::Open;
 use super::rule::{Found, Moment, rules};

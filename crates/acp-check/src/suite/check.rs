@@ -4,48 +4,10 @@ use std::fmt;
 use std::pin::Pin;
 
 use crate::schema::Version;
+use crate::{Level, Side};
 
 use super::verdict::Stop;
 use super::{AgentPlay, ClientPlay};
-
-/// How binding a requirement is, in the words of RFC 2119.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Level {
-    /// MUST, MUST NOT.
-    Must,
-    /// SHOULD, SHOULD NOT.
-    Should,
-    /// MAY.
-    May,
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Must => "MUST",
-            Self::Should => "SHOULD",
-            Self::May => "MAY",
-        })
-    }
-}
-
-/// Whose requirement it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Side {
-    /// An agent's.
-    Agent,
-    /// A client's.
-    Client,
-}
-
-impl fmt::Display for Side {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Agent => "agent",
-            Self::Client => "client",
-        })
-    }
-}
 
 /// What a check does, and with whom.
 #[derive(Clone, Copy)]

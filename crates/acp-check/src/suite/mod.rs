@@ -27,7 +27,7 @@ mod with_agent_v2;
 mod with_client;
 mod with_client_v2;
 
-pub use check::{Check, Level, Play, Playing, Shaped, Side};
+pub use check::{Check, Play, Playing, Shaped};
 pub use place::Place;
 pub use runner::{Options, Outcome, run, run_telling};
 pub use spoken::{spoken, spoken_by_client};
@@ -41,6 +41,7 @@ pub use with_agent_v2::Begun;
 pub use with_client::{ClientPlay, Prompted, SESSION};
 
 use crate::schema::Version;
+pub use crate::{Level, Side};
 
 /// Every check for agents of a version, in the order of the specification's pages.
 #[must_use]

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::schema::Version;
+use crate::{Level, Side};
 
-use super::check::{Check, Level, Play, Side};
+use super::check::{Check, Play};
 use super::runner::Outcome;
 use super::transcript::Transcript;
 use super::verdict::Verdict;

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
+use crate::Level;
 use crate::schema::Version;
 
-use super::check::{Check, Level, Play};
+use super::check::{Check, Play};
 use super::target::{Started, Target};
 use super::transcript::Transcript;
 use super::verdict::{Stop, Verdict, cut};

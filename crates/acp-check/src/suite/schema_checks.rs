@@ -5,8 +5,9 @@ use std::time::Duration;
 use acp_wire::{MethodKind, Sender};
 
 use crate::schema::{Schema, Version};
+use crate::{Level, Side};
 
-use super::check::{Check, Level, Play, Shaped, Side};
+use super::check::{Check, Play, Shaped};
 use super::runner::Outcome;
 use super::transcript::Transcript;
 use super::verdict::Verdict;

@@ -18,38 +18,10 @@ use base64::Engine as _;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::Side;
+
 /// The version of the format. A newer one is not read.
 pub const VERSION: u32 = 1;
-
-/// Who said something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Side {
-    /// The client, on the agent's standard input.
-    Client,
-    /// The agent, on its standard output.
-    Agent,
-}
-
-impl Side {
-    /// The one it says it to.
-    #[must_use]
-    pub fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Agent,
-            Self::Agent => Self::Client,
-        }
-    }
-
-    /// `client` or `agent`.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Agent => "agent",
-        }
-    }
-}
 
 /// What was done with secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use crate::Level;
+use crate::Side;
 use crate::rules::{Finding, Moment, Rules};
 use crate::schema::{Direction, Fault, FaultKind, Schema, Version};
-use crate::suite::{self, Level};
 
-use super::format::{Event, Record, Side, What};
+use super::format::{Event, Record, What};
 use super::redact::REDACTED;
 use super::show::{Entry, Show};
 
@@ -226,10 +227,7 @@ impl Lint {
         let problem = |finding: Finding| Problem {
             line: finding.message.index,
             earlier: finding.earlier.map(|earlier| earlier.index),
-            side: match finding.side {
-                suite::Side::Agent => Side::Agent,
-                suite::Side::Client => Side::Client,
-            },
+            side: finding.side,
             level: finding.rule.level,
             rule: finding.rule.name,
             section: finding.rule.section,

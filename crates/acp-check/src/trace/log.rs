@@ -3,7 +3,8 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::format::{Event, Side};
+use super::format::Event;
+use crate::Side;
 
 /// How much may wait, in bytes. Beyond it, whoever has more waits until some of it is written.
 const ROOM: usize = 4 * 1024 * 1024;

@@ -16,7 +16,8 @@ mod relay;
 mod replay;
 mod show;
 
-pub use format::{Event, Header, Record, Secrets, Side, VERSION, What};
+pub use crate::Side;
+pub use format::{Event, Header, Record, Secrets, VERSION, What};
 pub use html::{Finding, Page, PageError, page};
 pub use lint::{About, Lint, Problem};
 pub use pipes::{Input, Output, child, stdio};

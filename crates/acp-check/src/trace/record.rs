@@ -8,11 +8,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::format::{self, Event, Header, Secrets, Side, VERSION};
+use super::format::{self, Event, Header, Secrets, VERSION};
 use super::log::{Batch, Log, PieceOf};
 use super::pipes::Output;
 use super::redact::Redactor;
 use super::relay::Relay;
+use crate::Side;
 
 /// The longest message that is recorded whole, in bytes: what this project's own connections take at most. Of a
 /// longer one, and of a line over 64 KiB that is no message, the beginning is recorded.

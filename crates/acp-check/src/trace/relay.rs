@@ -4,9 +4,10 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::format::{Event, Side};
+use super::format::Event;
 use super::log::{Log, PieceOf};
 use super::pipes::{Input, Output};
+use crate::Side;
 
 /// How much is read at once, in bytes: what a pipe that has grown holds.
 const ROOM: usize = 256 * 1024;

@@ -9,8 +9,8 @@ mod text;
 use std::time::Duration;
 
 use crate::schema::Version;
+use crate::{Level, Side};
 
-use super::check::{Level, Side};
 use super::runner::Outcome;
 use super::verdict::Verdict;
 

@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use acp_wire::jsonrpc::RequestId;
 use serde::Serialize;
 
-use super::super::format::Side;
 use super::super::show::{Entry, Kind};
 use super::plain;
+use crate::Side;
 
 /// How many requests are remembered that wait for their answers.
 const PENDING: usize = 64 * 1024;

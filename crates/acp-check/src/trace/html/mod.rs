@@ -23,9 +23,10 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::format::{Event, Header, Record, Secrets, Side, What};
+use super::format::{Event, Header, Record, Secrets, What};
 use super::read::{ReadError, Reader};
 use super::show::Show;
+use crate::Side;
 use blocks::Blocks;
 use index::Index;
 use sessions::Sessions;

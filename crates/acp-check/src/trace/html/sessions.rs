@@ -10,7 +10,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::format::{Record, Side, What};
+use super::super::format::{Record, What};
+use crate::Side;
 
 /// How many sessions are told.
 const SESSIONS: usize = 256;

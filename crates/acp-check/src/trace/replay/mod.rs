@@ -16,8 +16,9 @@ use std::time::Duration;
 use acp::Transport;
 use serde_json::{Value, json};
 
-use super::format::{Side, What};
+use super::format::What;
 use super::read::{ReadError, Reader};
+use crate::Side;
 pub use compare::{Change, Ignore};
 use compare::{Ids, compare};
 use live::Live;

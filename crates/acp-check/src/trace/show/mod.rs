@@ -8,7 +8,8 @@ use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::format::{Event, Record, Side, What};
+use super::format::{Event, Record, What};
+use crate::Side;
 use summary::Summary;
 
 /// How many requests are remembered that wait for their answers. The answer to one that is not is shown without its

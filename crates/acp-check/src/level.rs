@@ -1,0 +1,24 @@
+//! How binding a requirement or a rule is.
+
+use std::fmt;
+
+/// How binding a requirement is, in the words of RFC 2119.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Level {
+    /// MUST, MUST NOT.
+    Must,
+    /// SHOULD, SHOULD NOT.
+    Should,
+    /// MAY.
+    May,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Must => "MUST",
+            Self::Should => "SHOULD",
+            Self::May => "MAY",
+        })
+    }
+}
