@@ -9,7 +9,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A reader that fails when nothing comes for too long.
 pub(crate) struct Patient {
-    chunks: Receiver<Vec<u8>>,
+    chunks: Receiver<Result<Vec<u8>>>,
     rest: Vec<u8>,
 }
 
@@ -18,8 +18,16 @@ impl Patient {
         let (sender, chunks) = sync_channel(64);
         std::thread::spawn(move || {
             let mut bytes = [0; 8192];
-            while let Ok(n @ 1..) = inner.read(&mut bytes) {
-                if sender.send(bytes[..n].to_vec()).is_err() {
+            loop {
+                let chunk = match inner.read(&mut bytes) {
+                    Ok(0) => return,
+                    Ok(n) => Ok(bytes[..n].to_vec()),
+                    Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                    // Not the end: whoever reads must not take it for one.
+                    Err(e) => Err(e),
+                };
+                let failed = chunk.is_err();
+                if sender.send(chunk).is_err() || failed {
                     return;
                 }
             }
@@ -35,7 +43,7 @@ impl Read for Patient {
     fn read(&mut self, buf: &mut [u8]) -> Result<usize> {
         if self.rest.is_empty() {
             self.rest = match self.chunks.recv_timeout(PATIENCE) {
-                Ok(chunk) => chunk,
+                Ok(chunk) => chunk?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(Error::new(ErrorKind::TimedOut, "nothing comes"));
