@@ -1,0 +1,15 @@
+//! What everything that is drawn has to know.
+
+use std::path::Path;
+
+use crate::Theme;
+
+/// What everything that is drawn has to know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look<'a> {
+    pub(crate) theme: &'a Theme,
+    /// Files below it are named from there.
+    pub(crate) cwd: &'a Path,
+    /// How often what moves has moved: the frame of a spinner.
+    pub(crate) frame: usize,
+}
