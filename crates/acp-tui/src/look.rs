@@ -13,3 +13,6 @@ pub(crate) struct Look<'a> {
     /// How often what moves has moved: the frame of a spinner.
     pub(crate) frame: usize,
 }
+
+/// What shows that something goes on, frame by frame.
+pub(crate) const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];

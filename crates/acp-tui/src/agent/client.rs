@@ -1,0 +1,142 @@
+//! What the chat does when an agent asks.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use acp::client::{
+    Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile,
+};
+use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationCapabilities,
+    ElicitationFormCapabilities, ElicitationId, ElicitationMode, ElicitationNoContent,
+    ElicitationUrlCapabilities, Implementation, PermissionOptionId, RequestPermissionOutcome,
+    SessionId, StopReason,
+};
+use acp::{Result, ThreadHandle};
+use acp_host::{Host, Prompter};
+use tokio::sync::Notify;
+
+use super::desk::{Answer, Desk, Question};
+
+/// How many notes wait to be shown; of more, the oldest are not.
+const NOTES: usize = 32;
+
+/// What a person is to be told beside the conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    notes: Mutex<std::collections::VecDeque<String>>,
+}
+
+impl Notes {
+    pub(crate) fn add(&self, note: String) {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        if notes.len() == NOTES {
+            notes.pop_front();
+        }
+        notes.push_back(note);
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        notes.drain(..).collect()
+    }
+}
+
+/// Puts permission requests on the desk.
+pub(crate) struct Ask(pub(crate) Arc<Desk>);
+
+impl Prompter for Ask {
+    async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
+        let question = Question::Permission(Box::new(request.clone()));
+        match self.0.ask(question).await {
+            Some(Answer::Permission(option)) => option,
+            _ => None,
+        }
+    }
+}
+
+/// The chat as a client of one agent's.
+pub(crate) struct ChatClient {
+    pub(crate) host: Arc<Host<Ask>>,
+    pub(crate) elicit: Elicit,
+    pub(crate) notes: Arc<Notes>,
+    pub(crate) wake: Arc<Notify>,
+}
+
+impl Client for ChatClient {
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("acp", env!("CARGO_PKG_VERSION")).title("acp chat"))
+    }
+
+    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
+        self.host.session_seen(session, thread);
+    }
+
+    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
+        self.host.turn_ended(session, stop_reason);
+    }
+
+    fn session_closed(&self, session: &SessionId) {
+        self.host.session_closed(session);
+    }
+
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        Ok(self.host.request_permission(&request).await)
+    }
+
+    fn terminal_login(&self) -> bool {
+        true
+    }
+
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(&self.elicit)
+    }
+
+    async fn elicitation_completed(&self, _: &ElicitationId) {
+        let note = "what was asked on the web page has been done";
+        self.notes.add(note.to_owned());
+        self.wake.notify_one();
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        self.host.offers_reading().then_some(&*self.host)
+    }
+
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        self.host.offers_changing().then_some(&*self.host)
+    }
+
+    fn terminals(&self) -> Option<&impl Terminals> {
+        self.host.offers_changing().then_some(&*self.host)
+    }
+}
+
+/// Puts forms and addresses on the desk.
+pub(crate) struct Elicit(pub(crate) Arc<Desk>);
+
+impl Elicitation for Elicit {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new()
+            .form(ElicitationFormCapabilities::new())
+            .url(ElicitationUrlCapabilities::new())
+    }
+
+    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        let known = matches!(
+            request.mode,
+            ElicitationMode::Form { .. } | ElicitationMode::Url { .. }
+        );
+        if !known {
+            let message = "this mode of elicitation is not offered";
+            return Err(acp::Error::invalid_params(message));
+        }
+        let answer = self.0.ask(Question::Elicitation(Box::new(request))).await;
+        let action = match answer {
+            Some(Answer::Elicitation(action)) => action,
+            _ => ElicitationAction::Cancel(ElicitationNoContent::default()),
+        };
+        Ok(CreateElicitationResponse::new(action))
+    }
+}

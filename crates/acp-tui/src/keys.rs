@@ -1,0 +1,319 @@
+//! What can be done, and the keys that do it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// A key with what is held down beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    code: KeyCode,
+    modifiers: KeyModifiers,
+}
+
+impl From<KeyEvent> for Key {
+    fn from(event: KeyEvent) -> Self {
+        let mut modifiers = event.modifiers
+            & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
+        let code = match event.code {
+            // Terminals differ in whether they name the shift that is in the letter already.
+            KeyCode::Char(c) => {
+                modifiers -= KeyModifiers::SHIFT;
+                KeyCode::Char(c)
+            }
+            KeyCode::BackTab => {
+                modifiers |= KeyModifiers::SHIFT;
+                KeyCode::Tab
+            }
+            other => other,
+        };
+        Self { code, modifiers }
+    }
+}
+
+/// A name that is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no key: write for example ctrl-t, alt-1, f1, pageup, shift-tab")]
+pub struct NoKey(String);
+
+impl FromStr for Key {
+    type Err = NoKey;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut modifiers = KeyModifiers::NONE;
+        let mut rest = text;
+        loop {
+            let lower = rest.to_ascii_lowercase();
+            let (modifier, length) = if lower.starts_with("ctrl-") {
+                (KeyModifiers::CONTROL, 5)
+            } else if lower.starts_with("alt-") {
+                (KeyModifiers::ALT, 4)
+            } else if lower.starts_with("shift-") {
+                (KeyModifiers::SHIFT, 6)
+            } else {
+                break;
+            };
+            modifiers |= modifier;
+            rest = rest.get(length..).unwrap_or_default();
+        }
+        let mut chars = rest.chars();
+        let code = match (chars.next(), chars.next()) {
+            (Some(c), None) => {
+                if modifiers.contains(KeyModifiers::SHIFT) {
+                    modifiers -= KeyModifiers::SHIFT;
+                    KeyCode::Char(c.to_ascii_uppercase())
+                } else {
+                    KeyCode::Char(c)
+                }
+            }
+            _ => {
+                let lower = rest.to_ascii_lowercase();
+                let named = NAMED.iter().find(|(name, _)| *name == lower);
+                let numbered = || {
+                    let n = lower.strip_prefix('f')?.parse::<u8>().ok()?;
+                    (1..=12).contains(&n).then_some(KeyCode::F(n))
+                };
+                named
+                    .map(|(_, code)| *code)
+                    .or_else(numbered)
+                    .ok_or_else(|| NoKey(text.to_owned()))?
+            }
+        };
+        Ok(Self { code, modifiers })
+    }
+}
+
+/// The names of keys that are no letters.
+const NAMED: &[(&str, KeyCode)] = &[
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("tab", KeyCode::Tab),
+    ("space", KeyCode::Char(' ')),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pageup", KeyCode::PageUp),
+    ("pagedown", KeyCode::PageDown),
+];
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (modifier, name) in [
+            (KeyModifiers::CONTROL, "Ctrl-"),
+            (KeyModifiers::ALT, "Alt-"),
+            (KeyModifiers::SHIFT, "Shift-"),
+        ] {
+            if self.modifiers.contains(modifier) {
+                f.write_str(name)?;
+            }
+        }
+        if let Some((name, _)) = NAMED.iter().find(|(_, code)| *code == self.code) {
+            return f.write_str(match *name {
+                "enter" => "Enter",
+                "esc" => "Esc",
+                "tab" => "Tab",
+                "space" => "Space",
+                "backspace" => "Backspace",
+                "delete" => "Del",
+                "up" => "↑",
+                "down" => "↓",
+                "left" => "←",
+                "right" => "→",
+                "home" => "Home",
+                "end" => "End",
+                "pageup" => "PgUp",
+                _ => "PgDn",
+            });
+        }
+        match self.code {
+            KeyCode::Char(c) if self.modifiers.contains(KeyModifiers::CONTROL) => {
+                write!(f, "{}", c.to_ascii_uppercase())
+            }
+            KeyCode::Char(c) => write!(f, "{c}"),
+            KeyCode::F(n) => write!(f, "F{n}"),
+            _ => f.write_str("?"),
+        }
+    }
+}
+
+macro_rules! actions {
+    ($($action:ident $name:literal $about:literal [$($key:literal),*];)*) => {
+        /// What can be done by a key or from the list of all that can be done.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Action {
+            $(#[doc = $about] $action,)*
+        }
+
+        impl Action {
+            /// All of them, in the order in which help lists them.
+            pub const ALL: &'static [Self] = &[$(Self::$action),*];
+
+            /// Its name in a configuration.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$action => $name,)* }
+            }
+
+            /// What it does.
+            #[must_use]
+            pub fn about(self) -> &'static str {
+                match self { $(Self::$action => $about,)* }
+            }
+
+            fn by_default(self) -> &'static [&'static str] {
+                match self { $(Self::$action => &[$($key),*],)* }
+            }
+        }
+    };
+}
+
+actions! {
+    Palette "palette" "Everything that can be done" ["ctrl-p"];
+    Help "help" "Help" ["f1"];
+    Cancel "cancel" "Cancel the turn" ["ctrl-c"];
+    FocusThread "focus-thread" "Walk through the conversation, or back to writing" ["tab"];
+    ScrollUp "scroll-up" "A page up" ["pageup"];
+    ScrollDown "scroll-down" "A page down" ["pagedown"];
+    ToTop "top" "To the beginning" ["ctrl-home"];
+    ToEnd "end" "To the end" ["ctrl-end"];
+    NewTab "new-tab" "A new session in a tab of its own" ["ctrl-t"];
+    NextTab "next-tab" "The next tab" ["alt-right", "ctrl-pagedown"];
+    PreviousTab "previous-tab" "The tab before" ["alt-left", "ctrl-pageup"];
+    CloseTab "close-tab" "Close the tab" ["alt-w"];
+    Sessions "sessions" "The agent's sessions: open, fork, delete" ["ctrl-o"];
+    Fork "fork" "Go on in a copy of this session" [];
+    Rename "rename" "Give the tab a title" ["f2"];
+    Agents "agents" "A session with another agent" ["alt-a"];
+    NextMode "next-mode" "The next mode" ["shift-tab"];
+    Modes "modes" "Choose the mode" ["alt-m"];
+    Models "models" "Choose the model" ["alt-p"];
+    Options "options" "All options of the session" ["alt-o"];
+    ExpandAll "expand-all" "Show all thoughts and tool calls whole, or folded" ["alt-e"];
+    DiffLayout "diff-layout" "Diffs below each other or side by side" ["alt-d"];
+    Plan "plan" "Show or hide the plan" ["alt-l"];
+    Editor "editor" "Write in $EDITOR" ["ctrl-g"];
+    Attach "attach" "Attach a file" [];
+    Export "export" "Save the conversation as Markdown" [];
+    Login "login" "Log in to the agent" [];
+    Logout "logout" "Log out of the agent" [];
+    Restart "restart" "Start the agent again" [];
+    Suspend "suspend" "Back to the shell for a while" ["ctrl-z"];
+    Redraw "redraw" "Draw everything again" ["ctrl-l"];
+    Quit "quit" "End" ["ctrl-q"];
+}
+
+/// Which key does what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keys(Vec<(Key, Action)>);
+
+/// What is wrong with a person's own keys.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeysError {
+    /// There is no such action.
+    #[error("there is no action `{0}`: `acp chat --help` lists them")]
+    NoAction(String),
+    /// There is no such key.
+    #[error("{action}: {error}")]
+    NoKey {
+        /// The action.
+        action: String,
+        /// What is wrong.
+        error: NoKey,
+    },
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        let keys = Action::ALL.iter().flat_map(|action| {
+            let keys = action.by_default().iter();
+            keys.filter_map(|key| Some((key.parse().ok()?, *action)))
+        });
+        Self(keys.collect())
+    }
+}
+
+impl Keys {
+    /// Binds an action to these keys instead of its own; to none, if there are none. A key that did something else
+    /// does this now.
+    ///
+    /// # Errors
+    /// There is no such action or key.
+    pub fn bind(&mut self, action: &str, keys: &[String]) -> Result<(), KeysError> {
+        let known = Action::ALL.iter().find(|known| known.name() == action);
+        let action = *known.ok_or_else(|| KeysError::NoAction(action.to_owned()))?;
+        let keys: Result<Vec<Key>, NoKey> = keys.iter().map(|key| key.parse()).collect();
+        let keys = keys.map_err(|error| KeysError::NoKey {
+            action: action.name().to_owned(),
+            error,
+        })?;
+        self.0
+            .retain(|(key, bound)| *bound != action && !keys.contains(key));
+        self.0.extend(keys.into_iter().map(|key| (key, action)));
+        Ok(())
+    }
+
+    /// What a key does.
+    #[must_use]
+    pub fn action(&self, key: KeyEvent) -> Option<Action> {
+        let key = Key::from(key);
+        let bound = self.0.iter().find(|(known, _)| *known == key);
+        bound.map(|(_, action)| *action)
+    }
+
+    /// The first key that does this.
+    #[must_use]
+    pub fn key(&self, action: Action) -> Option<Key> {
+        let bound = self.0.iter().find(|(_, bound)| *bound == action);
+        bound.map(|(key, _)| *key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_by_default_is_one_and_does_one_thing() {
+        let keys = Keys::default();
+        let all: usize = Action::ALL.iter().map(|a| a.by_default().len()).sum();
+        assert_eq!(keys.0.len(), all);
+        for (key, action) in &keys.0 {
+            let others = keys.0.iter().filter(|(other, _)| other == key);
+            assert_eq!(others.count(), 1, "{key} of {action:?}");
+        }
+    }
+
+    #[test]
+    fn keys_are_written_as_one_says_them() {
+        let key: Key = "ctrl-t".parse().unwrap();
+        assert_eq!(key, KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL).into());
+        assert_eq!(key.to_string(), "Ctrl-T");
+        let key: Key = "Shift-Tab".parse().unwrap();
+        assert_eq!(key, KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT).into());
+        assert_eq!(key.to_string(), "Shift-Tab");
+        let key: Key = "alt--".parse().unwrap();
+        assert_eq!(key.to_string(), "Alt--");
+        assert!("ctrl-".parse::<Key>().is_err());
+        assert!("f13".parse::<Key>().is_err());
+    }
+
+    #[test]
+    fn a_key_that_is_taken_leaves_what_it_did() {
+        let mut keys = Keys::default();
+        keys.bind("quit", &["ctrl-t".to_owned()]).unwrap();
+        let ctrl = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        assert_eq!(keys.action(ctrl('t')), Some(Action::Quit));
+        assert_eq!(keys.action(ctrl('q')), None);
+        assert_eq!(keys.key(Action::NewTab), None);
+        assert!(keys.bind("fly", &[]).is_err());
+        assert!(keys.bind("quit", &["wing".to_owned()]).is_err());
+    }
+}

@@ -1,0 +1,184 @@
+//! An item of a thread, laid out.
+
+use acp::Thread;
+use acp::thread::{Item, ItemKind};
+use acp::v1::{CompactionStatus, NoticeSeverity};
+use acp_host::clean;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::Detail;
+use super::message::{LaidMessage, Speaker};
+use super::tool_call::LaidCall;
+use crate::look::Look;
+use crate::text::wrap::wrap;
+
+/// What is to be laid out.
+pub(super) struct Wanted<'a> {
+    pub(super) thread: &'a Thread,
+    pub(super) item: &'a Item,
+    pub(super) width: u16,
+    /// Whether the person has opened or folded it.
+    pub(super) open: Option<bool>,
+    /// It is the last one of a thread that goes on.
+    pub(super) running: bool,
+    pub(super) detail: Detail,
+}
+
+/// An item, laid out.
+#[derive(Default)]
+pub(super) struct Laid {
+    /// What it was laid out for.
+    key: Option<Key>,
+    /// It is shown whole.
+    pub(super) open: bool,
+    body: Body,
+}
+
+/// All that a layout depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    revision: u64,
+    width: u16,
+    open: Option<bool>,
+    running: bool,
+    detail: Detail,
+    /// How much its terminals have printed.
+    printed: u64,
+    /// What moves has moved.
+    frame: usize,
+}
+
+#[derive(Default)]
+enum Body {
+    #[default]
+    Nothing,
+    Message(Box<LaidMessage>),
+    Call(Box<LaidCall>),
+    Lines(Vec<Line<'static>>),
+}
+
+impl Laid {
+    pub(super) fn update(&mut self, wanted: &Wanted<'_>, look: &Look<'_>) {
+        let (printed, moving) = match &wanted.item.kind {
+            ItemKind::ToolCall(call) => (
+                super::tool_call::printed(call, wanted.thread),
+                !call.is_finished(),
+            ),
+            _ => (0, false),
+        };
+        let key = Key {
+            revision: wanted.item.revision,
+            width: wanted.width,
+            open: wanted.open,
+            running: wanted.running,
+            detail: wanted.detail,
+            printed,
+            frame: if moving { look.frame } else { 0 },
+        };
+        if self.key == Some(key) {
+            return;
+        }
+        self.key = Some(key);
+        self.lay(wanted, look);
+    }
+
+    fn lay(&mut self, wanted: &Wanted<'_>, look: &Look<'_>) {
+        let theme = look.theme;
+        let lines = |lines: Vec<Line<'static>>| Body::Lines(lines);
+        match &wanted.item.kind {
+            ItemKind::User(message) => self.message(message, Speaker::User, wanted, look),
+            ItemKind::Agent(message) => self.message(message, Speaker::Agent, wanted, look),
+            ItemKind::Thought(message) => self.message(message, Speaker::Thought, wanted, look),
+            ItemKind::ToolCall(call) => {
+                let mut laid = match std::mem::take(&mut self.body) {
+                    Body::Call(laid) => laid,
+                    _ => Box::default(),
+                };
+                self.open = laid.update(call, wanted, look);
+                self.body = Body::Call(laid);
+            }
+            ItemKind::Notice(notice) => {
+                let style = match notice.severity {
+                    NoticeSeverity::Error => theme.bad,
+                    NoticeSeverity::Warning => theme.warn,
+                    _ => theme.dim,
+                };
+                let mut all = vec![said("! ", &notice.title, style)];
+                let more = notice.description.as_deref().unwrap_or_default();
+                let more = clean::clean(more);
+                all.extend(more.lines().map(|line| said("  ", line, theme.dim)));
+                self.body = lines(wrapped(all, wanted.width));
+            }
+            ItemKind::Compaction(compaction) => {
+                let how = match (&compaction.status, &compaction.error) {
+                    (CompactionStatus::InProgress, _) => "is being shortened".to_owned(),
+                    (CompactionStatus::Completed, _) => "has been shortened".to_owned(),
+                    (_, Some(error)) => format!("could not be shortened: {error}"),
+                    (_, None) => "could not be shortened".to_owned(),
+                };
+                let line = said("", &format!("the conversation {how}"), theme.dim);
+                self.body = lines(wrapped(vec![line], wanted.width));
+            }
+            ItemKind::Unknown(object) => {
+                let kind: String = object.field("sessionUpdate").unwrap_or_default();
+                let text = format!("an update of a kind unknown here: {kind}");
+                self.body = lines(wrapped(vec![said("", &text, theme.dim)], wanted.width));
+            }
+            _ => self.body = Body::Nothing,
+        }
+    }
+
+    fn message(
+        &mut self,
+        message: &acp::thread::Message,
+        speaker: Speaker,
+        wanted: &Wanted<'_>,
+        look: &Look<'_>,
+    ) {
+        let mut laid = match std::mem::take(&mut self.body) {
+            Body::Message(laid) => laid,
+            _ => Box::default(),
+        };
+        self.open = laid.update(message, speaker, wanted, look);
+        self.body = Body::Message(laid);
+    }
+
+    pub(super) fn height(&self) -> usize {
+        match &self.body {
+            Body::Nothing => 0,
+            Body::Message(message) => message.height(),
+            Body::Call(call) => call.lines().len(),
+            Body::Lines(lines) => lines.len(),
+        }
+    }
+
+    pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
+        match &self.body {
+            Body::Nothing => None,
+            Body::Message(message) => message.line(n),
+            Body::Call(call) => call.lines().get(n),
+            Body::Lines(lines) => lines.get(n),
+        }
+    }
+
+    /// What stands in the margin.
+    pub(super) fn mark(&self, look: &Look<'_>) -> (&'static str, Style) {
+        match &self.body {
+            Body::Message(message) => message.mark(look),
+            _ => (" ", Style::new()),
+        }
+    }
+}
+
+/// A line of somebody's words behind a mark.
+fn said(mark: &'static str, text: &str, style: Style) -> Line<'static> {
+    Line::from(vec![
+        Span::styled(mark, style),
+        Span::styled(clean::line(text), style),
+    ])
+}
+
+fn wrapped(lines: Vec<Line<'static>>, width: u16) -> Vec<Line<'static>> {
+    lines.iter().flat_map(|line| wrap(line, width)).collect()
+}

@@ -1,0 +1,144 @@
+//! Messages and thoughts, laid out.
+
+use acp::thread::Message;
+use acp::v1::ContentBlock;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::item::Wanted;
+use crate::look::Look;
+use crate::text::image::placeholder;
+use crate::text::markdown::Markdown;
+use crate::text::wrap::wrap;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Speaker {
+    #[default]
+    Agent,
+    User,
+    Thought,
+}
+
+/// A message, laid out block by block.
+#[derive(Default)]
+pub(super) struct LaidMessage {
+    speaker: Speaker,
+    pieces: Vec<Piece>,
+    /// A thought that is folded: the one line that stands for it.
+    folded: Option<Line<'static>>,
+}
+
+enum Piece {
+    /// Text, which may grow.
+    Text { markdown: Box<Markdown>, height: usize },
+    /// Anything else.
+    Lines(Vec<Line<'static>>),
+}
+
+impl Piece {
+    fn height(&self) -> usize {
+        match self {
+            Self::Text { height, .. } => *height,
+            Self::Lines(lines) => lines.len(),
+        }
+    }
+
+    fn line(&self, n: usize) -> Option<&Line<'static>> {
+        match self {
+            Self::Text { markdown, .. } => markdown.laid().get(n),
+            Self::Lines(lines) => lines.get(n),
+        }
+    }
+}
+
+impl LaidMessage {
+    /// Lays it out; gives whether it is shown whole.
+    pub(super) fn update(
+        &mut self,
+        message: &Message,
+        speaker: Speaker,
+        wanted: &Wanted<'_>,
+        look: &Look<'_>,
+    ) -> bool {
+        self.speaker = speaker;
+        // A thought is of interest while it is thought.
+        let whole = match speaker {
+            Speaker::Thought => wanted
+                .open
+                .unwrap_or(wanted.detail.all || wanted.running),
+            _ => wanted.open.unwrap_or(true),
+        };
+        self.folded = (!whole).then(|| folded(message, speaker, look));
+        if !whole {
+            return false;
+        }
+        self.pieces.truncate(message.content.len());
+        for (n, block) in message.content.iter().enumerate() {
+            let ContentBlock::Text(text) = block else {
+                let line = Line::styled(placeholder(block), look.theme.dim);
+                let piece = Piece::Lines(wrap(&line, wanted.width));
+                match self.pieces.get_mut(n) {
+                    Some(known) => *known = piece,
+                    None => self.pieces.push(piece),
+                }
+                continue;
+            };
+            let mut markdown = match self.pieces.get_mut(n) {
+                Some(Piece::Text { markdown, .. }) => std::mem::take(markdown),
+                _ => Box::default(),
+            };
+            let height = markdown.lines(&text.text, wanted.width, look.theme).len();
+            let piece = Piece::Text { markdown, height };
+            match self.pieces.get_mut(n) {
+                Some(known) => *known = piece,
+                None => self.pieces.push(piece),
+            }
+        }
+        true
+    }
+
+    pub(super) fn height(&self) -> usize {
+        match self.folded {
+            Some(_) => 1,
+            None => self.pieces.iter().map(Piece::height).sum(),
+        }
+    }
+
+    pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
+        if let Some(folded) = &self.folded {
+            return (n == 0).then_some(folded);
+        }
+        let mut n = n;
+        for piece in &self.pieces {
+            if n < piece.height() {
+                return piece.line(n);
+            }
+            n -= piece.height();
+        }
+        None
+    }
+
+    pub(super) fn mark(&self, look: &Look<'_>) -> (&'static str, Style) {
+        match self.speaker {
+            Speaker::User => ("▌", look.theme.user),
+            Speaker::Thought => ("┊", look.theme.dim),
+            Speaker::Agent => (" ", Style::new()),
+        }
+    }
+}
+
+/// The one line that stands for a message.
+fn folded(message: &Message, speaker: Speaker, look: &Look<'_>) -> Line<'static> {
+    let text = message.text();
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let first = acp_host::clean::line(first.unwrap_or_default().trim());
+    let (what, style) = match speaker {
+        Speaker::Thought => ("thought: ", look.theme.thought),
+        _ => ("", look.theme.dim),
+    };
+    Line::from(vec![
+        Span::styled("▸ ", look.theme.dim),
+        Span::styled(what, look.theme.dim),
+        Span::styled(first, style),
+    ])
+}

@@ -1,0 +1,435 @@
+//! A thread on the screen.
+//!
+//! What is seen is anchored to an item and a line within it, or to the end, and only what fits on the screen is
+//! laid out, from the anchor on: how long the thread is does not matter. Nothing of it is measured as a whole.
+
+mod item;
+mod message;
+mod tool_call;
+
+use std::collections::HashMap;
+
+use acp::Thread;
+use acp::thread::{Item, ItemKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use crate::look::Look;
+use item::Laid;
+
+/// How many lines of items that are not on the screen are kept laid out.
+const KEPT_LINES: usize = 20_000;
+
+/// The columns on the left, which say whose the item is and which is chosen.
+const MARGIN: u16 = 2;
+
+/// Where a line is: the number of its item, and its own within the item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct At {
+    item: usize,
+    line: usize,
+}
+
+/// Where the screen is in the thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Anchor {
+    /// At the end, which it follows.
+    #[default]
+    End,
+    /// This line is at the top.
+    Top(At),
+}
+
+/// What is to be done with the place before the next drawing, when the thread is at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Move {
+    /// So many lines up.
+    Up(usize),
+    /// So many lines down.
+    Down(usize),
+    /// To the first line.
+    Beginning,
+    /// Another item is chosen: so many on, or back.
+    Select(isize),
+}
+
+/// What was shown in detail, and what is to be.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Detail {
+    /// All thoughts and tool calls are shown whole.
+    pub(crate) all: bool,
+    /// Diffs are shown side by side where there is room.
+    pub(crate) side_by_side: bool,
+}
+
+/// A thread on the screen.
+#[derive(Default)]
+pub(crate) struct ThreadView {
+    anchor: Anchor,
+    moves: Vec<Move>,
+    /// What is laid out, by the number of the item.
+    laid: HashMap<usize, Laid>,
+    /// What the person has opened or folded, by the number of the item.
+    open: HashMap<usize, bool>,
+    pub(crate) detail: Detail,
+    selected: Option<usize>,
+    /// What the last drawing showed.
+    shown: Shown,
+}
+
+/// What a drawing showed.
+#[derive(Debug, Default, Clone, Copy)]
+struct Shown {
+    top: Option<At>,
+    bottom: Option<At>,
+    width: u16,
+    height: u16,
+    /// There is more below.
+    below: bool,
+    /// There is more above.
+    above: bool,
+}
+
+impl ThreadView {
+    /// So many lines up.
+    pub(crate) fn scroll_up(&mut self, lines: usize) {
+        self.moves.push(Move::Up(lines));
+    }
+
+    /// So many lines down.
+    pub(crate) fn scroll_down(&mut self, lines: usize) {
+        self.moves.push(Move::Down(lines));
+    }
+
+    /// A page, less two lines that stay in sight.
+    pub(crate) fn page(&self) -> usize {
+        usize::from(self.shown.height).saturating_sub(2).max(1)
+    }
+
+    /// To the first line.
+    pub(crate) fn to_beginning(&mut self) {
+        self.moves.push(Move::Beginning);
+    }
+
+    /// To the end, and with it from there on.
+    pub(crate) fn to_end(&mut self) {
+        self.moves.clear();
+        self.anchor = Anchor::End;
+    }
+
+    /// Whether there is more below what is seen.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.shown.below
+    }
+
+    /// Whether there is more above it.
+    pub(crate) fn is_beyond(&self) -> bool {
+        self.shown.above
+    }
+
+    /// Another item is chosen: so many on, or back.
+    pub(crate) fn select(&mut self, by: isize) {
+        self.moves.push(Move::Select(by));
+    }
+
+    /// None is chosen.
+    pub(crate) fn deselect(&mut self) {
+        self.selected = None;
+    }
+
+    /// The number of the item that is chosen.
+    pub(crate) fn selected(&self) -> Option<usize> {
+        self.selected
+    }
+
+    /// Opens or folds the item that is chosen.
+    pub(crate) fn toggle(&mut self) {
+        if let Some(number) = self.selected {
+            let open = self.laid.get(&number).is_some_and(|laid| laid.open);
+            self.open.insert(number, !open);
+        }
+    }
+
+    /// Shows everything whole, or folded.
+    pub(crate) fn toggle_all(&mut self) {
+        self.detail.all = !self.detail.all;
+        self.open.clear();
+    }
+
+    /// Draws what there is room for.
+    pub(crate) fn draw(&mut self, thread: &Thread, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+        self.shown.width = area.width;
+        self.shown.height = area.height;
+        let first = thread.dropped().items;
+        let end = first + thread.items().len();
+        let mut pages = Pages {
+            view: self,
+            thread,
+            first,
+            end,
+            width: area.width.saturating_sub(MARGIN).max(1),
+            look,
+        };
+        pages.forget();
+        for moved in std::mem::take(&mut pages.view.moves) {
+            pages.apply(moved, area.height);
+        }
+        let top = pages.top(area.height);
+        pages.paint(top, area, buf);
+    }
+}
+
+/// A view with its thread at hand.
+struct Pages<'a> {
+    view: &'a mut ThreadView,
+    thread: &'a Thread,
+    /// The number of the first item that is there, and the one behind the last.
+    first: usize,
+    end: usize,
+    width: u16,
+    look: &'a Look<'a>,
+}
+
+impl Pages<'_> {
+    fn item(&self, number: usize) -> Option<&Item> {
+        self.thread.items().get(number.checked_sub(self.first)?)
+    }
+
+    /// Lets go of what was laid out of items that are gone, and of what is far away if it is much.
+    fn forget(&mut self) {
+        let first = self.first;
+        self.view.open.retain(|number, _| *number >= first);
+        self.view.laid.retain(|number, _| *number >= first);
+        let lines: usize = self.view.laid.values().map(Laid::height).sum();
+        if lines > KEPT_LINES {
+            let near = self.view.shown.top.zip(self.view.shown.bottom);
+            self.view.laid.retain(|number, _| {
+                near.is_some_and(|(top, bottom)| (top.item..=bottom.item).contains(number))
+            });
+        }
+        if self.view.selected.is_some_and(|s| s < first) {
+            self.view.selected = None;
+        }
+    }
+
+    /// How many lines an item takes, the empty one before it included.
+    fn height(&mut self, number: usize) -> usize {
+        let gap = self.gap(number);
+        self.lay(number).map_or(0, |laid| laid.height() + gap)
+    }
+
+    /// The empty lines before an item. Tool calls that are one line each stand together.
+    fn gap(&self, number: usize) -> usize {
+        let Some(before) = number.checked_sub(1).and_then(|n| self.item(n)) else {
+            return 0;
+        };
+        let folded = |number: usize, item: &Item| {
+            matches!(item.kind, ItemKind::ToolCall(_))
+                && self.view.laid.get(&number).is_some_and(|l| l.height() == 1)
+        };
+        match self.item(number) {
+            Some(item) if folded(number - 1, before) && folded(number, item) => 0,
+            _ => 1,
+        }
+    }
+
+    /// Lays an item out, if it is not yet as it is.
+    fn lay(&mut self, number: usize) -> Option<&Laid> {
+        let at = number.checked_sub(self.first)?;
+        let item = self.thread.items().get(at)?;
+        let open = self.view.open.get(&number).copied();
+        let running = self.thread.is_running() && number + 1 == self.end;
+        let wanted = item::Wanted {
+            thread: self.thread,
+            item,
+            width: self.width,
+            open,
+            running,
+            detail: self.view.detail,
+        };
+        let laid = self.view.laid.entry(number).or_default();
+        laid.update(&wanted, self.look);
+        Some(laid)
+    }
+
+    /// The line so many lines above this one; the first one, if there are not as many.
+    fn above(&mut self, at: At, lines: usize) -> At {
+        let mut at = at;
+        let mut lines = lines;
+        loop {
+            if at.line >= lines {
+                at.line -= lines;
+                return at;
+            }
+            lines -= at.line;
+            if at.item <= self.first {
+                return At {
+                    item: self.first,
+                    line: 0,
+                };
+            }
+            at.item -= 1;
+            at.line = self.height(at.item);
+        }
+    }
+
+    /// The line so many lines below this one, which may be behind the last.
+    fn below(&mut self, at: At, lines: usize) -> At {
+        let mut at = At {
+            item: at.item,
+            line: at.line + lines,
+        };
+        while at.item < self.end {
+            let height = self.height(at.item);
+            if at.line < height {
+                break;
+            }
+            at.line -= height;
+            at.item += 1;
+        }
+        at
+    }
+
+    /// The line at the top when the last one is at the bottom.
+    fn last_top(&mut self, height: u16) -> At {
+        let behind = At {
+            item: self.end,
+            line: 0,
+        };
+        // What was laid out while the items before were not counts anew: gaps depend on it.
+        let top = self.above(behind, usize::from(height));
+        top.max(At {
+            item: self.first,
+            line: 0,
+        })
+    }
+
+    fn top(&mut self, height: u16) -> At {
+        let last = self.last_top(height);
+        let first = At {
+            item: self.first,
+            line: 0,
+        };
+        match self.view.anchor {
+            Anchor::Top(at) => {
+                let at = at.max(first);
+                // An item may have become shorter.
+                let at = self.below(
+                    At {
+                        item: at.item,
+                        line: 0,
+                    },
+                    at.line,
+                );
+                if at >= last {
+                    self.view.anchor = Anchor::End;
+                    return last;
+                }
+                self.view.anchor = Anchor::Top(at);
+                at
+            }
+            Anchor::End => last,
+        }
+    }
+
+    fn apply(&mut self, moved: Move, height: u16) {
+        let top = self.top(height);
+        match moved {
+            Move::Up(lines) => self.view.anchor = Anchor::Top(self.above(top, lines)),
+            Move::Down(lines) => self.view.anchor = Anchor::Top(self.below(top, lines)),
+            Move::Beginning => {
+                self.view.anchor = Anchor::Top(At {
+                    item: self.first,
+                    line: 0,
+                });
+            }
+            Move::Select(by) => self.select(by, top, height),
+        }
+    }
+
+    /// Chooses another item, and brings it onto the screen.
+    fn select(&mut self, by: isize, top: At, height: u16) {
+        let Some(last) = self.end.checked_sub(1).filter(|last| *last >= self.first) else {
+            return;
+        };
+        let selected = match self.view.selected {
+            Some(selected) => selected
+                .saturating_add_signed(by)
+                .clamp(self.first, last),
+            // The nearest one: from below, that is the last one on the screen.
+            None => self.view.shown.bottom.map_or(last, |at| at.item.min(last)),
+        };
+        self.view.selected = Some(selected);
+        let begins = At {
+            item: selected,
+            line: 0,
+        };
+        if begins < top {
+            self.view.anchor = Anchor::Top(begins);
+            return;
+        }
+        let lines = self.height(selected).min(usize::from(height));
+        let ends = self.below(begins, lines);
+        let fits = self.above(ends, usize::from(height));
+        if fits > top {
+            self.view.anchor = Anchor::Top(fits);
+        }
+    }
+
+    fn paint(&mut self, top: At, area: Rect, buf: &mut Buffer) {
+        let mut at = top;
+        let mut last = top;
+        for row in 0..area.height {
+            while at.item < self.end && at.line >= self.height(at.item) {
+                at = At {
+                    item: at.item + 1,
+                    line: 0,
+                };
+            }
+            if at.item >= self.end {
+                break;
+            }
+            last = at;
+            let gap = self.gap(at.item);
+            if at.line >= gap {
+                self.paint_line(at.item, at.line - gap, area, row, buf);
+            }
+            at.line += 1;
+        }
+        let behind = self.below(last, 1);
+        self.view.shown.above = top
+            > At {
+                item: self.first,
+                line: 0,
+            };
+        self.view.shown.below = behind.item < self.end;
+        self.view.shown.top = Some(top);
+        self.view.shown.bottom = Some(last);
+    }
+
+    fn paint_line(&mut self, number: usize, line: usize, area: Rect, row: u16, buf: &mut Buffer) {
+        let chosen = self.view.selected == Some(number);
+        let look = self.look;
+        let Some(laid) = self.view.laid.get(&number) else {
+            return;
+        };
+        let y = area.y + row;
+        let (mark, style) = if chosen {
+            ("┃", look.theme.accent)
+        } else {
+            laid.mark(look)
+        };
+        buf.set_stringn(area.x, y, mark, usize::from(MARGIN), style);
+        if let Some(line) = laid.line(line) {
+            let x = area.x + MARGIN;
+            let width = area.width.saturating_sub(MARGIN);
+            buf.set_line(x, y, line, width);
+        }
+    }
+}
+
+/// An empty line.
+pub(crate) fn empty() -> Line<'static> {
+    Line::default()
+}
