@@ -215,3 +215,15 @@ pub(crate) fn tail(process: &AgentProcess) -> String {
     let last = lines.get(lines.len().saturating_sub(TAIL)..);
     last.unwrap_or_default().join("\n")
 }
+
+impl Trouble {
+    /// What it is, on a line.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Gone { what, .. }
+            | Self::Login(what)
+            | Self::Refused(what)
+            | Self::NoSession(what) => acp_host::clean::line(what),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What is done when one of the [`Action`]s is chosen, by its key or from the list.
+
+use std::time::Instant;
+
+use acp::v1::{SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory};
+
+use super::overlay::Overlay;
+use super::tab::Phase;
+use super::{AgentKey, App, Effect, Focus};
+use crate::keys::Action;
+use crate::setup::Open;
+
+impl Action {
+    /// Whether it is meant also while the agent asks something.
+    pub(super) fn is_always(self) -> bool {
+        use Action::{
+            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw, ScrollDown, ScrollUp,
+            Sessions, Suspend, ToEnd, ToTop,
+        };
+        matches!(
+            self,
+            Agents
+                | Help
+                | NewTab
+                | NextTab
+                | Palette
+                | PreviousTab
+                | Quit
+                | Redraw
+                | ScrollDown
+                | ScrollUp
+                | Sessions
+                | Suspend
+                | ToEnd
+                | ToTop
+        )
+    }
+}
+
+impl App {
+    /// Does it.
+    pub(super) fn act(&mut self, action: Action) -> Vec<Effect> {
+        let Some(tab) = self.tabs.get_mut(self.active) else {
+            return Vec::new();
+        };
+        match action {
+            Action::Palette => self.overlay = Some(self.palette()),
+            Action::Help => self.overlay = Some(Overlay::help(&self.setup.keys)),
+            Action::Cancel => return self.cancel(),
+            Action::FocusThread => match self.focus {
+                Focus::Writing => {
+                    tab.view.select(0);
+                    self.focus = Focus::Thread;
+                }
+                Focus::Thread => self.leave_thread(),
+            },
+            Action::ScrollUp => tab.view.scroll_up(tab.view.page()),
+            Action::ScrollDown => tab.view.scroll_down(tab.view.page()),
+            Action::ToTop => tab.view.to_beginning(),
+            Action::ToEnd => tab.view.to_end(),
+            Action::NewTab => {
+                let agent = tab.agent;
+                return self.new_tab(agent, Open::New);
+            }
+            Action::NextTab => self.show((self.active + 1) % self.tabs.len()),
+            Action::PreviousTab => {
+                self.show((self.active + self.tabs.len() - 1) % self.tabs.len());
+            }
+            Action::CloseTab => return self.close_tab(),
+            Action::Sessions => return self.list_sessions(),
+            Action::Fork => return self.fork(),
+            Action::Rename => {
+                let title = tab.name().unwrap_or_default();
+                self.overlay = Some(Overlay::rename(&title));
+            }
+            Action::Agents => self.overlay = Some(self.agents_overlay()),
+            Action::NextMode => return self.next_mode(),
+            Action::Modes => self.choose(&SessionConfigOptionCategory::Mode),
+            Action::Models => self.choose(&SessionConfigOptionCategory::Model),
+            Action::Options => self.choose_option(),
+            Action::ExpandAll => tab.view.toggle_all(),
+            Action::DiffLayout => {
+                tab.view.detail.side_by_side = !tab.view.detail.side_by_side;
+            }
+            Action::Plan => tab.plan_hidden = !tab.plan_hidden,
+            Action::Editor => {
+                return vec![Effect::Write {
+                    tab: tab.key,
+                    text: tab.editor.text(),
+                }];
+            }
+            Action::Attach => self.overlay = Some(Overlay::attach()),
+            Action::Export => self.overlay = Some(Overlay::export(tab.name().as_deref())),
+            Action::Login => {
+                let agent = tab.agent;
+                return self.log_in(agent);
+            }
+            Action::Logout => {
+                let key = tab.agent;
+                let connection = self.agent(key).and_then(|agent| agent.connection().cloned());
+                return match connection {
+                    Some(connection) => vec![Effect::LogOut {
+                        agent: key,
+                        connection,
+                    }],
+                    None => Vec::new(),
+                };
+            }
+            Action::Restart => {
+                let agent = tab.agent;
+                return self.restart(agent);
+            }
+            Action::Suspend => return vec![Effect::Suspend],
+            Action::Redraw => return vec![Effect::Redraw],
+            Action::Quit => return self.quit(),
+        }
+        Vec::new()
+    }
+
+    /// Shows another tab.
+    pub(super) fn show(&mut self, n: usize) {
+        if n < self.tabs.len() {
+            self.leave_thread();
+            self.active = n;
+            if let Some(tab) = self.tab() {
+                tab.unseen = false;
+            }
+        }
+    }
+
+    /// Closes the tab. The last one takes the chat with it.
+    fn close_tab(&mut self) -> Vec<Effect> {
+        if self.tabs.len() == 1 {
+            return self.quit();
+        }
+        let tab = self.tabs.remove(self.active);
+        self.active = self.active.min(self.tabs.len() - 1);
+        self.focus = Focus::Writing;
+        let mut effects = vec![Effect::Unwatch { tab: tab.key }];
+        if let Some(session) = tab.session {
+            if tab.turn.is_some() {
+                effects.push(Effect::Cancel {
+                    session: session.clone(),
+                });
+            }
+            effects.push(Effect::Close { session });
+        }
+        effects
+    }
+
+    /// The agent's sessions in this directory.
+    fn list_sessions(&mut self) -> Vec<Effect> {
+        let Some(key) = self.tabs.get(self.active).map(|tab| tab.agent) else {
+            return Vec::new();
+        };
+        let Some(connection) = self.agent(key).and_then(|agent| agent.connection().cloned()) else {
+            self.note("the agent does not run");
+            return Vec::new();
+        };
+        let can = &connection.capabilities().session_capabilities;
+        if can.list.is_none() {
+            self.note("this agent does not list its sessions");
+            return Vec::new();
+        }
+        self.overlay = Some(Overlay::sessions(key, connection.capabilities()));
+        vec![Effect::List {
+            agent: key,
+            connection,
+            cwd: self.setup.cwd.clone(),
+            cursor: None,
+        }]
+    }
+
+    fn fork(&mut self) -> Vec<Effect> {
+        let Some(tab) = self.tabs.get(self.active) else {
+            return Vec::new();
+        };
+        let (agent, session) = (tab.agent, tab.session.clone());
+        let Some(session) = session else {
+            self.note("there is no session to fork");
+            return Vec::new();
+        };
+        if session
+            .agent()
+            .capabilities()
+            .session_capabilities
+            .fork
+            .is_none()
+        {
+            self.note("this agent does not fork sessions");
+            return Vec::new();
+        }
+        self.new_tab(agent, Open::Fork(session.id().clone()))
+    }
+
+    fn agents_overlay(&self) -> Overlay {
+        let agents = self.agents.iter().enumerate();
+        Overlay::agents(agents.map(|(n, agent)| (AgentKey(n), agent.spec.name.clone())))
+    }
+
+    /// The session's config options.
+    fn options(&self) -> Vec<SessionConfigOption> {
+        let tab = self.tabs.get(self.active);
+        tab.map(|tab| tab.thread.read(|thread| thread.config_options().to_vec()))
+            .unwrap_or_default()
+    }
+
+    /// The mode behind the one that is set; the first behind the last.
+    fn next_mode(&mut self) -> Vec<Effect> {
+        let options = self.options();
+        let mode = options
+            .iter()
+            .find(|o| o.category == Some(SessionConfigOptionCategory::Mode));
+        let Some((option, SessionConfigKind::Select(select))) = mode.map(|o| (o, &o.kind)) else {
+            self.note("this agent has no modes");
+            return Vec::new();
+        };
+        let values: Vec<_> = select.options.iter().map(|o| o.value.clone()).collect();
+        let at = values.iter().position(|v| *v == select.current_value);
+        let next = at.map_or(0, |at| (at + 1) % values.len().max(1));
+        match values.into_iter().nth(next) {
+            Some(value) => self.set_option(option.id.clone(), value.into()),
+            None => Vec::new(),
+        }
+    }
+
+    /// A list of the values of an option of this category.
+    fn choose(&mut self, category: &SessionConfigOptionCategory) {
+        let options = self.options();
+        let option = options.iter().find(|o| o.category.as_ref() == Some(category));
+        match option {
+            Some(option) => self.overlay = Some(Overlay::values(option)),
+            None => self.note(format!("this agent has no option for its {category}")),
+        }
+    }
+
+    /// A list of all options.
+    fn choose_option(&mut self) {
+        let options = self.options();
+        if options.is_empty() {
+            self.note("this session has no options");
+        } else {
+            self.overlay = Some(Overlay::options(&options));
+        }
+    }
+
+    pub(super) fn set_option(
+        &mut self,
+        id: acp::v1::SessionConfigId,
+        value: acp::v1::SessionConfigOptionValue,
+    ) -> Vec<Effect> {
+        let Some(tab) = self.tab() else {
+            return Vec::new();
+        };
+        let key = tab.key;
+        match tab.session.clone() {
+            Some(session) => vec![Effect::SetOption {
+                tab: key,
+                session,
+                id,
+                value,
+            }],
+            None => {
+                self.note("the session is not open");
+                Vec::new()
+            }
+        }
+    }
+
+    /// Since when the agent of the tab that is shown has not answered.
+    pub(super) fn starting_since(&self) -> Option<Instant> {
+        let tab = self.tabs.get(self.active)?;
+        match (&tab.phase, &self.agent(tab.agent)?.state) {
+            (Phase::Starting, super::AgentState::Starting { since, .. }) => Some(*since),
+            (Phase::Opening(since), _) => Some(*since),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Agents as the state knows them: not started, starting, running, ended.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use acp::client::AgentConnection;
+use acp::v1::{AuthMethod, ListSessionsResponse, SessionId};
+use acp_host::AgentProcess;
+use tokio::sync::Notify;
+
+use super::overlay::Overlay;
+use super::tab::{Phase, Tab};
+use super::{AgentKey, App, Effect, Stamp};
+use crate::agent::{Desk, GRACE, Link, Notes, Trouble};
+use crate::setup::{AgentSpec, Open};
+
+/// An agent of the chat's.
+pub(super) struct Agent {
+    pub(super) spec: Arc<AgentSpec>,
+    pub(super) state: AgentState,
+    pub(super) desk: Arc<Desk>,
+    pub(super) notes: Arc<Notes>,
+    stamp: Stamp,
+}
+
+/// How far it is.
+pub(super) enum AgentState {
+    /// Nobody has needed it yet.
+    Idle,
+    /// It was started, and has not answered yet.
+    Starting {
+        since: Instant,
+        process: Option<Arc<AgentProcess>>,
+    },
+    Running(Link),
+    /// It ended, or never began.
+    Ended(Trouble),
+}
+
+impl Agent {
+    pub(super) fn new(spec: Arc<AgentSpec>, wake: &Arc<Notify>) -> Self {
+        Self {
+            spec,
+            state: AgentState::Idle,
+            desk: Desk::new(Arc::clone(wake)),
+            notes: Arc::default(),
+            stamp: Stamp::default(),
+        }
+    }
+
+    pub(super) fn link(&self) -> Option<Link> {
+        match &self.state {
+            AgentState::Running(link) => Some(link.clone()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn connection(&self) -> Option<&AgentConnection> {
+        match &self.state {
+            AgentState::Running(link) => Some(&link.connection),
+            _ => None,
+        }
+    }
+
+    pub(super) fn process(&self) -> Option<Arc<AgentProcess>> {
+        match &self.state {
+            AgentState::Running(link) => Some(Arc::clone(&link.process)),
+            AgentState::Starting { process, .. } => process.clone(),
+            _ => None,
+        }
+    }
+
+    /// Starts it, if it does not run.
+    pub(super) fn start(&mut self, key: AgentKey) -> Option<Effect> {
+        if matches!(
+            self.state,
+            AgentState::Starting { .. } | AgentState::Running(_)
+        ) {
+            return None;
+        }
+        self.stamp.0 += 1;
+        self.state = AgentState::Starting {
+            since: Instant::now(),
+            process: None,
+        };
+        Some(Effect::Start {
+            agent: key,
+            stamp: self.stamp,
+            spec: Arc::clone(&self.spec),
+            desk: Arc::clone(&self.desk),
+            notes: Arc::clone(&self.notes),
+        })
+    }
+
+    /// Its name, as it gives it itself if it does.
+    pub(super) fn name(&self) -> String {
+        let info = self.connection().and_then(AgentConnection::info);
+        let name = info.map(|info| info.title.as_ref().unwrap_or(&info.name));
+        match name {
+            Some(name) if !name.trim().is_empty() => acp_host::clean::line(name),
+            _ => self.spec.name.clone(),
+        }
+    }
+}
+
+impl App {
+    /// A tab with a session that is still to be opened, shown at once.
+    pub(super) fn new_tab(&mut self, agent: AgentKey, open: Open) -> Vec<Effect> {
+        let key = super::TabKey(self.next_tab);
+        self.next_tab += 1;
+        let tab = Tab::new(key, agent, open, &self.setup);
+        let mut effects = vec![Effect::Watch {
+            thread: tab.thread.clone(),
+            tab: key,
+        }];
+        self.tabs.push(tab);
+        self.active = self.tabs.len() - 1;
+        self.focus = super::Focus::Writing;
+        effects.extend(self.open_tab(key));
+        effects
+    }
+
+    /// Opens a tab's session, or starts the agent for it first.
+    pub(super) fn open_tab(&mut self, key: super::TabKey) -> Vec<Effect> {
+        let Some(tab) = self.tab_by(key) else {
+            return Vec::new();
+        };
+        let (agent_key, how) = (tab.agent, tab.open.clone());
+        let Some(agent) = self.agent_mut(agent_key) else {
+            return Vec::new();
+        };
+        match agent.link() {
+            Some(link) => {
+                let spec = Arc::clone(&agent.spec);
+                if let Some(tab) = self.tab_by(key) {
+                    tab.phase = Phase::Opening(Instant::now());
+                }
+                vec![Effect::Open {
+                    tab: key,
+                    link,
+                    spec,
+                    how,
+                }]
+            }
+            None => {
+                let effect = agent.start(agent_key);
+                if let Some(tab) = self.tab_by(key) {
+                    tab.phase = Phase::Starting;
+                }
+                effect.into_iter().collect()
+            }
+        }
+    }
+
+    fn is_current(&self, key: AgentKey, stamp: Stamp) -> bool {
+        self.agent(key).is_some_and(|agent| agent.stamp == stamp)
+    }
+
+    pub(super) fn spawned(
+        &mut self,
+        key: AgentKey,
+        stamp: Stamp,
+        spawned: Arc<AgentProcess>,
+    ) -> Vec<Effect> {
+        let current = self.is_current(key, stamp);
+        if let Some(agent) = self.agent_mut(key)
+            && current
+            && let AgentState::Starting { process, .. } = &mut agent.state
+        {
+            *process = Some(spawned);
+        }
+        Vec::new()
+    }
+
+    pub(super) fn connected(&mut self, key: AgentKey, stamp: Stamp, link: Link) -> Vec<Effect> {
+        if !self.is_current(key, stamp) {
+            return vec![Effect::End {
+                process: Arc::clone(&link.process),
+                link: Some(link),
+                grace: GRACE,
+            }];
+        }
+        if let Some(agent) = self.agent_mut(key) {
+            agent.state = AgentState::Running(link);
+        }
+        let waiting: Vec<_> = self
+            .tabs
+            .iter()
+            .filter(|tab| tab.agent == key && matches!(tab.phase, Phase::Starting))
+            .map(|tab| tab.key)
+            .collect();
+        waiting
+            .into_iter()
+            .flat_map(|tab| self.open_tab(tab))
+            .collect()
+    }
+
+    /// Its tabs stay as they are, and say why they do not go on.
+    pub(super) fn ended(&mut self, key: AgentKey, stamp: Stamp, trouble: Trouble) -> Vec<Effect> {
+        if !self.is_current(key, stamp) {
+            return Vec::new();
+        }
+        let cwd = self.setup.cwd.clone();
+        let Some(agent) = self.agents.get_mut(key.0) else {
+            return Vec::new();
+        };
+        agent.state = AgentState::Ended(trouble.clone());
+        for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
+            tab.agent_ended(&trouble, &cwd);
+        }
+        Vec::new()
+    }
+
+    /// Starts an agent again and loads what its tabs showed.
+    pub(super) fn restart(&mut self, key: AgentKey) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if let Some(agent) = self.agent_mut(key) {
+            if let Some(process) = agent.process() {
+                effects.push(Effect::End {
+                    process,
+                    link: agent.link(),
+                    grace: GRACE,
+                });
+            }
+            agent.state = AgentState::Idle;
+        }
+        let tabs: Vec<_> = self
+            .tabs
+            .iter_mut()
+            .filter(|tab| tab.agent == key)
+            .map(|tab| {
+                effects.extend(tab.begin_again());
+                tab.key
+            })
+            .collect();
+        for tab in tabs {
+            effects.extend(self.open_tab(tab));
+        }
+        effects
+    }
+
+    /// The ways to log in, to be chosen from; the only one at once.
+    pub(super) fn log_in(&mut self, key: AgentKey) -> Vec<Effect> {
+        let Some(connection) = self.agent(key).and_then(Agent::connection) else {
+            self.note("the agent does not run");
+            return Vec::new();
+        };
+        let methods = connection.auth_methods().to_vec();
+        match &methods[..] {
+            [] => {
+                self.note("the agent names no way to log in: see its own documentation");
+                Vec::new()
+            }
+            [method] => {
+                let method = method.clone();
+                self.log_in_by(key, &method)
+            }
+            _ => {
+                self.overlay = Some(Overlay::logins(key, methods));
+                Vec::new()
+            }
+        }
+    }
+
+    pub(super) fn log_in_by(&mut self, key: AgentKey, method: &AuthMethod) -> Vec<Effect> {
+        let (Some(connection), Some(spec)) = (
+            self.agent(key).and_then(Agent::connection).cloned(),
+            self.spec(key),
+        ) else {
+            return Vec::new();
+        };
+        match method {
+            AuthMethod::Terminal(method) => vec![Effect::LogInInTerminal {
+                agent: key,
+                spec,
+                method: method.clone(),
+            }],
+            other => match other.id_and_name() {
+                Some((method, name)) => {
+                    self.note(format!("logging in: {}", acp_host::clean::line(&name)));
+                    vec![Effect::LogIn {
+                        agent: key,
+                        connection,
+                        method,
+                    }]
+                }
+                None => Vec::new(),
+            },
+        }
+    }
+
+    /// Whoever waited for the login goes on.
+    pub(super) fn logged_in(&mut self, key: AgentKey, result: Result<(), Trouble>) -> Vec<Effect> {
+        match result {
+            Ok(()) => {
+                self.note("logged in");
+                let waiting: Vec<_> = self
+                    .tabs
+                    .iter()
+                    .filter(|tab| tab.agent == key && matches!(tab.phase, Phase::Login(_)))
+                    .map(|tab| tab.key)
+                    .collect();
+                waiting
+                    .into_iter()
+                    .flat_map(|tab| self.go_on_after_login(tab))
+                    .collect()
+            }
+            Err(trouble) => {
+                self.note(format!("not logged in: {}", trouble.in_words()));
+                Vec::new()
+            }
+        }
+    }
+
+    fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<Effect> {
+        match self.tab_by(key) {
+            // The session is there; what was not taken is said again.
+            Some(tab) if tab.session.is_some() => {
+                tab.phase = Phase::Open;
+                tab.go_on()
+            }
+            Some(_) => self.open_tab(key),
+            None => Vec::new(),
+        }
+    }
+
+    pub(super) fn logged_out(&mut self, _: AgentKey, result: Result<(), Trouble>) -> Vec<Effect> {
+        match result {
+            Ok(()) => self.note("logged out"),
+            Err(trouble) => self.note(format!("not logged out: {}", trouble.in_words())),
+        }
+        Vec::new()
+    }
+
+    pub(super) fn sessions_listed(
+        &mut self,
+        key: AgentKey,
+        result: Result<ListSessionsResponse, Trouble>,
+    ) -> Vec<Effect> {
+        let connection = self.agent(key).and_then(Agent::connection).cloned();
+        let Some(Overlay::Sessions(sessions)) = &mut self.overlay else {
+            return Vec::new();
+        };
+        if sessions.agent != key {
+            return Vec::new();
+        }
+        let cursor = sessions.listed(result);
+        match (cursor, connection) {
+            (Some(cursor), Some(connection)) => vec![Effect::List {
+                agent: key,
+                connection,
+                cwd: self.setup.cwd.clone(),
+                cursor: Some(cursor),
+            }],
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn session_deleted(
+        &mut self,
+        key: AgentKey,
+        id: &SessionId,
+        result: Result<(), Trouble>,
+    ) -> Vec<Effect> {
+        match result {
+            Ok(()) => {
+                if let Some(Overlay::Sessions(sessions)) = &mut self.overlay
+                    && sessions.agent == key
+                {
+                    sessions.deleted(id);
+                }
+                self.note("the session is deleted");
+            }
+            Err(trouble) => self.note(format!("not deleted: {}", trouble.in_words())),
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,566 @@
+//! The state on the screen.
+//!
+//! From above: the tabs, the conversation, what is beside it (the plan, trouble, notes, what is queued), a line that says
+//! what goes on, what the person writes or is asked, and a line about the session.
+
+use std::time::Duration;
+
+use acp::thread::{Activity, ItemKind, PlanContent, PlanEntryStatus, ThreadPlan};
+use acp::v1::{SessionConfigKind, SessionConfigOptionCategory, StopReason};
+use acp_host::clean;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Widget};
+use unicode_width::UnicodeWidthStr;
+
+use super::agents::AgentState;
+use super::tab::{Ending, Phase, Tab};
+use super::{App, Focus, when};
+use crate::agent::Trouble;
+use crate::keys::Action;
+use crate::look::{Look, SPINNER};
+use crate::text::wrap::wrap;
+
+/// How long an agent may be silent at its start before what it printed is shown.
+const SLOW: Duration = Duration::from_secs(3);
+
+/// How many steps of a plan are shown.
+const STEPS: usize = 6;
+
+/// How many lines of trouble are shown.
+const TROUBLE: usize = 10;
+
+/// How many queued prompts are shown.
+const QUEUED: usize = 3;
+
+impl App {
+    /// Shows the state; gives where the cursor is.
+    pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
+        let Some(tab) = self.tabs.get(self.active) else {
+            return None;
+        };
+        let beside = self.beside(tab, area.width);
+        let status = self.status(tab);
+        let footer = self.footer(tab, area.width);
+        let bar = self.tab_bar(area.width);
+
+        let theme = self.setup.theme.clone();
+        let cwd = self.setup.cwd.clone();
+        let look = Look {
+            theme: &theme,
+            cwd: &cwd,
+            frame: self.frame,
+        };
+        let focus = self.focus;
+        let tab = self.tabs.get_mut(self.active)?;
+
+        let width = area.width.saturating_sub(2);
+        let most = (area.height / 3).max(3);
+        let writing = match &tab.question {
+            Some(question) => question.height(width, (area.height * 3 / 5).max(6), &look),
+            None => tab.editor.height(width).min(most).max(1),
+        };
+        let rows = Rows::new(area, beside.len(), writing + 2);
+
+        line(&bar, rows.bar, buf);
+        let thread = tab.thread.clone();
+        thread.read(|thread| {
+            if thread.items().is_empty() && thread.dropped().is_empty() {
+                welcome(rows.thread, buf, &look);
+            } else {
+                tab.view.draw(thread, rows.thread, buf, &look);
+            }
+        });
+        for (n, beside) in beside.iter().enumerate() {
+            let n = u16::try_from(n).unwrap_or(u16::MAX);
+            if n < rows.beside.height {
+                let row = Rect {
+                    y: rows.beside.y + n,
+                    height: 1,
+                    ..rows.beside
+                };
+                line(beside, row, buf);
+            }
+        }
+        line(&status, rows.status, buf);
+        let focused = focus == Focus::Writing;
+        let style = if focused { theme.focus } else { theme.border };
+        let block = Block::bordered()
+            .border_type(BorderType::Rounded)
+            .border_style(style);
+        let inner = block.inner(rows.writing);
+        block.render(rows.writing, buf);
+        let cursor = match &mut tab.question {
+            Some(question) => question.draw(inner, buf, &look),
+            None => tab.editor.draw(inner, buf, &look),
+        };
+        line(&footer, rows.footer, buf);
+        let over = self
+            .overlay
+            .as_mut()
+            .map(|overlay| overlay.draw(area, buf, &look));
+        match over {
+            Some(cursor) => cursor,
+            None => cursor.filter(|_| focused),
+        }
+    }
+
+    /// The tabs, that which is shown in the middle if there is not room for all.
+    fn tab_bar(&self, width: u16) -> Line<'static> {
+        let theme = &self.setup.theme;
+        let mut spans = Vec::new();
+        let each = usize::from(width) / self.tabs.len().max(1);
+        let room = each.saturating_sub(7).clamp(4, 32);
+        // As many as fit, with the one that is shown among them.
+        let fit = (usize::from(width) / (room + 7)).max(1);
+        let from = (self.active + 1).saturating_sub(fit);
+        for (n, tab) in self.tabs.iter().enumerate().skip(from).take(fit) {
+            let agent = self.agent(tab.agent).map(|agent| agent.name());
+            let name = tab.name().or(agent).unwrap_or_default();
+            let sign = self.sign(tab);
+            let style = if n == self.active {
+                theme.accent
+            } else {
+                theme.dim
+            };
+            spans.push(Span::styled(format!(" {} ", n + 1), style));
+            spans.push(sign);
+            spans.push(Span::styled(
+                format!(" {} ", cut(&name, room)),
+                if n == self.active { theme.strong } else { theme.dim },
+            ));
+            spans.push(Span::styled("│", theme.border));
+        }
+        spans.pop();
+        Line::from(spans)
+    }
+
+    /// How a tab is, in one sign.
+    fn sign(&self, tab: &Tab) -> Span<'static> {
+        let theme = &self.setup.theme;
+        if tab.questions > 0 {
+            return Span::styled("?", theme.warn);
+        }
+        match &tab.phase {
+            Phase::Failed(_) => Span::styled("✗", theme.bad),
+            Phase::Login(_) => Span::styled("!", theme.warn),
+            Phase::Starting | Phase::Opening(_) => Span::styled("◌", theme.dim),
+            Phase::Open if tab.is_working() => {
+                let frame = SPINNER.get(self.frame % SPINNER.len()).copied();
+                Span::styled(frame.unwrap_or("●"), theme.accent)
+            }
+            Phase::Open if tab.unseen => Span::styled("●", theme.good),
+            Phase::Open => Span::styled("·", theme.dim),
+        }
+    }
+
+    /// What stands between the conversation and the line about what goes on.
+    fn beside(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
+        let look = self.look();
+        let theme = look.theme;
+        let mut lines = Vec::new();
+        if !tab.plan_hidden {
+            let plans = tab.thread.read(|thread| thread.plans().to_vec());
+            for plan in &plans {
+                lines.extend(plan_lines(plan, width, &look));
+            }
+        }
+        lines.extend(self.trouble(tab, width));
+        for note in &self.notes {
+            let note = Line::styled(format!("  {}", clean::line(&note.text)), theme.warn);
+            lines.extend(wrap(&note, width));
+        }
+        let skipped = tab.queue.len().saturating_sub(QUEUED);
+        for draft in tab.queue.iter().skip(skipped) {
+            let text = clean::line(&draft.summary());
+            lines.push(Line::from(vec![
+                Span::styled("  ↳ ", theme.accent),
+                Span::styled(cut(&text, usize::from(width).saturating_sub(6)), theme.dim),
+            ]));
+        }
+        lines
+    }
+
+    /// Why the session is not there, and what can be done.
+    fn trouble(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
+        let theme = &self.setup.theme;
+        let name = self
+            .agent(tab.agent)
+            .map(|agent| agent.spec.name.clone())
+            .unwrap_or_default();
+        let name = clean::line(&name);
+        let mut lines = Vec::new();
+        let mut say = |text: String, style| lines.extend(wrap(&Line::styled(text, style), width));
+        match &tab.phase {
+            Phase::Starting => {
+                let Some(AgentState::Starting {
+                    since,
+                    process: Some(process),
+                }) = self.agent(tab.agent).map(|agent| &agent.state)
+                else {
+                    return lines;
+                };
+                if since.elapsed() > SLOW {
+                    let tail = crate::agent::tail(process);
+                    let tail: Vec<&str> = tail.lines().collect();
+                    let from = tail.len().saturating_sub(4);
+                    for line in tail.get(from..).unwrap_or_default() {
+                        say(format!("  {}", clean::line(line)), theme.dim);
+                    }
+                    let quit = self.keys_of(Action::Quit);
+                    say(
+                        format!("  {name} has not answered yet; {quit} ends the chat"),
+                        theme.warn,
+                    );
+                }
+            }
+            Phase::Login(what) => {
+                say(format!("  {name} wants you to log in: {}", clean::line(what)), theme.warn);
+                say("  l: log in   r: try again".to_owned(), theme.accent);
+            }
+            Phase::Failed(trouble) => {
+                let what = trouble.in_words();
+                match trouble {
+                    Trouble::Gone { tail, .. } => {
+                        say(format!("  {name} is gone: {what}"), theme.bad);
+                        let tail: Vec<&str> = tail.lines().collect();
+                        let from = tail.len().saturating_sub(TROUBLE - 3);
+                        for line in tail.get(from..).unwrap_or_default() {
+                            say(format!("    {}", clean::line(line)), theme.dim);
+                        }
+                    }
+                    _ => say(format!("  no session: {what}"), theme.bad),
+                }
+                let again = match (&tab.open, trouble) {
+                    (crate::setup::Open::New, _) | (_, Trouble::NoSession(_)) => {
+                        "  r: start again"
+                    }
+                    _ => "  r: start again and load the session   n: a new session",
+                };
+                say(again.to_owned(), theme.accent);
+            }
+            Phase::Opening(_) | Phase::Open => {}
+        }
+        lines.truncate(TROUBLE);
+        lines
+    }
+
+    fn keys_of(&self, action: Action) -> String {
+        let key = self.setup.keys.key(action);
+        key.map(|key| key.to_string()).unwrap_or_default()
+    }
+
+    /// What goes on.
+    fn status(&self, tab: &Tab) -> Line<'static> {
+        let theme = &self.setup.theme;
+        let spinner = SPINNER.get(self.frame % SPINNER.len()).copied();
+        let moving = |text: String| {
+            Line::from(vec![
+                Span::styled(format!(" {} ", spinner.unwrap_or_default()), theme.accent),
+                Span::styled(text, theme.dim),
+            ])
+        };
+        let since = self.starting_since().map(|since| since.elapsed());
+        let since = since.map(when::duration).unwrap_or_default();
+        let behind = tab.view.is_behind();
+        match &tab.phase {
+            Phase::Starting => {
+                let name = self.agent(tab.agent).map(|agent| agent.spec.name.clone());
+                let name = clean::line(&name.unwrap_or_default());
+                return moving(format!("starting {name} {since}"));
+            }
+            Phase::Opening(_) => return moving(format!("opening the session {since}")),
+            Phase::Login(_) | Phase::Failed(_) => {
+                return Line::styled(" not connected", theme.bad);
+            }
+            Phase::Open => {}
+        }
+        if tab.questions > 0 {
+            let more = match tab.questions {
+                1 => String::new(),
+                more => format!(" ({} more wait)", more - 1),
+            };
+            return Line::styled(format!(" ? waiting for you{more}"), theme.warn);
+        }
+        if tab.is_working() {
+            let turn = tab.turn.as_ref();
+            let took = turn.map(|turn| when::duration(turn.since.elapsed()));
+            let doing = match turn {
+                Some(turn) if turn.cancelled.is_some() => "cancelling".to_owned(),
+                _ => tab.thread.read(doing),
+            };
+            let below = if behind { "   ↓ more" } else { "" };
+            return moving(format!(
+                "{doing} {}   Esc cancels{below}",
+                took.unwrap_or_default()
+            ));
+        }
+        let mut spans = match &tab.ending {
+            None => vec![],
+            Some(Ending::Failed(why)) => vec![Span::styled(
+                format!(" ✗ {}", clean::line(why)),
+                theme.bad,
+            )],
+            Some(Ending::Stopped(StopReason::Cancelled)) => {
+                vec![Span::styled(" cancelled", theme.dim)]
+            }
+            Some(Ending::Stopped(reason)) => {
+                vec![Span::styled(format!(" {}", stopped(reason)), theme.warn)]
+            }
+        };
+        if behind {
+            let end = self.keys_of(Action::ToEnd);
+            spans.push(Span::styled(format!(" ↓ more below: {end}"), theme.dim));
+        }
+        Line::from(spans)
+    }
+
+    /// The session: its mode, model, how full it is, what it has cost; and where help is.
+    fn footer(&self, tab: &Tab, width: u16) -> Line<'static> {
+        let theme = &self.setup.theme;
+        let mut parts: Vec<Span<'static>> = Vec::new();
+        let mut part = |text: String, style| {
+            if !parts.is_empty() {
+                parts.push(Span::styled(" · ", theme.dim));
+            }
+            parts.push(Span::styled(text, style));
+        };
+        tab.thread.read(|thread| {
+            use SessionConfigOptionCategory::{Mode, Model, ThoughtLevel};
+            for (category, style) in [(Mode, theme.accent), (Model, theme.text), (ThoughtLevel, theme.dim)] {
+                let option = thread
+                    .config_options()
+                    .iter()
+                    .find(|o| o.category.as_ref() == Some(&category));
+                if let Some(SessionConfigKind::Select(select)) = option.map(|o| &o.kind) {
+                    let value = select
+                        .options
+                        .iter()
+                        .find(|o| o.value == select.current_value)
+                        .map_or_else(|| select.current_value.to_string(), |o| o.name.clone());
+                    part(cut(&clean::line(&value), 24), style);
+                }
+            }
+            if let Some(usage) = thread.usage() {
+                let full = (usage.used * 100).checked_div(usage.size).unwrap_or_default();
+                let style = match full {
+                    ..70 => theme.dim,
+                    70..90 => theme.warn,
+                    _ => theme.bad,
+                };
+                let text = format!("{} of {} ({full} %)", tokens(usage.used), tokens(usage.size));
+                part(text, style);
+                if let Some(cost) = &usage.cost {
+                    part(
+                        format!("{:.2} {}", cost.amount, clean::line(&cost.currency)),
+                        theme.dim,
+                    );
+                }
+            }
+        });
+        let help = match self.focus {
+            Focus::Writing => format!("?: help  {}: all", self.keys_of(Action::Palette)),
+            Focus::Thread => "↑↓ Enter y d e  Esc: write".to_owned(),
+        };
+        let left: usize = parts.iter().map(Span::width).sum();
+        let gap = usize::from(width).saturating_sub(left + help.width() + 2);
+        let mut spans = vec![Span::raw(" ")];
+        spans.extend(parts);
+        if gap > 0 {
+            spans.push(Span::raw(" ".repeat(gap)));
+            spans.push(Span::styled(help, theme.dim));
+        }
+        Line::from(spans)
+    }
+}
+
+/// The rows of a screen.
+struct Rows {
+    bar: Rect,
+    thread: Rect,
+    beside: Rect,
+    status: Rect,
+    writing: Rect,
+    footer: Rect,
+}
+
+impl Rows {
+    /// What is written comes first, for one must see what one types; then the conversation.
+    fn new(area: Rect, beside: usize, writing: u16) -> Self {
+        let mut y = area.y;
+        let mut left = area.height;
+        let mut take = |height: u16| {
+            let height = height.min(left);
+            left -= height;
+            height
+        };
+        let writing = take(writing);
+        let status = take(1);
+        let footer = take(1);
+        let bar = take(1);
+        // The conversation keeps a third, whatever is beside it.
+        let beside = u16::try_from(beside).unwrap_or(u16::MAX);
+        let beside = beside.min(area.height.saturating_sub(writing + status + footer + bar) * 2 / 3);
+        let beside = take(beside);
+        let thread = take(u16::MAX);
+        let mut row = |height: u16| {
+            let row = Rect {
+                x: area.x,
+                y,
+                width: area.width,
+                height,
+            };
+            y += height;
+            row
+        };
+        Self {
+            bar: row(bar),
+            thread: row(thread),
+            beside: row(beside),
+            status: row(status),
+            writing: row(writing),
+            footer: row(footer),
+        }
+    }
+}
+
+fn line(line: &Line<'_>, area: Rect, buf: &mut Buffer) {
+    if area.height > 0 {
+        buf.set_line(area.x, area.y, line, area.width);
+    }
+}
+
+/// What is shown where nothing was said yet.
+fn welcome(area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+    let cwd = look.cwd.display().to_string();
+    let lines = [
+        Line::styled(clean::line(&cwd), look.theme.dim),
+        Line::styled("/ commands   @ files   ? help", look.theme.dim),
+    ];
+    let from = area.bottom().saturating_sub(3).max(area.y);
+    for (row, text) in (from..area.bottom()).zip(&lines) {
+        buf.set_line(area.x + 2, row, text, area.width.saturating_sub(2));
+    }
+}
+
+/// What the agent does now.
+fn doing(thread: &acp::Thread) -> String {
+    if thread.activity() == Activity::RequiresAction {
+        return "waiting for you".to_owned();
+    }
+    let last = thread.items().iter().rev().take(32);
+    let open = last.clone().find_map(|item| match &item.kind {
+        ItemKind::ToolCall(call) if !call.is_finished() => Some(call.title.as_str()),
+        _ => None,
+    });
+    if let Some(title) = open {
+        let title = cut(&clean::line(title), 40);
+        return match title.is_empty() {
+            true => "running a tool".to_owned(),
+            false => format!("running: {title}"),
+        };
+    }
+    match last.into_iter().next().map(|item| &item.kind) {
+        Some(ItemKind::Thought(_)) => "thinking".to_owned(),
+        Some(ItemKind::Agent(_)) => "writing".to_owned(),
+        _ => "working".to_owned(),
+    }
+}
+
+fn stopped(reason: &StopReason) -> String {
+    match reason {
+        StopReason::MaxTokens => "stopped: the model's limit of tokens was reached".to_owned(),
+        StopReason::MaxTurnRequests => {
+            "stopped: the limit of model requests in a turn was reached".to_owned()
+        }
+        StopReason::Refusal => "the agent refused".to_owned(),
+        other => format!("stopped: {}", clean::line(other.as_str())),
+    }
+}
+
+fn plan_lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+    let theme = look.theme;
+    let room = usize::from(width).saturating_sub(6);
+    match &plan.content {
+        PlanContent::Entries(entries) if !entries.is_empty() => {
+            let over = |status: &PlanEntryStatus| {
+                matches!(status, PlanEntryStatus::Completed | PlanEntryStatus::Cancelled)
+            };
+            let done = entries.iter().filter(|entry| over(&entry.status)).count();
+            let mut lines = vec![Line::from(vec![
+                Span::styled("  Plan ", theme.heading),
+                Span::styled(format!("{done}/{}", entries.len()), theme.dim),
+            ])];
+            // A plan that is done needs no more room than to say so.
+            if done == entries.len() {
+                return lines;
+            }
+            // What is done already makes room for what is not.
+            let next = entries.iter().position(|entry| !over(&entry.status));
+            let from = next.unwrap_or(0).saturating_sub(1);
+            let from = from.min(entries.len().saturating_sub(STEPS));
+            for entry in entries.iter().skip(from).take(STEPS) {
+                let (mark, style) = match entry.status {
+                    PlanEntryStatus::Completed => ("✓", theme.good),
+                    PlanEntryStatus::InProgress => ("▸", theme.accent),
+                    PlanEntryStatus::Cancelled => ("⊘", theme.dim),
+                    _ => ("○", theme.dim),
+                };
+                let text = match entry.status {
+                    PlanEntryStatus::InProgress => theme.text,
+                    _ => theme.dim,
+                };
+                lines.push(Line::from(vec![
+                    Span::styled(format!("  {mark} "), style),
+                    Span::styled(cut(&clean::line(&entry.content), room), text),
+                ]));
+            }
+            let more = entries.len().saturating_sub(from + STEPS);
+            if more > 0 {
+                lines.push(Line::styled(format!("    {more} more"), theme.dim));
+            }
+            lines
+        }
+        PlanContent::Markdown(text) => {
+            let mut lines = vec![Line::styled("  Plan", theme.heading)];
+            let text = clean::clean(text);
+            for line in text.lines().take(STEPS) {
+                lines.push(Line::styled(format!("  {}", cut(line, room)), theme.dim));
+            }
+            lines
+        }
+        PlanContent::File(uri) => {
+            let text = format!("  Plan: {}", cut(&clean::line(uri), room));
+            vec![Line::styled(text, theme.dim)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A number of tokens as one says it.
+fn tokens(n: u64) -> String {
+    match n {
+        ..1_000 => n.to_string(),
+        1_000..1_000_000 => format!("{}k", n / 1_000),
+        _ => format!("{:.1}M", n as f64 / 1_000_000.0),
+    }
+}
+
+/// A text that is no wider than this.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut cut = String::new();
+    let mut used = 0;
+    for grapheme in unicode_segmentation::UnicodeSegmentation::graphemes(text, true) {
+        used += grapheme.width();
+        if used + 1 > width {
+            break;
+        }
+        cut.push_str(grapheme);
+    }
+    cut.push('…');
+    cut
+}

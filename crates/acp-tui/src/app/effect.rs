@@ -1,0 +1,100 @@
+//! What is to be done: each by a task that ends with an event.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::ThreadHandle;
+use acp::client::{AgentConnection, Session};
+use acp::v1::{
+    AuthMethodId, AuthMethodTerminal, ContentBlock, SessionConfigId, SessionConfigOptionValue,
+    SessionId,
+};
+use acp_host::AgentProcess;
+
+use super::event::{AgentKey, Stamp, TabKey};
+use crate::agent::{Desk, Link, Notes};
+use crate::setup::{AgentSpec, Open};
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// Start an agent.
+    Start {
+        agent: AgentKey,
+        stamp: Stamp,
+        spec: Arc<AgentSpec>,
+        desk: Arc<Desk>,
+        notes: Arc<Notes>,
+    },
+    /// End it, with what it has begun.
+    End {
+        process: Arc<AgentProcess>,
+        link: Option<Link>,
+        grace: Duration,
+    },
+    /// Open a session.
+    Open {
+        tab: TabKey,
+        link: Link,
+        spec: Arc<AgentSpec>,
+        how: Open,
+    },
+    /// Run a turn.
+    Prompt {
+        tab: TabKey,
+        session: Session,
+        content: Vec<ContentBlock>,
+    },
+    /// Cancel it.
+    Cancel { session: Session },
+    /// Wake the chat whenever this thread changes, as long as `session` is there.
+    Watch { thread: ThreadHandle, tab: TabKey },
+    /// Watch no more.
+    Unwatch { tab: TabKey },
+    SetOption {
+        tab: TabKey,
+        session: Session,
+        id: SessionConfigId,
+        value: SessionConfigOptionValue,
+    },
+    Close { session: Session },
+    List {
+        agent: AgentKey,
+        connection: AgentConnection,
+        cwd: PathBuf,
+        cursor: Option<String>,
+    },
+    Delete {
+        agent: AgentKey,
+        connection: AgentConnection,
+        id: SessionId,
+    },
+    LogIn {
+        agent: AgentKey,
+        connection: AgentConnection,
+        method: AuthMethodId,
+    },
+    LogOut {
+        agent: AgentKey,
+        connection: AgentConnection,
+    },
+    /// Run the agent's program for logging in, which has the terminal for itself meanwhile.
+    LogInInTerminal {
+        agent: AgentKey,
+        spec: Arc<AgentSpec>,
+        method: AuthMethodTerminal,
+    },
+    /// Write in the person's own editor, which has the terminal for itself meanwhile.
+    Write { tab: TabKey, text: String },
+    /// Write the conversation into a file.
+    Export { thread: ThreadHandle, file: PathBuf },
+    /// Copy text to the clipboard of the person's terminal.
+    Copy(String),
+    /// Stop, until the shell has the process go on.
+    Suspend,
+    /// Draw everything again.
+    Redraw,
+    /// Ring the terminal's bell: something waits for the person.
+    Bell,
+}

@@ -1,0 +1,288 @@
+//! Keys, the mouse and what is pasted: who gets it.
+
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
+
+use super::overlay::Overlay;
+use super::tab::Phase;
+use super::{App, Effect, Focus};
+use crate::editor;
+use crate::keys::Action;
+use crate::question;
+
+/// How soon a key that ends the chat must be pressed again.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// How many lines a turn of the mouse's wheel goes.
+const WHEEL: usize = 3;
+
+impl App {
+    /// A key goes to what lies on top, and down from there until someone takes it.
+    pub(super) fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        if key.kind == KeyEventKind::Release {
+            return Vec::new();
+        }
+        let quitting = self.quitting.take();
+        if self.overlay.is_some() {
+            return self.overlay_key(key);
+        }
+        let action = self.setup.keys.action(key);
+        // Who is asked answers, but can look around and go elsewhere meanwhile.
+        if action.is_none_or(|action| !action.is_always()) {
+            if let Some(effects) = self.question_key(key) {
+                return effects;
+            }
+            if let Some(effects) = self.trouble_key(key) {
+                return effects;
+            }
+            if let Some(effects) = self.thread_key(key) {
+                return effects;
+            }
+        }
+        match key.code {
+            KeyCode::Esc if self.escape_closes() => return Vec::new(),
+            KeyCode::Esc => return self.cancel(),
+            KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
+                return self.interrupt(quitting);
+            }
+            KeyCode::Char('d')
+                if key.modifiers == KeyModifiers::CONTROL && self.nothing_written() =>
+            {
+                return self.quit();
+            }
+            _ => {}
+        }
+        if let Some(action) = action
+            && (action != Action::FocusThread || self.tab_is_free())
+        {
+            return self.act(action);
+        }
+        if let KeyCode::Char(digit @ '1'..='9') = key.code
+            && key.modifiers == KeyModifiers::ALT
+        {
+            self.show(usize::from(digit as u8 - b'1'));
+            return Vec::new();
+        }
+        self.write(key)
+    }
+
+    /// Keys for the prompt that is being written.
+    fn write(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let Some(tab) = self.tab() else {
+            return Vec::new();
+        };
+        if key.code == KeyCode::Up && key.modifiers.is_empty() && tab.take_back() {
+            return Vec::new();
+        }
+        if key.code == KeyCode::Char('?') && tab.editor.is_empty() {
+            self.overlay = Some(Overlay::help(&self.setup.keys));
+            return Vec::new();
+        }
+        let commands = tab.thread.read(|thread| thread.commands().to_vec());
+        let takes = tab.takes();
+        match tab.editor.key(key, &commands, &takes) {
+            editor::Outcome::Submit(draft) => tab.submit(draft),
+            editor::Outcome::Said(text) => {
+                self.note(text);
+                Vec::new()
+            }
+            editor::Outcome::Changed | editor::Outcome::Ignored => Vec::new(),
+        }
+    }
+
+    pub(super) fn paste(&mut self, text: &str) -> Vec<Effect> {
+        if let Some(overlay) = &mut self.overlay {
+            overlay.paste(text);
+            return Vec::new();
+        }
+        self.focus = Focus::Writing;
+        let Some(tab) = self.tab() else {
+            return Vec::new();
+        };
+        if let Some(question) = &mut tab.question {
+            question.paste(text);
+            return Vec::new();
+        }
+        if let Some(said) = tab.editor.paste(text) {
+            self.note(said);
+        }
+        Vec::new()
+    }
+
+    pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        let up = match mouse.kind {
+            MouseEventKind::ScrollUp => true,
+            MouseEventKind::ScrollDown => false,
+            _ => return Vec::new(),
+        };
+        if let Some(tab) = self.tab() {
+            if up {
+                tab.view.scroll_up(WHEEL);
+            } else {
+                tab.view.scroll_down(WHEEL);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Keys for the question that is open.
+    fn question_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        if self.focus == Focus::Thread {
+            return None;
+        }
+        let agent = self.tabs.get(self.active)?.agent;
+        let desk = std::sync::Arc::clone(&self.agent(agent)?.desk);
+        let tab = self.tab()?;
+        match tab.question.as_mut()?.key(key, Instant::now()) {
+            question::Outcome::Ignored => None,
+            question::Outcome::Changed => Some(Vec::new()),
+            question::Outcome::Answer(answer) => {
+                tab.answer(&desk, answer);
+                Some(Vec::new())
+            }
+        }
+    }
+
+    /// Keys for a tab whose session is not there.
+    fn trouble_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        let tab = self.tabs.get(self.active)?;
+        let (tab_key, agent) = (tab.key, tab.agent);
+        if !tab.editor.is_empty() || !key.modifiers.is_empty() {
+            return None;
+        }
+        match (&tab.phase, key.code) {
+            (Phase::Failed(_), KeyCode::Char('r')) => Some(self.try_again(tab_key)),
+            (Phase::Failed(_), KeyCode::Char('n')) => {
+                let tab = self.tab()?;
+                tab.open = crate::setup::Open::New;
+                Some(self.try_again(tab_key))
+            }
+            (Phase::Login(_), KeyCode::Char('l')) => Some(self.log_in(agent)),
+            (Phase::Login(_), KeyCode::Char('r')) => Some(self.try_again(tab_key)),
+            _ => None,
+        }
+    }
+
+    /// Keys for the conversation.
+    fn thread_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
+        if self.focus != Focus::Thread {
+            return None;
+        }
+        let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
+        let tab = self.tabs.get_mut(self.active)?;
+        match key.code {
+            KeyCode::Up | KeyCode::Char('k') if plain => tab.view.select(-1),
+            KeyCode::Down | KeyCode::Char('j') if plain => tab.view.select(1),
+            KeyCode::Char('g') | KeyCode::Home if plain => tab.view.to_beginning(),
+            KeyCode::Char('G') | KeyCode::End if plain => tab.view.to_end(),
+            KeyCode::Enter | KeyCode::Char(' ') if plain => tab.view.toggle(),
+            KeyCode::Char('d') if plain => {
+                tab.view.detail.side_by_side = !tab.view.detail.side_by_side;
+            }
+            KeyCode::Char('e') if plain => tab.view.toggle_all(),
+            KeyCode::Char('y' | 'c') if plain => {
+                let number = tab.view.selected()?;
+                let text = tab.thread.read(|thread| copied(thread, number))?;
+                self.note("copied");
+                return Some(vec![Effect::Copy(text)]);
+            }
+            KeyCode::Char('?') if plain => {
+                self.overlay = Some(Overlay::help(&self.setup.keys));
+            }
+            KeyCode::Esc | KeyCode::Tab | KeyCode::Char('i' | 'q') if plain => {
+                self.leave_thread();
+            }
+            _ => return None,
+        }
+        Some(Vec::new())
+    }
+
+    pub(super) fn leave_thread(&mut self) {
+        self.focus = Focus::Writing;
+        if let Some(tab) = self.tab() {
+            tab.view.deselect();
+        }
+    }
+
+    /// Whether Tab means the conversation: nothing is being completed.
+    fn tab_is_free(&self) -> bool {
+        let tab = self.tabs.get(self.active);
+        tab.is_none_or(|tab| !tab.editor.is_completing())
+    }
+
+    fn nothing_written(&self) -> bool {
+        let tab = self.tabs.get(self.active);
+        tab.is_none_or(|tab| tab.editor.is_empty())
+    }
+
+    /// Esc closes what the editor has opened before it cancels anything.
+    fn escape_closes(&mut self) -> bool {
+        self.tab().is_some_and(|tab| tab.editor.escape())
+    }
+
+    /// Ctrl-C: cancels, empties, ends; the last only if it is pressed twice.
+    fn interrupt(&mut self, quitting: Option<Instant>) -> Vec<Effect> {
+        let working = self.tab().is_some_and(|tab| tab.is_working());
+        if working {
+            return self.cancel();
+        }
+        if !self.nothing_written() {
+            if let Some(tab) = self.tab() {
+                tab.editor.clear();
+            }
+            return Vec::new();
+        }
+        if quitting.is_some_and(|pressed| pressed.elapsed() < AGAIN) {
+            return self.quit();
+        }
+        self.quitting = Some(Instant::now());
+        self.note("Ctrl-C again ends the chat");
+        Vec::new()
+    }
+
+    /// Cancels what the tab's agent does.
+    pub(super) fn cancel(&mut self) -> Vec<Effect> {
+        let Some(tab) = self.tabs.get(self.active) else {
+            return Vec::new();
+        };
+        if !tab.is_working() && tab.question.is_none() {
+            return Vec::new();
+        }
+        let Some(desk) = self.agent(tab.agent).map(|agent| std::sync::Arc::clone(&agent.desk))
+        else {
+            return Vec::new();
+        };
+        self.tab().map(|tab| tab.cancel(&desk)).unwrap_or_default()
+    }
+}
+
+/// What of an item is copied: its text, or what its tool call has produced.
+fn copied(thread: &acp::Thread, number: usize) -> Option<String> {
+    use acp::thread::{ItemKind, ToolCallContent};
+    let item = thread
+        .items()
+        .get(number.checked_sub(thread.dropped().items)?)?;
+    match &item.kind {
+        ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) => Some(m.text()),
+        ItemKind::ToolCall(call) => {
+            let mut text = String::new();
+            for content in &call.content {
+                match content {
+                    ToolCallContent::Content(block) => {
+                        text.push_str(block.as_text().unwrap_or_default());
+                    }
+                    ToolCallContent::Terminal(id) => {
+                        text.push_str(&thread.terminal(id).map(|t| t.output()).unwrap_or_default());
+                    }
+                    _ => {}
+                }
+            }
+            if text.is_empty() {
+                text.clone_from(&call.title);
+            }
+            Some(text)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,249 @@
+//! The state of a chat, and what changes it.
+//!
+//! [`App::update`] takes an [`Event`] and gives the [`Effect`]s that are to follow; [`App::draw`] shows the state. Neither
+//! waits for anything.
+
+mod actions;
+mod agents;
+mod draw;
+mod effect;
+mod event;
+mod help;
+mod input;
+mod overlay;
+mod palette;
+mod prompt_line;
+mod tab;
+mod turns;
+mod when;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+pub(crate) use effect::Effect;
+pub(crate) use event::{AgentKey, Event, Stamp, TabKey};
+
+use crate::agent::{Desk, Notes, Surroundings};
+use crate::look::Look;
+use crate::setup::{AgentSpec, Open, Setup};
+use agents::{Agent, AgentState};
+use overlay::Overlay;
+use tab::{Phase, Tab};
+
+/// How long a note stays on the screen.
+const NOTE: Duration = Duration::from_secs(6);
+
+/// How many notes are shown at once.
+const NOTES: usize = 3;
+
+/// Where the keyboard goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Focus {
+    /// To the prompt that is being written, or to the question that is open.
+    Writing,
+    /// To the conversation.
+    Thread,
+}
+
+/// Something said beside the conversation.
+struct Note {
+    text: String,
+    until: Instant,
+}
+
+/// The state of a chat.
+pub(crate) struct App {
+    setup: Setup,
+    around: Arc<Surroundings>,
+    agents: Vec<Agent>,
+    tabs: Vec<Tab>,
+    /// Which tab is shown.
+    active: usize,
+    next_tab: u64,
+    focus: Focus,
+    overlay: Option<Overlay>,
+    notes: VecDeque<Note>,
+    /// When a key was pressed that ends the chat if it is pressed again.
+    quitting: Option<Instant>,
+    frame: usize,
+    done: bool,
+}
+
+impl App {
+    /// A chat that is about to begin. `wake` is told when there is something new to see.
+    pub(crate) fn new(mut setup: Setup, wake: Arc<Notify>) -> (Self, Vec<Effect>) {
+        let around = Arc::new(Surroundings {
+            cwd: setup.cwd.clone(),
+            permissions: setup.permissions.clone(),
+            sandbox: setup.sandbox.clone(),
+            environment: setup.environment.clone(),
+            wake: Arc::clone(&wake),
+        });
+        let agents = std::mem::take(&mut setup.agents);
+        let agents = agents
+            .into_iter()
+            .map(|spec| Agent::new(Arc::new(spec), &wake))
+            .collect();
+        let open = setup.open.clone();
+        let mut app = Self {
+            setup,
+            around,
+            agents,
+            tabs: Vec::new(),
+            active: 0,
+            next_tab: 0,
+            focus: Focus::Writing,
+            overlay: None,
+            notes: VecDeque::new(),
+            quitting: None,
+            frame: 0,
+            done: false,
+        };
+        let mut effects = app.new_tab(AgentKey(0), open);
+        if let Some(prompt) = app.setup.prompt.take()
+            && let Some(tab) = app.tabs.first_mut()
+        {
+            effects.extend(tab.submit_text(&prompt));
+        }
+        (app, effects)
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    pub(crate) fn around(&self) -> &Arc<Surroundings> {
+        &self.around
+    }
+
+    /// Takes what has happened.
+    pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
+        match event {
+            Event::Key(key) => self.key(key),
+            Event::Paste(text) => self.paste(&text),
+            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Resized | Event::Woken => Vec::new(),
+            Event::Tick => {
+                self.frame = self.frame.wrapping_add(1);
+                Vec::new()
+            }
+            Event::Spawned {
+                agent,
+                stamp,
+                process,
+            } => self.spawned(agent, stamp, process),
+            Event::Connected { agent, stamp, link } => self.connected(agent, stamp, link),
+            Event::Ended {
+                agent,
+                stamp,
+                trouble,
+            } => self.ended(agent, stamp, trouble),
+            Event::LoggedIn { agent, result } => self.logged_in(agent, result),
+            Event::LoggedOut { agent, result } => self.logged_out(agent, result),
+            Event::Opened { tab, result } => self.opened(tab, result),
+            Event::TurnEnded { tab, result } => self.turn_ended(tab, result),
+            Event::OptionSet { tab, result } => {
+                if let Err(trouble) = result {
+                    self.complain(tab, &trouble);
+                }
+                Vec::new()
+            }
+            Event::Sessions { agent, result } => self.sessions_listed(agent, result),
+            Event::Deleted { agent, id, result } => self.session_deleted(agent, &id, result),
+            Event::Written { tab, text } => self.written(tab, text),
+            Event::Said(text) => {
+                self.note(text);
+                Vec::new()
+            }
+            Event::Quit => self.quit(),
+        }
+    }
+
+    /// Whether something on the screen moves by itself.
+    pub(crate) fn is_moving(&self) -> bool {
+        let tab = self.tabs.get(self.active);
+        tab.is_some_and(Tab::is_moving) || !self.notes.is_empty()
+    }
+
+    /// The wake-ups were one: notes and questions are collected.
+    pub(crate) fn collect(&mut self) {
+        let mut said = Vec::new();
+        for agent in &self.agents {
+            said.extend(agent.notes.take());
+        }
+        for note in said {
+            self.note(note);
+        }
+        for tab in &mut self.tabs {
+            if let Some(agent) = self.agents.get(tab.agent.0) {
+                tab.collect(&agent.desk);
+            }
+        }
+        let now = Instant::now();
+        self.notes.retain(|note| note.until > now);
+    }
+
+    /// Says something beside the conversation.
+    fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        self.notes.retain(|note| note.text != text);
+        if self.notes.len() == NOTES {
+            self.notes.pop_front();
+        }
+        self.notes.push_back(Note {
+            text,
+            until: Instant::now() + NOTE,
+        });
+    }
+
+    fn tab(&mut self) -> Option<&mut Tab> {
+        self.tabs.get_mut(self.active)
+    }
+
+    fn tab_by(&mut self, key: TabKey) -> Option<&mut Tab> {
+        self.tabs.iter_mut().find(|tab| tab.key == key)
+    }
+
+    fn agent(&self, key: AgentKey) -> Option<&Agent> {
+        self.agents.get(key.0)
+    }
+
+    fn agent_mut(&mut self, key: AgentKey) -> Option<&mut Agent> {
+        self.agents.get_mut(key.0)
+    }
+
+    fn spec(&self, key: AgentKey) -> Option<Arc<AgentSpec>> {
+        self.agent(key).map(|agent| Arc::clone(&agent.spec))
+    }
+
+    /// Ends everything: nothing runs on that was begun here.
+    fn quit(&mut self) -> Vec<Effect> {
+        self.done = true;
+        for agent in &self.agents {
+            agent.desk.close();
+        }
+        Vec::new()
+    }
+
+    /// The programs that are to be ended.
+    pub(crate) fn processes(&self) -> Vec<Arc<acp_host::AgentProcess>> {
+        self.agents.iter().filter_map(Agent::process).collect()
+    }
+
+    /// The connections that are to be ended.
+    pub(crate) fn links(&self) -> Vec<crate::agent::Link> {
+        self.agents.iter().filter_map(Agent::link).collect()
+    }
+
+    fn look(&self) -> Look<'_> {
+        Look {
+            theme: &self.setup.theme,
+            cwd: &self.setup.cwd,
+            frame: self.frame,
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Windows over the conversation: lists to choose from, a line to fill in, help.
+
+use std::path::PathBuf;
+
+use acp::v1::{
+    AgentCapabilities, AuthMethod, ListSessionsResponse, SessionConfigId, SessionConfigKind,
+    SessionConfigOption, SessionConfigOptionValue, SessionId,
+};
+use acp_host::clean;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::help::Help;
+use super::prompt_line::PromptLine;
+use super::{AgentKey, App, Effect};
+use crate::agent::Trouble;
+use crate::keys::{Action, Keys};
+use crate::look::Look;
+use crate::picker::{Item, Outcome, Picker};
+use crate::setup::Open;
+
+/// A window over the conversation.
+pub(super) enum Overlay {
+    Help(Help),
+    Palette(Picker<Action>),
+    Agents(Picker<AgentKey>),
+    Logins(AgentKey, Picker<AuthMethod>),
+    Options(Picker<SessionConfigOption>),
+    Values(Picker<(SessionConfigId, SessionConfigOptionValue)>),
+    Sessions(Sessions),
+    Line(For, PromptLine),
+}
+
+/// What a line is filled in for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    Rename,
+    Attach,
+    Export,
+}
+
+/// The sessions of an agent.
+pub(super) struct Sessions {
+    pub(super) agent: AgentKey,
+    picker: Picker<SessionId>,
+    known: Vec<Item<SessionId>>,
+}
+
+/// How many sessions are listed at most.
+const SESSIONS: usize = 2_000;
+
+const DELETE: KeyEvent = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
+const FORK: KeyEvent = KeyEvent::new(KeyCode::Char('f'), KeyModifiers::CONTROL);
+
+impl Sessions {
+    /// Takes a page; gives where the next one begins, if there is one.
+    pub(super) fn listed(
+        &mut self,
+        result: Result<ListSessionsResponse, Trouble>,
+    ) -> Option<String> {
+        match result {
+            Ok(page) => {
+                for session in page.sessions {
+                    let title = session.title.as_deref().map(clean::line);
+                    let title = title.filter(|title| !title.trim().is_empty());
+                    let id = session.session_id;
+                    let label = title.unwrap_or_else(|| clean::line(id.as_str()));
+                    let when = session.updated_at.as_deref().map(super::when::ago);
+                    let item = Item::new(label, id).detail(when.unwrap_or_default());
+                    self.known.push(item);
+                }
+                self.known.truncate(SESSIONS);
+                self.picker.set_items(self.known.clone());
+                let more = page.next_cursor.filter(|_| self.known.len() < SESSIONS);
+                self.picker.set_loading(more.is_some());
+                more
+            }
+            Err(trouble) => {
+                self.picker.set_loading(false);
+                self.picker.set_error(Some(trouble.in_words()));
+                None
+            }
+        }
+    }
+
+    pub(super) fn deleted(&mut self, id: &SessionId) {
+        self.known.retain(|item| item.value != *id);
+        self.picker.set_items(self.known.clone());
+    }
+}
+
+impl Overlay {
+    pub(super) fn help(keys: &Keys) -> Self {
+        Self::Help(Help::new(keys))
+    }
+
+    pub(super) fn agents(agents: impl Iterator<Item = (AgentKey, String)>) -> Self {
+        let items = agents.map(|(key, name)| Item::new(name, key)).collect();
+        Self::Agents(Picker::new("A session with", items))
+    }
+
+    pub(super) fn logins(agent: AgentKey, methods: Vec<AuthMethod>) -> Self {
+        let item = |method: AuthMethod| {
+            let (_, name) = method.id_and_name()?;
+            let detail = match &method {
+                AuthMethod::Terminal(_) => "in the terminal",
+                _ => "",
+            };
+            Some(Item::new(clean::line(&name), method).detail(detail))
+        };
+        let items = methods.into_iter().filter_map(item).collect();
+        Self::Logins(agent, Picker::new("Log in", items))
+    }
+
+    /// All options, each with what it is set to.
+    pub(super) fn options(options: &[SessionConfigOption]) -> Self {
+        let items = options
+            .iter()
+            .map(|option| {
+                let now = match &option.kind {
+                    SessionConfigKind::Select(select) => select
+                        .options
+                        .iter()
+                        .find(|o| o.value == select.current_value)
+                        .map_or_else(|| select.current_value.to_string(), |o| o.name.clone()),
+                    SessionConfigKind::Boolean(boolean) if boolean.current_value => "on".to_owned(),
+                    SessionConfigKind::Boolean(_) => "off".to_owned(),
+                    _ => String::new(),
+                };
+                Item::new(clean::line(&option.name), option.clone()).detail(clean::line(&now))
+            })
+            .collect();
+        Self::Options(Picker::new("Options", items))
+    }
+
+    /// The values of an option, in the agent's order.
+    pub(super) fn values(option: &SessionConfigOption) -> Self {
+        let id = || option.id.clone();
+        let items = match &option.kind {
+            SessionConfigKind::Select(select) => select
+                .options
+                .iter()
+                .map(|value| {
+                    let detail = value.description.as_deref().unwrap_or_default();
+                    let set = SessionConfigOptionValue::from(value.value.clone());
+                    let mut item = Item::new(clean::line(&value.name), (id(), set))
+                        .detail(clean::line(detail))
+                        .current(value.value == select.current_value);
+                    if let Some(group) = &value.group {
+                        item = item.group(clean::line(group));
+                    }
+                    item
+                })
+                .collect(),
+            SessionConfigKind::Boolean(boolean) => [("on", true), ("off", false)]
+                .into_iter()
+                .map(|(name, value)| {
+                    Item::new(name, (id(), SessionConfigOptionValue::Boolean(value)))
+                        .current(boolean.current_value == value)
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        Self::Values(Picker::new(clean::line(&option.name), items))
+    }
+
+    pub(super) fn sessions(agent: AgentKey, can: &AgentCapabilities) -> Self {
+        let mut picker = Picker::new("Sessions", Vec::new());
+        picker.set_loading(true);
+        let can = &can.session_capabilities;
+        if can.fork.is_some() {
+            picker = picker.action(FORK, "fork");
+        }
+        if can.delete.is_some() {
+            picker = picker.action(DELETE, "delete");
+        }
+        Self::Sessions(Sessions {
+            agent,
+            picker,
+            known: Vec::new(),
+        })
+    }
+
+    pub(super) fn rename(title: &str) -> Self {
+        Self::Line(For::Rename, PromptLine::new("Title of the tab", title))
+    }
+
+    pub(super) fn attach() -> Self {
+        Self::Line(For::Attach, PromptLine::new("File to attach", ""))
+    }
+
+    pub(super) fn export(title: Option<&str>) -> Self {
+        let file = super::when::file_name(title.unwrap_or("conversation"));
+        Self::Line(For::Export, PromptLine::new("Save as Markdown in", &file))
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        match self {
+            Self::Line(_, line) => line.paste(text),
+            Self::Palette(picker) => picker.paste(text),
+            Self::Agents(picker) => picker.paste(text),
+            Self::Logins(_, picker) => picker.paste(text),
+            Self::Options(picker) => picker.paste(text),
+            Self::Values(picker) => picker.paste(text),
+            Self::Sessions(sessions) => sessions.picker.paste(text),
+            Self::Help(_) => {}
+        }
+    }
+
+    pub(super) fn draw(
+        &mut self,
+        area: Rect,
+        buf: &mut Buffer,
+        look: &Look<'_>,
+    ) -> Option<ratatui::layout::Position> {
+        match self {
+            Self::Help(help) => {
+                help.draw(area, buf, look);
+                None
+            }
+            Self::Palette(picker) => picker.draw(area, buf, look),
+            Self::Agents(picker) => picker.draw(area, buf, look),
+            Self::Logins(_, picker) => picker.draw(area, buf, look),
+            Self::Options(picker) => picker.draw(area, buf, look),
+            Self::Values(picker) => picker.draw(area, buf, look),
+            Self::Sessions(sessions) => sessions.picker.draw(area, buf, look),
+            Self::Line(_, line) => line.draw(area, buf, look),
+        }
+    }
+}
+
+/// What a key has made of an overlay.
+enum Done {
+    Stays,
+    Closes,
+    Palette(Action),
+    Agent(AgentKey),
+    Login(AgentKey, AuthMethod),
+    Option(SessionConfigOption),
+    Value(SessionConfigId, SessionConfigOptionValue),
+    Session(AgentKey, SessionId),
+    SessionAction(AgentKey, KeyEvent, SessionId),
+    Line(For, String),
+}
+
+fn done<T>(outcome: Outcome<T>, picked: impl FnOnce(T) -> Done) -> Done {
+    match outcome {
+        Outcome::Picked(value) => picked(value),
+        Outcome::Closed => Done::Closes,
+        _ => Done::Stays,
+    }
+}
+
+impl App {
+    pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<Effect> {
+        let Some(overlay) = &mut self.overlay else {
+            return Vec::new();
+        };
+        let done = match overlay {
+            Overlay::Help(help) => match help.key(key) {
+                true => Done::Stays,
+                false => Done::Closes,
+            },
+            Overlay::Palette(picker) => done(picker.key(key), Done::Palette),
+            Overlay::Agents(picker) => done(picker.key(key), Done::Agent),
+            Overlay::Logins(agent, picker) => {
+                let agent = *agent;
+                done(picker.key(key), |method| Done::Login(agent, method))
+            }
+            Overlay::Options(picker) => done(picker.key(key), Done::Option),
+            Overlay::Values(picker) => done(picker.key(key), |(id, v)| Done::Value(id, v)),
+            Overlay::Sessions(sessions) => {
+                let agent = sessions.agent;
+                match sessions.picker.key(key) {
+                    Outcome::Action(key, id) => Done::SessionAction(agent, key, id),
+                    other => done(other, |id| Done::Session(agent, id)),
+                }
+            }
+            Overlay::Line(what, line) => match line.key(key) {
+                super::prompt_line::Outcome::Done(text) => Done::Line(*what, text),
+                super::prompt_line::Outcome::Closed => Done::Closes,
+                super::prompt_line::Outcome::Stays => Done::Stays,
+            },
+        };
+        if !matches!(done, Done::Stays | Done::SessionAction(..)) {
+            self.overlay = None;
+        }
+        match done {
+            Done::Stays | Done::Closes => Vec::new(),
+            Done::Palette(action) => self.act(action),
+            Done::Agent(agent) => self.new_tab(agent, Open::New),
+            Done::Login(agent, method) => self.log_in_by(agent, &method),
+            Done::Option(option) => {
+                self.overlay = Some(Overlay::values(&option));
+                Vec::new()
+            }
+            Done::Value(id, value) => self.set_option(id, value),
+            Done::Session(agent, id) => self.open_session(agent, id),
+            Done::SessionAction(agent, key, id) => self.session_action(agent, key, id),
+            Done::Line(what, text) => self.line(what, &text),
+        }
+    }
+
+    /// Shows a session of the list's: in the tab that has it, in this one if it is empty, else in a new one.
+    fn open_session(&mut self, agent: AgentKey, id: SessionId) -> Vec<Effect> {
+        let open = Open::Old(id);
+        if let Some(at) = self.tabs.iter().position(|tab| tab.open == open) {
+            self.show(at);
+            return Vec::new();
+        }
+        self.new_tab(agent, open)
+    }
+
+    fn session_action(&mut self, agent: AgentKey, key: KeyEvent, id: SessionId) -> Vec<Effect> {
+        if key == FORK {
+            self.overlay = None;
+            return self.new_tab(agent, Open::Fork(id));
+        }
+        if self.tabs.iter().any(|tab| tab.open == Open::Old(id.clone())) {
+            self.note("this session is open in a tab: close that first");
+            return Vec::new();
+        }
+        let connection = self.agent(agent).and_then(|agent| agent.connection().cloned());
+        match connection {
+            Some(connection) => vec![Effect::Delete {
+                agent,
+                connection,
+                id,
+            }],
+            None => Vec::new(),
+        }
+    }
+
+    fn line(&mut self, what: For, text: &str) -> Vec<Effect> {
+        let cwd = self.setup.cwd.clone();
+        let Some(tab) = self.tab() else {
+            return Vec::new();
+        };
+        match what {
+            For::Rename => {
+                let title = clean::line(text.trim());
+                tab.title = Some(title).filter(|title| !title.is_empty());
+                Vec::new()
+            }
+            For::Attach => {
+                let takes = tab.takes();
+                if let Err(why) = tab.editor.attach(&cwd.join(text.trim()), &takes) {
+                    self.note(why.to_string());
+                }
+                Vec::new()
+            }
+            For::Export => vec![Effect::Export {
+                thread: tab.thread.clone(),
+                file: PathBuf::from(&cwd).join(text.trim()),
+            }],
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! The loop: events in, state changed, effects out, and a drawing when there is a reason for one.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{Event as Input, EventStream};
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::Instant;
+
+use crate::app::{App, Event};
+use crate::setup::Setup;
+use crate::terminal::Screen;
+use crate::worker::Worker;
+
+/// How many events wait at most. Who has another one waits.
+const EVENTS: usize = 256;
+
+/// How long a drawing stays at least, where what changed is not what the person has typed.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// How often what moves by itself moves.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How many events are taken before what they changed is drawn.
+const BATCH: usize = 64;
+
+/// Why a chat could not go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChatError {
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(#[from] io::Error),
+    /// There is no agent to talk to.
+    #[error("there is no agent to talk to")]
+    NoAgent,
+}
+
+/// Runs a chat until the person ends it, or the terminal is closed.
+///
+/// # Errors
+/// The terminal cannot be used.
+pub async fn run(setup: Setup) -> Result<(), ChatError> {
+    if setup.agents.is_empty() {
+        return Err(ChatError::NoAgent);
+    }
+    let wake = Arc::new(Notify::new());
+    let (sender, mut events) = mpsc::channel(EVENTS);
+    let mut screen = Screen::take(setup.mouse)?;
+    let (mut app, effects) = App::new(setup, Arc::clone(&wake));
+    let mut worker = Worker::new(sender, Arc::clone(app.around()));
+    for effect in effects {
+        worker.perform(effect, &mut screen).await?;
+    }
+    let mut ended = ended_from_outside()?;
+    let mut input = EventStream::new();
+    let mut drawn = Instant::now();
+    // The first drawing has the best reason there is.
+    let mut due = Some(drawn);
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while !app.is_done() {
+        if due.is_some_and(|due| due <= Instant::now()) {
+            app.collect();
+            draw(&mut app, &mut screen)?;
+            drawn = Instant::now();
+            due = None;
+        }
+        let moving = app.is_moving();
+        let event = tokio::select! {
+            biased;
+            () = ended.recv() => Some(Event::Quit),
+            key = input.next() => match key {
+                Some(Ok(input)) => event(input),
+                // Nobody will type any more.
+                Some(Err(_)) | None => Some(Event::Quit),
+            },
+            event = events.recv() => event,
+            () = at(due) => None,
+            () = wake.notified() => Some(Event::Woken),
+            _ = tick.tick(), if moving => Some(Event::Tick),
+        };
+        let Some(event) = event else { continue };
+        let typed = matches!(
+            event,
+            Event::Key(_) | Event::Paste(_) | Event::Mouse(_) | Event::Resized
+        );
+        let soon = if typed {
+            Instant::now()
+        } else {
+            drawn + FRAME
+        };
+        due = Some(due.map_or(soon, |due| due.min(soon)));
+        let mut effects = app.update(event);
+        // What has come in the meantime is drawn together with it.
+        for _ in 0..BATCH {
+            let Some(Some(Ok(more))) = input.next().now_or_never() else {
+                break;
+            };
+            if let Some(event) = crate::run::event(more) {
+                effects.extend(app.update(event));
+            }
+        }
+        for effect in effects {
+            worker.perform(effect, &mut screen).await?;
+        }
+    }
+    // The person has their terminal back before what runs has ended.
+    drop(input);
+    drop(screen);
+    worker.end(&app).await;
+    Ok(())
+}
+
+fn draw(app: &mut App, screen: &mut Screen) -> io::Result<()> {
+    let title = app.window_title();
+    screen.set_title(&title)?;
+    screen.draw(|frame| {
+        let area = frame.area();
+        let cursor = app.draw(area, frame.buffer_mut());
+        if let Some(cursor) = cursor {
+            frame.set_cursor_position(cursor);
+        }
+    })
+}
+
+/// What the terminal says, as an event; nothing for what is not of interest.
+fn event(input: Input) -> Option<Event> {
+    match input {
+        Input::Key(key) => Some(Event::Key(key)),
+        Input::Paste(text) => Some(Event::Paste(text)),
+        Input::Mouse(mouse) => Some(Event::Mouse(mouse)),
+        Input::Resize(..) => Some(Event::Resized),
+        Input::FocusGained | Input::FocusLost => None,
+    }
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The end that is asked for by signals rather than by keys.
+struct Ended {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+}
+
+fn ended_from_outside() -> io::Result<Ended> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Ended {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+    #[cfg(not(unix))]
+    Ok(Ended {})
+}
+
+impl Ended {
+    async fn recv(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+        #[cfg(not(unix))]
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,146 @@
+//! The person's terminal: taken for as long as the chat lasts, and given back whatever happens.
+
+use std::io::{self, Stdout, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+};
+use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetTitle};
+use crossterm::{cursor, execute, queue};
+use ratatui::backend::CrosstermBackend;
+
+/// What was changed about the terminal, so that a panic can undo it.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+static HOOK: Once = Once::new();
+
+/// The terminal, with ratatui's picture of it.
+pub(crate) struct Screen {
+    terminal: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    mouse: bool,
+    title: String,
+}
+
+impl Screen {
+    /// Takes the terminal.
+    pub(crate) fn take(mouse: bool) -> io::Result<Self> {
+        HOOK.call_once(|| {
+            let report = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                report(panic);
+            }));
+        });
+        enter(mouse)?;
+        let terminal = ratatui::Terminal::new(CrosstermBackend::new(io::stdout()));
+        match terminal {
+            Ok(terminal) => Ok(Self {
+                terminal,
+                mouse,
+                title: String::new(),
+            }),
+            Err(e) => {
+                give_back();
+                Err(e)
+            }
+        }
+    }
+
+    /// Draws, with what the terminal is told in between kept together, so that nothing flickers.
+    pub(crate) fn draw(
+        &mut self,
+        draw: impl FnOnce(&mut ratatui::Frame<'_>),
+    ) -> io::Result<()> {
+        queue!(io::stdout(), terminal::BeginSynchronizedUpdate)?;
+        let drawn = self.terminal.draw(draw).map(drop);
+        execute!(io::stdout(), terminal::EndSynchronizedUpdate)?;
+        drawn
+    }
+
+    /// Draws everything again, for the terminal shows something else.
+    pub(crate) fn forget(&mut self) -> io::Result<()> {
+        self.terminal.clear()
+    }
+
+    /// The title of the terminal's window.
+    pub(crate) fn set_title(&mut self, title: &str) -> io::Result<()> {
+        if self.title != title {
+            title.clone_into(&mut self.title);
+            execute!(io::stdout(), SetTitle(title))?;
+        }
+        Ok(())
+    }
+
+    /// Lets others have the terminal while they run.
+    pub(crate) fn lend<T>(&mut self, to: impl FnOnce() -> T) -> io::Result<T> {
+        give_back();
+        let done = to();
+        enter(self.mouse)?;
+        self.terminal.clear()?;
+        Ok(done)
+    }
+
+    /// Gives the terminal back for a while.
+    pub(crate) fn leave(&mut self) {
+        give_back();
+    }
+
+    /// Takes it again.
+    pub(crate) fn enter(&mut self) -> io::Result<()> {
+        enter(self.mouse)?;
+        self.terminal.clear()
+    }
+
+    /// Rings.
+    pub(crate) fn bell(&mut self) -> io::Result<()> {
+        let mut out = io::stdout();
+        out.write_all(b"\x07")?;
+        out.flush()
+    }
+
+    /// Puts text on the clipboard, where the terminal lets programs do so (OSC 52).
+    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
+        execute!(
+            io::stdout(),
+            crossterm::clipboard::CopyToClipboard::to_clipboard_from(text)
+        )
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+fn enter(mouse: bool) -> io::Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
+    terminal::enable_raw_mode()?;
+    let mut out = io::stdout();
+    execute!(out, EnterAlternateScreen, EnableBracketedPaste)?;
+    // Shift-Enter can be told from Enter then. Terminals that do not know it ignore it.
+    execute!(
+        out,
+        PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
+    )?;
+    if mouse {
+        execute!(out, EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// Puts the terminal into the state it was found in. Does nothing the second time.
+fn give_back() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    // Each by itself: where one does not work the others still may.
+    let _ = execute!(out, DisableMouseCapture);
+    let _ = execute!(out, PopKeyboardEnhancementFlags);
+    let _ = execute!(out, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
+    let _ = terminal::disable_raw_mode();
+}

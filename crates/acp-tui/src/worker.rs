@@ -1,0 +1,343 @@
+//! Does what is to be done: each effect in a task of its own, which ends with an event.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::ThreadHandle;
+use acp::v1::{AuthMethodTerminal, ListSessionsRequest};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use crate::agent::{self, GRACE, Surroundings, Trouble};
+use crate::app::{App, Effect, Event, TabKey};
+use crate::setup::AgentSpec;
+use crate::terminal::Screen;
+
+/// How soon after a change of a thread the next one is told, so that a stream does not wake for each of its pieces.
+const PACE: Duration = Duration::from_millis(16);
+
+/// Does what is to be done.
+pub(crate) struct Worker {
+    events: mpsc::Sender<Event>,
+    around: Arc<Surroundings>,
+    watches: HashMap<TabKey, AbortHandle>,
+}
+
+impl Worker {
+    pub(crate) fn new(events: mpsc::Sender<Event>, around: Arc<Surroundings>) -> Self {
+        Self {
+            events,
+            around,
+            watches: HashMap::new(),
+        }
+    }
+
+    /// Begins it. Only what needs the terminal for itself is waited for.
+    pub(crate) async fn perform(&mut self, effect: Effect, screen: &mut Screen) -> io::Result<()> {
+        match effect {
+            Effect::Redraw => screen.forget()?,
+            Effect::Bell => screen.bell()?,
+            Effect::Copy(text) => screen.copy(&text)?,
+            Effect::Suspend => suspend(screen)?,
+            Effect::Watch { thread, tab } => self.watch(tab, thread),
+            Effect::Unwatch { tab } => {
+                if let Some(watch) = self.watches.remove(&tab) {
+                    watch.abort();
+                }
+            }
+            Effect::LogInInTerminal {
+                agent,
+                spec,
+                method,
+            } => {
+                screen.leave();
+                let result = log_in_in_terminal(&spec, &self.around.cwd, &method).await;
+                screen.enter()?;
+                let event = Event::LoggedIn { agent, result };
+                self.tell(async move { Some(event) });
+            }
+            Effect::Write { tab, text } => {
+                screen.leave();
+                let written = write_in_editor(&text).await;
+                screen.enter()?;
+                let event = match written {
+                    Ok(text) => Event::Written { tab, text },
+                    Err(why) => Event::Said(why),
+                };
+                self.tell(async move { Some(event) });
+            }
+            other => self.begin(other),
+        }
+        Ok(())
+    }
+
+    /// Does something and tells what came of it.
+    fn tell(&self, work: impl Future<Output = Option<Event>> + Send + 'static) {
+        let events = self.events.clone();
+        tokio::spawn(async move {
+            if let Some(event) = work.await {
+                // Nobody listens any more when the chat is over.
+                let _ = events.send(event).await;
+            }
+        });
+    }
+
+    fn begin(&self, effect: Effect) {
+        let around = Arc::clone(&self.around);
+        match effect {
+            Effect::Start {
+                agent,
+                stamp,
+                spec,
+                desk,
+                notes,
+            } => {
+                let events = self.events.clone();
+                self.tell(async move {
+                    let ended = |trouble| {
+                        Some(Event::Ended {
+                            agent,
+                            stamp,
+                            trouble,
+                        })
+                    };
+                    let process = match agent::spawn(&spec, &around.cwd) {
+                        Ok(process) => process,
+                        Err(trouble) => return ended(trouble),
+                    };
+                    let spawned = Event::Spawned {
+                        agent,
+                        stamp,
+                        process: Arc::clone(&process),
+                    };
+                    events.send(spawned).await.ok()?;
+                    let link = match agent::connect(&spec, &around, process, &desk, &notes).await {
+                        Ok(link) => link,
+                        Err(trouble) => return ended(trouble),
+                    };
+                    let connected = Event::Connected {
+                        agent,
+                        stamp,
+                        link: link.clone(),
+                    };
+                    events.send(connected).await.ok()?;
+                    ended(link.ended().await?)
+                });
+            }
+            Effect::End {
+                process,
+                link,
+                grace,
+            } => self.tell(async move {
+                if let Some(link) = link {
+                    link.connection.close();
+                    link.host.close().await;
+                }
+                process.shutdown(grace).await;
+                None
+            }),
+            Effect::Open {
+                tab,
+                link,
+                spec,
+                how,
+            } => self.tell(async move {
+                let result = link.open(&spec, &around.cwd, &how).await;
+                Some(Event::Opened { tab, result })
+            }),
+            Effect::Prompt {
+                tab,
+                session,
+                content,
+            } => self.tell(async move {
+                let result = session.prompt(content).await;
+                let result = result.map_err(|e| Trouble::of(&e));
+                Some(Event::TurnEnded { tab, result })
+            }),
+            Effect::Cancel { session } => self.tell(async move {
+                // Where it fails, the connection has ended, which is told elsewhere.
+                let _ = session.cancel().await;
+                None
+            }),
+            Effect::SetOption {
+                tab,
+                session,
+                id,
+                value,
+            } => self.tell(async move {
+                let result = session.set_config_option(id, value).await;
+                let result = result.map_err(|e| Trouble::of(&e));
+                Some(Event::OptionSet { tab, result })
+            }),
+            Effect::Close { session } => self.tell(async move {
+                // An agent that does not offer it keeps the session.
+                let _ = session.close().await;
+                None
+            }),
+            Effect::List {
+                agent,
+                connection,
+                cwd,
+                cursor,
+            } => self.tell(async move {
+                let mut request = ListSessionsRequest::new().cwd(cwd.to_string_lossy());
+                if let Some(cursor) = cursor {
+                    request = request.cursor(cursor);
+                }
+                let result = connection.list_sessions(&request).await;
+                let result = result.map_err(|e| Trouble::of(&e));
+                Some(Event::Sessions { agent, result })
+            }),
+            Effect::Delete {
+                agent,
+                connection,
+                id,
+            } => self.tell(async move {
+                let result = connection.delete_session(&id).await;
+                let result = result.map_err(|e| Trouble::of(&e));
+                Some(Event::Deleted { agent, id, result })
+            }),
+            Effect::LogIn {
+                agent,
+                connection,
+                method,
+            } => self.tell(async move {
+                let result = connection.authenticate(method).await;
+                let result = result.map_err(|e| Trouble::of(&e));
+                Some(Event::LoggedIn { agent, result })
+            }),
+            Effect::LogOut { agent, connection } => self.tell(async move {
+                let result = connection.logout().await;
+                let result = result.map_err(|e| Trouble::of(&e));
+                Some(Event::LoggedOut { agent, result })
+            }),
+            Effect::Export { thread, file } => self.tell(async move {
+                let text = thread.read(crate::export::markdown);
+                let written = tokio::task::spawn_blocking({
+                    let file = file.clone();
+                    move || write_new(&file, &text)
+                });
+                let file = file.display();
+                Some(Event::Said(match written.await {
+                    Ok(Ok(())) => format!("saved as {file}"),
+                    Ok(Err(e)) => format!("not saved as {file}: {e}"),
+                    Err(e) => format!("not saved as {file}: {e}"),
+                }))
+            }),
+            // Done where the terminal is at hand.
+            Effect::Redraw
+            | Effect::Bell
+            | Effect::Copy(_)
+            | Effect::Suspend
+            | Effect::Watch { .. }
+            | Effect::Unwatch { .. }
+            | Effect::LogInInTerminal { .. }
+            | Effect::Write { .. } => {}
+        }
+    }
+
+    /// Wakes the chat when the thread changes, at most once a frame.
+    fn watch(&mut self, tab: TabKey, thread: ThreadHandle) {
+        let wake = Arc::clone(&self.around.wake);
+        let watch = tokio::spawn(async move {
+            let mut seen = 0;
+            loop {
+                seen = thread.changed(seen).await;
+                wake.notify_one();
+                tokio::time::sleep(PACE).await;
+            }
+        });
+        if let Some(before) = self.watches.insert(tab, watch.abort_handle()) {
+            before.abort();
+        }
+    }
+
+    /// Ends what runs, and waits for it.
+    pub(crate) async fn end(&self, app: &App) {
+        for watch in self.watches.values() {
+            watch.abort();
+        }
+        for link in app.links() {
+            link.connection.close();
+            link.host.close().await;
+        }
+        for process in app.processes() {
+            process.shutdown(GRACE).await;
+        }
+    }
+}
+
+/// Writes a file that is not there yet: what is there is never written over.
+fn write_new(file: &Path, text: &str) -> io::Result<()> {
+    use std::io::Write;
+    let mut file = std::fs::File::create_new(file)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Runs the agent's program for logging in.
+async fn log_in_in_terminal(
+    spec: &AgentSpec,
+    cwd: &Path,
+    method: &AuthMethodTerminal,
+) -> Result<(), Trouble> {
+    let mut command = spec.command.clone().cwd(cwd).args(&method.args);
+    for (name, value) in &method.env {
+        command = command.env(name, value);
+    }
+    match command.run_in_terminal().await {
+        Ok(exit) if exit.success() => Ok(()),
+        Ok(exit) => Err(Trouble::Refused(format!(
+            "the agent's program ended with {exit}"
+        ))),
+        Err(e) => Err(Trouble::Refused(format!(
+            "the agent's program could not be started: {e}"
+        ))),
+    }
+}
+
+/// Lets the person write in the editor of their own.
+async fn write_in_editor(text: &str) -> Result<String, String> {
+    let editor = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|line| !line.is_empty()));
+    let Some(line) = editor else {
+        return Err("set EDITOR to the editor you like".to_owned());
+    };
+    let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
+    let directory = tempfile::tempdir().map_err(|e| failed("no room for a file", &e))?;
+    let file = directory.path().join("prompt.md");
+    std::fs::write(&file, text).map_err(|e| failed("no room for a file", &e))?;
+    let command =
+        acp_host::AgentCommand::from_line(&line).map_err(|e| failed("EDITOR", &e))?;
+    let command = command
+        .environment(acp_host::Environment::inherit())
+        .args([&file]);
+    let exit = command
+        .run_in_terminal()
+        .await
+        .map_err(|e| failed("the editor could not be started", &e))?;
+    if !exit.success() {
+        return Err(format!("the editor ended with {exit}"));
+    }
+    let text = std::fs::read_to_string(&file).map_err(|e| failed("what was written", &e))?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Stops, as Ctrl-Z does, until the shell has the process go on.
+fn suspend(screen: &mut Screen) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        screen.lend(|| {
+            // The whole job: a shell waits for all of it to stop.
+            let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = screen;
+        Ok(())
+    }
+}
