@@ -11,6 +11,7 @@
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`Environment`]   | which variables agents and commands get           | –                  |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
+//! | [`Attachment`]    | a file that goes with a prompt                    | Content            |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
 //! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
 //!
@@ -24,6 +25,7 @@
 
 mod agent_process;
 pub mod clean;
+mod attachment;
 mod environment;
 mod files;
 mod form;
@@ -43,6 +45,7 @@ mod sys;
 mod terminals;
 
 pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError};
+pub use attachment::{Attachment, AttachmentError, AttachmentKind};
 pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use form::TextForm;
