@@ -11,7 +11,9 @@
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`Environment`]   | which variables agents and commands get           | –                  |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
+//! | [`Attachment`]    | a file that goes with a prompt                    | Content            |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
+//! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
 //!
 //! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
 //! errors, and knows nothing of connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
@@ -22,6 +24,8 @@
 //! small process runs beside this one on Unix, from the first start of a command until this program ends.
 
 mod agent_process;
+pub mod clean;
+mod attachment;
 mod environment;
 mod files;
 mod form;
@@ -41,6 +45,7 @@ mod sys;
 mod terminals;
 
 pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError};
+pub use attachment::{Attachment, AttachmentError, AttachmentKind};
 pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use form::TextForm;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use acp::client::{AgentConnection, Prompt, Session, SessionSetup};
 use acp::v1::{ContentBlock, StopReason};
-use acp_host::{AgentProcess, Permissions, Policy, Sandbox};
+use acp_host::{AgentProcess, Attachment, Permissions, Policy, Sandbox};
 use tokio::time::Instant;
 
 use self::client::{Notes, RunClient};
@@ -44,7 +44,7 @@ pub(crate) async fn run(args: RunArgs) -> Exit {
 struct Run {
     args: RunArgs,
     text: String,
-    attachments: Vec<prompt::Attachment>,
+    attachments: Vec<Attachment>,
     mcp_servers: Vec<acp::v1::McpServer>,
     cwd: PathBuf,
     permissions: Permissions,

@@ -1,0 +1,342 @@
+//! Files that go with a prompt: read, and put into the form that the agent takes.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use acp::v1::{
+    AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
+    ImageContent, PromptCapabilities, ResourceLink, TextResourceContents,
+};
+use base64::Engine;
+
+/// The longest image or sound that is read, in bytes: in base64 it still fits into a message that a
+/// [connection](acp::Limits::message) reads.
+const MEDIA: u64 = 32 * 1024 * 1024;
+
+/// A file or directory that goes with a prompt (specification: Content).
+///
+/// It has been read, so that what is wrong with it is known before anything is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attachment {
+    path: PathBuf,
+    media_type: Option<String>,
+    size: u64,
+    holds: Holds,
+}
+
+/// What has been read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Holds {
+    /// All of it.
+    Bytes(Vec<u8>),
+    /// Nothing, since it is too long to be sent: the agent is told where it is.
+    Place,
+    /// Nothing, since it is a directory.
+    Directory,
+}
+
+/// What a file is to an agent, by the ending of its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttachmentKind {
+    /// A picture.
+    Image,
+    /// Sound.
+    Audio,
+    /// Anything else.
+    Other,
+}
+
+impl AttachmentKind {
+    /// Of the file with this name.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        media_type(path).map_or(Self::Other, |media_type| Self::of_type(&media_type))
+    }
+
+    fn of_type(media_type: &str) -> Self {
+        // An SVG is text, which is more use to a model than a picture it cannot draw.
+        if media_type.starts_with("image/") && media_type != "image/svg+xml" {
+            Self::Image
+        } else if media_type.starts_with("audio/") {
+            Self::Audio
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// Why a file cannot go with a prompt. As text it begins with the file's path.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttachmentError {
+    /// It cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It is a socket, a pipe or a device.
+    #[error("{}: neither a file nor a directory", path.display())]
+    NotAFile {
+        /// What it is.
+        path: PathBuf,
+    },
+    /// An image or a sound that does not fit into a message.
+    #[error("{}: larger than {} MiB, which no message has room for", path.display(), MEDIA / 1024 / 1024)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The agent has not said that it takes images (`promptCapabilities.image`).
+    #[error("{}: this agent does not take images", path.display())]
+    NoImages {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The agent has not said that it takes sound (`promptCapabilities.audio`).
+    #[error("{}: this agent does not take sound", path.display())]
+    NoAudio {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Attachment {
+    /// Reads a file to go with a prompt. Of one that is longer than `embedded` bytes, and neither image nor
+    /// sound, the agent is only told where it is; so it is of a directory.
+    ///
+    /// # Errors
+    /// It cannot be read, is neither file nor directory, or is an image or a sound of more than 32 MiB.
+    pub fn read(file: &Path, embedded: u64) -> Result<Self, AttachmentError> {
+        let failed = |source| AttachmentError::Io {
+            path: file.to_owned(),
+            source,
+        };
+        let path = std::fs::canonicalize(file).map_err(failed)?;
+        let found = std::fs::metadata(&path).map_err(failed)?;
+        if found.is_dir() {
+            return Ok(Self {
+                path,
+                media_type: None,
+                size: 0,
+                holds: Holds::Directory,
+            });
+        }
+        if !found.is_file() {
+            let path = file.to_owned();
+            return Err(AttachmentError::NotAFile { path });
+        }
+        let media_type = media_type(&path);
+        let media = AttachmentKind::of(&path) != AttachmentKind::Other;
+        // Media has no other way to the agent, so it is read as long as a message has room for it.
+        let most = if media { MEDIA } else { embedded };
+        let holds = if found.len() > most {
+            Holds::Place
+        } else {
+            // It may have grown since.
+            let mut bytes = Vec::new();
+            let opened = std::fs::File::open(&path).map_err(failed)?;
+            let read = opened.take(most.saturating_add(1)).read_to_end(&mut bytes);
+            if read.map_err(failed)? as u64 > most {
+                Holds::Place
+            } else {
+                Holds::Bytes(bytes)
+            }
+        };
+        if media && holds == Holds::Place {
+            let path = file.to_owned();
+            return Err(AttachmentError::TooLarge { path });
+        }
+        Ok(Self {
+            path,
+            media_type,
+            size: found.len(),
+            holds,
+        })
+    }
+
+    /// Where it is, as an absolute path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How many bytes of it have been read, and would be sent.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        match &self.holds {
+            Holds::Bytes(bytes) => bytes.len() as u64,
+            Holds::Place | Holds::Directory => 0,
+        }
+    }
+
+    /// Whether it is text, all of which has been read.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(&self.holds, Holds::Bytes(bytes) if std::str::from_utf8(bytes).is_ok())
+    }
+
+    /// Its place alone, which every agent takes.
+    #[must_use]
+    pub fn link(&self) -> ContentBlock {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        let mut link = ResourceLink::new(name.to_string_lossy(), self.uri());
+        link.mime_type.clone_from(&self.media_type);
+        if self.holds != Holds::Directory {
+            link.size = i64::try_from(self.size).ok();
+        }
+        ContentBlock::ResourceLink(Box::new(link))
+    }
+
+    /// What is sent of it: an image or sound as such, another file with what is in it where the agent takes
+    /// that (`promptCapabilities.embeddedContext`), and otherwise its place.
+    ///
+    /// # Errors
+    /// It is an image or a sound, and the agent does not take them.
+    pub fn content(&self, takes: &PromptCapabilities) -> Result<ContentBlock, AttachmentError> {
+        let Holds::Bytes(bytes) = &self.holds else {
+            return Ok(self.link());
+        };
+        let base64 = || base64::engine::general_purpose::STANDARD.encode(bytes);
+        let media_type = self.media_type.as_deref().unwrap_or_default();
+        let path = || self.path.clone();
+        Ok(match AttachmentKind::of_type(media_type) {
+            AttachmentKind::Image if !takes.image => {
+                return Err(AttachmentError::NoImages { path: path() });
+            }
+            AttachmentKind::Image => {
+                let image = ImageContent::new(base64(), media_type).uri(self.uri());
+                ContentBlock::Image(Box::new(image))
+            }
+            AttachmentKind::Audio if !takes.audio => {
+                return Err(AttachmentError::NoAudio { path: path() });
+            }
+            AttachmentKind::Audio => {
+                ContentBlock::Audio(Box::new(AudioContent::new(base64(), media_type)))
+            }
+            AttachmentKind::Other if !takes.embedded_context => self.link(),
+            AttachmentKind::Other => {
+                let resource = match std::str::from_utf8(bytes) {
+                    Ok(text) => {
+                        let mut contents = TextResourceContents::new(text, self.uri());
+                        contents.mime_type.clone_from(&self.media_type);
+                        EmbeddedResourceResource::Text(contents)
+                    }
+                    Err(_) => {
+                        let mut contents = BlobResourceContents::new(base64(), self.uri());
+                        contents.mime_type.clone_from(&self.media_type);
+                        EmbeddedResourceResource::Blob(contents)
+                    }
+                };
+                ContentBlock::Resource(Box::new(EmbeddedResource::new(resource)))
+            }
+        })
+    }
+
+    fn uri(&self) -> String {
+        let mut uri = file_uri(&self.path);
+        if self.holds == Holds::Directory && !uri.ends_with('/') {
+            uri.push('/');
+        }
+        uri
+    }
+}
+
+fn media_type(path: &Path) -> Option<String> {
+    mime_guess::from_path(path).first_raw().map(str::to_owned)
+}
+
+/// An absolute path as a URI.
+fn file_uri(path: &Path) -> String {
+    let mut uri = String::from("file://");
+    let text = path.to_string_lossy().replace('\\', "/");
+    if !text.starts_with('/') {
+        uri.push('/');
+    }
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b':' => {
+                uri.push(char::from(byte));
+            }
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EMBEDDED: u64 = 1024;
+
+    fn read(name: &str, bytes: &[u8]) -> (tempfile::TempDir, Attachment) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(name);
+        std::fs::write(&file, bytes).unwrap();
+        let read = Attachment::read(&file, EMBEDDED).unwrap();
+        (directory, read)
+    }
+
+    fn json(attachment: &Attachment, takes: &PromptCapabilities) -> serde_json::Value {
+        serde_json::to_value(attachment.content(takes).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn text_is_embedded_where_that_is_taken_and_pointed_at_where_not() {
+        let (_directory, notes) = read("my notes.md", b"# Notes");
+        let embedded = json(&notes, &PromptCapabilities::new().embedded_context(true));
+        assert_eq!(embedded["resource"]["text"], "# Notes");
+        let uri = embedded["resource"]["uri"].as_str().unwrap();
+        assert!(uri.starts_with("file:///") && uri.ends_with("/my%20notes.md"));
+
+        let link = json(&notes, &PromptCapabilities::new());
+        assert_eq!(link["type"], "resource_link");
+        assert_eq!(link["name"], "my notes.md");
+        assert_eq!(link["size"], 7);
+    }
+
+    #[test]
+    fn media_goes_only_where_it_is_taken() {
+        let (_directory, picture) = read("a.png", b"\x89PNG");
+        let error = picture.content(&PromptCapabilities::new()).unwrap_err();
+        assert!(error.to_string().ends_with("does not take images"));
+        let taken = json(&picture, &PromptCapabilities::new().image(true));
+        assert_eq!(taken["data"], "iVBORw==");
+
+        let (_directory, sound) = read("a.wav", b"RIFF");
+        let images = PromptCapabilities::new().image(true);
+        let error = sound.content(&images).unwrap_err();
+        assert!(error.to_string().ends_with("does not take sound"));
+        let taken = json(&sound, &PromptCapabilities::new().audio(true));
+        assert_eq!(taken["type"], "audio");
+    }
+
+    #[test]
+    fn what_is_long_and_what_is_a_directory_is_pointed_at() {
+        let all = PromptCapabilities::new().embedded_context(true);
+        let (_directory, long) = read("long.txt", &[b'x'; EMBEDDED as usize + 1]);
+        assert_eq!(json(&long, &all)["size"], EMBEDDED + 1);
+        assert_eq!(long.held(), 0);
+
+        let directory = tempfile::tempdir().unwrap();
+        let link = json(&Attachment::read(directory.path(), EMBEDDED).unwrap(), &all);
+        assert_eq!(link["type"], "resource_link");
+        assert!(link["uri"].as_str().unwrap().ends_with('/'));
+
+        let missing = Attachment::read(&directory.path().join("gone"), EMBEDDED);
+        assert!(missing.unwrap_err().to_string().contains("gone: "));
+    }
+
+    #[test]
+    fn an_image_that_no_message_has_room_for_is_refused_unread() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("huge.png");
+        let huge = std::fs::File::create(&file).unwrap();
+        huge.set_len(MEDIA + 1).unwrap();
+        let error = Attachment::read(&file, EMBEDDED).unwrap_err();
+        assert!(error.to_string().contains("larger than 32 MiB"));
+    }
+}
