@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// Run one turn of an agent: send a prompt, show what it does, and end when it has ended.
     Run(RunArgs),
 
+    /// Talk with an agent in the terminal.
+    ///
+    /// One key is enough to begin: ? shows all others, and Ctrl-P everything that can be done. For scripts there is
+    /// `acp run`.
+    Chat(ChatArgs),
+
     /// Be an agent: serve an editor or another client on stdin and stdout.
     ///
     /// This is what an editor is told to start. Which model it asks is said with --model, or in `[agent]` of
@@ -363,6 +369,69 @@ pub(crate) struct RunArgs {
     /// one a line; `quiet` the text of the agent's message alone.
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "acp chat [OPTIONS] [PROMPT]... [-- AGENT COMMAND...]")]
+pub(crate) struct ChatArgs {
+    /// What to say first.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Vec<String>,
+
+    /// The agent to run, with its arguments; without one, the bundled agent.
+    #[arg(last = true, value_name = "AGENT COMMAND")]
+    pub(crate) agent: Vec<String>,
+
+    /// Where the agent works.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
+
+    /// Go on with an old session of the agent's, by its id; `acp sessions` lists them.
+    #[arg(long, value_name = "SESSION ID")]
+    pub(crate) resume: Option<String>,
+
+    /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
+    /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
+    /// everything, whatever your rules say. By default `ask`.
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    pub(crate) allow: Option<Policy>,
+
+    /// The mode to work in, by its id.
+    #[arg(long, value_name = "ID")]
+    pub(crate) mode: Option<String>,
+
+    /// Set a config option of the agent's; can be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) options: Vec<(String, String)>,
+
+    /// MCP servers for the agent, as a JSON file: a list of servers as the protocol writes them, or
+    /// {"mcpServers": {NAME: {...}}} as editors do.
+    #[arg(long, value_name = "JSON FILE")]
+    pub(crate) mcp: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
+
+    #[command(flatten)]
+    pub(crate) env: EnvArgs,
+
+    #[command(flatten)]
+    pub(crate) protocol: ProtocolArg,
+
+    /// Colours for a dark or a light terminal; found out, if not given.
+    #[arg(long, value_enum)]
+    pub(crate) theme: Option<Theming>,
+
+    /// Scroll with the mouse's wheel. Text is then selected with Shift held down.
+    #[arg(long)]
+    pub(crate) mouse: bool,
+}
+
+/// What the colours are to fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Theming {
+    Dark,
+    Light,
 }
 
 #[derive(Debug, clap::Args)]

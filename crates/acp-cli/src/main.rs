@@ -5,6 +5,7 @@ mod agent_login;
 mod args;
 mod ask;
 mod bridge;
+mod chat;
 mod check;
 mod check_relay;
 mod config;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
                 Err(exit) => exit,
             },
         },
+        Command::Chat(args) => finish(chat::chat(args)),
         Command::Check(args) => finish(check::check(args)),
         Command::Login(args) => finish(login::login(args)),
         Command::Logout(args) => finish(login::logout(args)),

@@ -14,8 +14,8 @@ pub struct Key {
 
 impl From<KeyEvent> for Key {
     fn from(event: KeyEvent) -> Self {
-        let mut modifiers = event.modifiers
-            & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
+        let mut modifiers =
+            event.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT);
         let code = match event.code {
             // Terminals differ in whether they name the shift that is in the letter already.
             KeyCode::Char(c) => {
@@ -294,10 +294,16 @@ mod tests {
     #[test]
     fn keys_are_written_as_one_says_them() {
         let key: Key = "ctrl-t".parse().unwrap();
-        assert_eq!(key, KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL).into());
+        assert_eq!(
+            key,
+            KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL).into()
+        );
         assert_eq!(key.to_string(), "Ctrl-T");
         let key: Key = "Shift-Tab".parse().unwrap();
-        assert_eq!(key, KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT).into());
+        assert_eq!(
+            key,
+            KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT).into()
+        );
         assert_eq!(key.to_string(), "Shift-Tab");
         let key: Key = "alt--".parse().unwrap();
         assert_eq!(key.to_string(), "Alt--");

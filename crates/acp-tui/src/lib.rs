@@ -4,8 +4,22 @@
 //! `docs/decisions/0014-chat.md`.
 
 mod agent;
+mod app;
+mod editor;
+pub mod export;
+mod keys;
 mod look;
+mod picker;
+mod question;
+mod run;
+mod setup;
+mod terminal;
 mod text;
 mod theme;
+mod view;
+mod worker;
 
+pub use keys::{Action, Key, Keys, KeysError, NoKey};
+pub use run::{ChatError, run};
+pub use setup::{AgentSpec, Open, Setup};
 pub use theme::{Background, Colors, Theme};

@@ -4,8 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::{Event as Input, EventStream};
-use futures_util::{FutureExt, StreamExt};
+use crossterm::event::Event as Input;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
@@ -55,7 +54,6 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
         worker.perform(effect, &mut screen).await?;
     }
     let mut ended = ended_from_outside()?;
-    let mut input = EventStream::new();
     let mut drawn = Instant::now();
     // The first drawing has the best reason there is.
     let mut due = Some(drawn);
@@ -72,10 +70,10 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
         let event = tokio::select! {
             biased;
             () = ended.recv() => Some(Event::Quit),
-            key = input.next() => match key {
-                Some(Ok(input)) => event(input),
+            input = screen.next() => match input {
+                Some(input) => event(input),
                 // Nobody will type any more.
-                Some(Err(_)) | None => Some(Event::Quit),
+                None => Some(Event::Quit),
             },
             event = events.recv() => event,
             () = at(due) => None,
@@ -87,19 +85,15 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
             event,
             Event::Key(_) | Event::Paste(_) | Event::Mouse(_) | Event::Resized
         );
-        let soon = if typed {
-            Instant::now()
-        } else {
-            drawn + FRAME
-        };
+        let soon = if typed { Instant::now() } else { drawn + FRAME };
         due = Some(due.map_or(soon, |due| due.min(soon)));
         let mut effects = app.update(event);
         // What has come in the meantime is drawn together with it.
         for _ in 0..BATCH {
-            let Some(Some(Ok(more))) = input.next().now_or_never() else {
+            let Some(input) = screen.next_now() else {
                 break;
             };
-            if let Some(event) = crate::run::event(more) {
+            if let Some(event) = crate::run::event(input) {
                 effects.extend(app.update(event));
             }
         }
@@ -108,7 +102,6 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
         }
     }
     // The person has their terminal back before what runs has ended.
-    drop(input);
     drop(screen);
     worker.end(&app).await;
     Ok(())

@@ -5,21 +5,29 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
-    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
+    EventStream, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
+    PushKeyboardEnhancementFlags,
 };
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetTitle};
 use crossterm::{cursor, execute, queue};
+use futures_util::StreamExt;
 use ratatui::backend::CrosstermBackend;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 /// What was changed about the terminal, so that a panic can undo it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static HOOK: Once = Once::new();
 
+/// How much that was typed waits at most.
+const TYPED: usize = 256;
+
 /// The terminal, with ratatui's picture of it.
 pub(crate) struct Screen {
     terminal: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    typed: Typed,
     mouse: bool,
     title: String,
 }
@@ -39,6 +47,7 @@ impl Screen {
         match terminal {
             Ok(terminal) => Ok(Self {
                 terminal,
+                typed: Typed::read(),
                 mouse,
                 title: String::new(),
             }),
@@ -50,10 +59,7 @@ impl Screen {
     }
 
     /// Draws, with what the terminal is told in between kept together, so that nothing flickers.
-    pub(crate) fn draw(
-        &mut self,
-        draw: impl FnOnce(&mut ratatui::Frame<'_>),
-    ) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
         queue!(io::stdout(), terminal::BeginSynchronizedUpdate)?;
         let drawn = self.terminal.draw(draw).map(drop);
         execute!(io::stdout(), terminal::EndSynchronizedUpdate)?;
@@ -74,24 +80,27 @@ impl Screen {
         Ok(())
     }
 
-    /// Lets others have the terminal while they run.
-    pub(crate) fn lend<T>(&mut self, to: impl FnOnce() -> T) -> io::Result<T> {
-        give_back();
-        let done = to();
-        enter(self.mouse)?;
-        self.terminal.clear()?;
-        Ok(done)
-    }
-
-    /// Gives the terminal back for a while.
-    pub(crate) fn leave(&mut self) {
+    /// Gives the terminal back for a while: another program reads what is typed.
+    pub(crate) async fn leave(&mut self) {
+        self.typed.stop().await;
         give_back();
     }
 
     /// Takes it again.
     pub(crate) fn enter(&mut self) -> io::Result<()> {
         enter(self.mouse)?;
+        self.typed = Typed::read();
         self.terminal.clear()
+    }
+
+    /// What is typed next; `None` if nothing will be any more.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        self.typed.events.recv().await
+    }
+
+    /// What has been typed already.
+    pub(crate) fn next_now(&mut self) -> Option<Event> {
+        self.typed.events.try_recv().ok()
     }
 
     /// Rings.
@@ -113,6 +122,40 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
+    }
+}
+
+/// What is typed, read by a task of its own: so it can be looked at without waiting for it.
+struct Typed {
+    events: mpsc::Receiver<Event>,
+    task: JoinHandle<()>,
+}
+
+impl Typed {
+    fn read() -> Self {
+        let (sender, events) = mpsc::channel(TYPED);
+        let task = tokio::spawn(async move {
+            let mut stream = EventStream::new();
+            while let Some(Ok(event)) = stream.next().await {
+                if sender.send(event).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { events, task }
+    }
+
+    /// Reads no more; when this returns, what is typed is for others.
+    async fn stop(&mut self) {
+        self.task.abort();
+        // That it was aborted is what was wanted.
+        let _ = (&mut self.task).await;
+    }
+}
+
+impl Drop for Typed {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -141,6 +184,11 @@ fn give_back() {
     // Each by itself: where one does not work the others still may.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(out, PopKeyboardEnhancementFlags);
-    let _ = execute!(out, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
+    let _ = execute!(
+        out,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
     let _ = terminal::disable_raw_mode();
 }

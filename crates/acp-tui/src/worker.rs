@@ -41,7 +41,7 @@ impl Worker {
             Effect::Redraw => screen.forget()?,
             Effect::Bell => screen.bell()?,
             Effect::Copy(text) => screen.copy(&text)?,
-            Effect::Suspend => suspend(screen)?,
+            Effect::Suspend => suspend(screen).await?,
             Effect::Watch { thread, tab } => self.watch(tab, thread),
             Effect::Unwatch { tab } => {
                 if let Some(watch) = self.watches.remove(&tab) {
@@ -53,14 +53,14 @@ impl Worker {
                 spec,
                 method,
             } => {
-                screen.leave();
+                screen.leave().await;
                 let result = log_in_in_terminal(&spec, &self.around.cwd, &method).await;
                 screen.enter()?;
                 let event = Event::LoggedIn { agent, result };
                 self.tell(async move { Some(event) });
             }
             Effect::Write { tab, text } => {
-                screen.leave();
+                screen.leave().await;
                 let written = write_in_editor(&text).await;
                 screen.enter()?;
                 let event = match written {
@@ -151,8 +151,20 @@ impl Worker {
             Effect::Prompt {
                 tab,
                 session,
-                content,
+                draft,
             } => self.tell(async move {
+                let takes = session.agent().capabilities().prompt_capabilities.clone();
+                // It reads files.
+                let content = tokio::task::spawn_blocking(move || draft.content(&takes));
+                let why = match content.await {
+                    Ok(Ok(content)) => Ok(content),
+                    Ok(Err(why)) => Err(why.to_string()),
+                    Err(e) => Err(e.to_string()),
+                };
+                let content = match why {
+                    Ok(content) => content,
+                    Err(why) => return Some(Event::NotSent { tab, why }),
+                };
                 let result = session.prompt(content).await;
                 let result = result.map_err(|e| Trouble::of(&e));
                 Some(Event::TurnEnded { tab, result })
@@ -310,8 +322,7 @@ async fn write_in_editor(text: &str) -> Result<String, String> {
     let directory = tempfile::tempdir().map_err(|e| failed("no room for a file", &e))?;
     let file = directory.path().join("prompt.md");
     std::fs::write(&file, text).map_err(|e| failed("no room for a file", &e))?;
-    let command =
-        acp_host::AgentCommand::from_line(&line).map_err(|e| failed("EDITOR", &e))?;
+    let command = acp_host::AgentCommand::from_line(&line).map_err(|e| failed("EDITOR", &e))?;
     let command = command
         .environment(acp_host::Environment::inherit())
         .args([&file]);
@@ -327,13 +338,13 @@ async fn write_in_editor(text: &str) -> Result<String, String> {
 }
 
 /// Stops, as Ctrl-Z does, until the shell has the process go on.
-fn suspend(screen: &mut Screen) -> io::Result<()> {
+async fn suspend(screen: &mut Screen) -> io::Result<()> {
     #[cfg(unix)]
     {
-        screen.lend(|| {
-            // The whole job: a shell waits for all of it to stop.
-            let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
-        })
+        screen.leave().await;
+        // The whole job: a shell waits for all of it to stop.
+        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
+        screen.enter()
     }
     #[cfg(not(unix))]
     {

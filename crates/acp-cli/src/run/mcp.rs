@@ -29,7 +29,7 @@ struct Settings {
     servers: BTreeMap<String, Setting>,
 }
 
-pub(super) fn read(file: &Path) -> Result<Vec<McpServer>, Exit> {
+pub(crate) fn read(file: &Path) -> Result<Vec<McpServer>, Exit> {
     let wrong = |what: String| Exit::usage(format!("--mcp {}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
     parse(&text).map_err(wrong)

@@ -1,7 +1,7 @@
 //! `acp run`: one turn, headless.
 
 mod client;
-mod mcp;
+pub(crate) mod mcp;
 mod permission;
 mod prompt;
 mod render;

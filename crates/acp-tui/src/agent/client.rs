@@ -2,14 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use acp::client::{
-    Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile,
-};
+use acp::client::{Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::{
-    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationCapabilities,
-    ElicitationFormCapabilities, ElicitationId, ElicitationMode, ElicitationNoContent,
-    ElicitationUrlCapabilities, Implementation, PermissionOptionId, RequestPermissionOutcome,
-    SessionId, StopReason,
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId, ElicitationMode,
+    ElicitationNoContent, ElicitationUrlCapabilities, Implementation, PermissionOptionId,
+    RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle};
 use acp_host::{Host, Prompter};

@@ -14,8 +14,8 @@ impl Action {
     /// Whether it is meant also while the agent asks something.
     pub(super) fn is_always(self) -> bool {
         use Action::{
-            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw, ScrollDown, ScrollUp,
-            Sessions, Suspend, ToEnd, ToTop,
+            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw, ScrollDown,
+            ScrollUp, Sessions, Suspend, ToEnd, ToTop,
         };
         matches!(
             self,
@@ -97,7 +97,9 @@ impl App {
             }
             Action::Logout => {
                 let key = tab.agent;
-                let connection = self.agent(key).and_then(|agent| agent.connection().cloned());
+                let connection = self
+                    .agent(key)
+                    .and_then(|agent| agent.connection().cloned());
                 return match connection {
                     Some(connection) => vec![Effect::LogOut {
                         agent: key,
@@ -153,7 +155,10 @@ impl App {
         let Some(key) = self.tabs.get(self.active).map(|tab| tab.agent) else {
             return Vec::new();
         };
-        let Some(connection) = self.agent(key).and_then(|agent| agent.connection().cloned()) else {
+        let Some(connection) = self
+            .agent(key)
+            .and_then(|agent| agent.connection().cloned())
+        else {
             self.note("the agent does not run");
             return Vec::new();
         };
@@ -227,7 +232,9 @@ impl App {
     /// A list of the values of an option of this category.
     fn choose(&mut self, category: &SessionConfigOptionCategory) {
         let options = self.options();
-        let option = options.iter().find(|o| o.category.as_ref() == Some(category));
+        let option = options
+            .iter()
+            .find(|o| o.category.as_ref() == Some(category));
         match option {
             Some(option) => self.overlay = Some(Overlay::values(option)),
             None => self.note(format!("this agent has no option for its {category}")),

@@ -108,7 +108,7 @@ impl App {
     pub(super) fn new_tab(&mut self, agent: AgentKey, open: Open) -> Vec<Effect> {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
-        let tab = Tab::new(key, agent, open, &self.setup);
+        let tab = Tab::new(key, agent, open, self.files.clone(), self.history.clone());
         let mut effects = vec![Effect::Watch {
             thread: tab.thread.clone(),
             tab: key,

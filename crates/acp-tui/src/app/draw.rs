@@ -56,10 +56,9 @@ impl App {
         let tab = self.tabs.get_mut(self.active)?;
 
         let width = area.width.saturating_sub(2);
-        let most = (area.height / 3).max(3);
         let writing = match &tab.question {
             Some(question) => question.height(width, (area.height * 3 / 5).max(6), &look),
-            None => tab.editor.height(width).min(most).max(1),
+            None => tab.editor.height(width, area.height),
         };
         let rows = Rows::new(area, beside.len(), writing + 2);
 
@@ -93,7 +92,7 @@ impl App {
         block.render(rows.writing, buf);
         let cursor = match &mut tab.question {
             Some(question) => question.draw(inner, buf, &look),
-            None => tab.editor.draw(inner, buf, &look),
+            None => tab.editor.draw(inner, buf, &theme),
         };
         line(&footer, rows.footer, buf);
         let over = self
@@ -128,7 +127,11 @@ impl App {
             spans.push(sign);
             spans.push(Span::styled(
                 format!(" {} ", cut(&name, room)),
-                if n == self.active { theme.strong } else { theme.dim },
+                if n == self.active {
+                    theme.strong
+                } else {
+                    theme.dim
+                },
             ));
             spans.push(Span::styled("│", theme.border));
         }
@@ -173,7 +176,7 @@ impl App {
         }
         let skipped = tab.queue.len().saturating_sub(QUEUED);
         for draft in tab.queue.iter().skip(skipped) {
-            let text = clean::line(&draft.summary());
+            let text = clean::line(draft.shown());
             lines.push(Line::from(vec![
                 Span::styled("  ↳ ", theme.accent),
                 Span::styled(cut(&text, usize::from(width).saturating_sub(6)), theme.dim),
@@ -216,7 +219,10 @@ impl App {
                 }
             }
             Phase::Login(what) => {
-                say(format!("  {name} wants you to log in: {}", clean::line(what)), theme.warn);
+                say(
+                    format!("  {name} wants you to log in: {}", clean::line(what)),
+                    theme.warn,
+                );
                 say("  l: log in   r: try again".to_owned(), theme.accent);
             }
             Phase::Failed(trouble) => {
@@ -233,9 +239,7 @@ impl App {
                     _ => say(format!("  no session: {what}"), theme.bad),
                 }
                 let again = match (&tab.open, trouble) {
-                    (crate::setup::Open::New, _) | (_, Trouble::NoSession(_)) => {
-                        "  r: start again"
-                    }
+                    (crate::setup::Open::New, _) | (_, Trouble::NoSession(_)) => "  r: start again",
                     _ => "  r: start again and load the session   n: a new session",
                 };
                 say(again.to_owned(), theme.accent);
@@ -298,10 +302,9 @@ impl App {
         }
         let mut spans = match &tab.ending {
             None => vec![],
-            Some(Ending::Failed(why)) => vec![Span::styled(
-                format!(" ✗ {}", clean::line(why)),
-                theme.bad,
-            )],
+            Some(Ending::Failed(why)) => {
+                vec![Span::styled(format!(" ✗ {}", clean::line(why)), theme.bad)]
+            }
             Some(Ending::Stopped(StopReason::Cancelled)) => {
                 vec![Span::styled(" cancelled", theme.dim)]
             }
@@ -328,7 +331,11 @@ impl App {
         };
         tab.thread.read(|thread| {
             use SessionConfigOptionCategory::{Mode, Model, ThoughtLevel};
-            for (category, style) in [(Mode, theme.accent), (Model, theme.text), (ThoughtLevel, theme.dim)] {
+            for (category, style) in [
+                (Mode, theme.accent),
+                (Model, theme.text),
+                (ThoughtLevel, theme.dim),
+            ] {
                 let option = thread
                     .config_options()
                     .iter()
@@ -343,13 +350,19 @@ impl App {
                 }
             }
             if let Some(usage) = thread.usage() {
-                let full = (usage.used * 100).checked_div(usage.size).unwrap_or_default();
+                let full = (usage.used * 100)
+                    .checked_div(usage.size)
+                    .unwrap_or_default();
                 let style = match full {
                     ..70 => theme.dim,
                     70..90 => theme.warn,
                     _ => theme.bad,
                 };
-                let text = format!("{} of {} ({full} %)", tokens(usage.used), tokens(usage.size));
+                let text = format!(
+                    "{} of {} ({full} %)",
+                    tokens(usage.used),
+                    tokens(usage.size)
+                );
                 part(text, style);
                 if let Some(cost) = &usage.cost {
                     part(
@@ -401,7 +414,8 @@ impl Rows {
         let bar = take(1);
         // The conversation keeps a third, whatever is beside it.
         let beside = u16::try_from(beside).unwrap_or(u16::MAX);
-        let beside = beside.min(area.height.saturating_sub(writing + status + footer + bar) * 2 / 3);
+        let beside =
+            beside.min(area.height.saturating_sub(writing + status + footer + bar) * 2 / 3);
         let beside = take(beside);
         let thread = take(u16::MAX);
         let mut row = |height: u16| {
@@ -485,7 +499,10 @@ fn plan_lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<'stati
     match &plan.content {
         PlanContent::Entries(entries) if !entries.is_empty() => {
             let over = |status: &PlanEntryStatus| {
-                matches!(status, PlanEntryStatus::Completed | PlanEntryStatus::Cancelled)
+                matches!(
+                    status,
+                    PlanEntryStatus::Completed | PlanEntryStatus::Cancelled
+                )
             };
             let done = entries.iter().filter(|entry| over(&entry.status)).count();
             let mut lines = vec![Line::from(vec![

@@ -7,17 +7,16 @@ use std::time::Duration;
 use acp::ThreadHandle;
 use acp::client::{AgentConnection, Session};
 use acp::v1::{
-    AuthMethodId, AuthMethodTerminal, ContentBlock, SessionConfigId, SessionConfigOptionValue,
-    SessionId,
+    AuthMethodId, AuthMethodTerminal, SessionConfigId, SessionConfigOptionValue, SessionId,
 };
 use acp_host::AgentProcess;
 
 use super::event::{AgentKey, Stamp, TabKey};
 use crate::agent::{Desk, Link, Notes};
+use crate::editor::Draft;
 use crate::setup::{AgentSpec, Open};
 
 /// What is to be done.
-#[derive(Debug)]
 pub(crate) enum Effect {
     /// Start an agent.
     Start {
@@ -44,21 +43,30 @@ pub(crate) enum Effect {
     Prompt {
         tab: TabKey,
         session: Session,
-        content: Vec<ContentBlock>,
+        draft: Draft,
     },
     /// Cancel it.
-    Cancel { session: Session },
+    Cancel {
+        session: Session,
+    },
     /// Wake the chat whenever this thread changes, as long as `session` is there.
-    Watch { thread: ThreadHandle, tab: TabKey },
+    Watch {
+        thread: ThreadHandle,
+        tab: TabKey,
+    },
     /// Watch no more.
-    Unwatch { tab: TabKey },
+    Unwatch {
+        tab: TabKey,
+    },
     SetOption {
         tab: TabKey,
         session: Session,
         id: SessionConfigId,
         value: SessionConfigOptionValue,
     },
-    Close { session: Session },
+    Close {
+        session: Session,
+    },
     List {
         agent: AgentKey,
         connection: AgentConnection,
@@ -86,9 +94,15 @@ pub(crate) enum Effect {
         method: AuthMethodTerminal,
     },
     /// Write in the person's own editor, which has the terminal for itself meanwhile.
-    Write { tab: TabKey, text: String },
+    Write {
+        tab: TabKey,
+        text: String,
+    },
     /// Write the conversation into a file.
-    Export { thread: ThreadHandle, file: PathBuf },
+    Export {
+        thread: ThreadHandle,
+        file: PathBuf,
+    },
     /// Copy text to the clipboard of the person's terminal.
     Copy(String),
     /// Stop, until the shell has the process go on.

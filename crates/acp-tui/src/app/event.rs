@@ -71,6 +71,8 @@ pub(crate) enum Event {
         tab: TabKey,
         result: Result<StopReason, Trouble>,
     },
+    /// A prompt was not sent, for this reason.
+    NotSent { tab: TabKey, why: String },
     OptionSet {
         tab: TabKey,
         result: Result<(), Trouble>,

@@ -41,7 +41,8 @@ impl App {
             }
         }
         match key.code {
-            KeyCode::Esc if self.escape_closes() => return Vec::new(),
+            // What the editor has opened is closed before anything is cancelled.
+            KeyCode::Esc if !self.tab_is_free() => return self.write(key),
             KeyCode::Esc => return self.cancel(),
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => {
                 return self.interrupt(quitting);
@@ -79,11 +80,12 @@ impl App {
             self.overlay = Some(Overlay::help(&self.setup.keys));
             return Vec::new();
         }
-        let commands = tab.thread.read(|thread| thread.commands().to_vec());
-        let takes = tab.takes();
-        match tab.editor.key(key, &commands, &takes) {
-            editor::Outcome::Submit(draft) => tab.submit(draft),
-            editor::Outcome::Said(text) => {
+        match tab.editor.key(key) {
+            editor::Outcome::Submit => {
+                let draft = tab.editor.take();
+                tab.submit(draft)
+            }
+            editor::Outcome::Told(text) => {
                 self.note(text);
                 Vec::new()
             }
@@ -104,7 +106,7 @@ impl App {
             question.paste(text);
             return Vec::new();
         }
-        if let Some(said) = tab.editor.paste(text) {
+        if let editor::Outcome::Told(said) = tab.editor.paste(text) {
             self.note(said);
         }
         Vec::new()
@@ -208,17 +210,12 @@ impl App {
     /// Whether Tab means the conversation: nothing is being completed.
     fn tab_is_free(&self) -> bool {
         let tab = self.tabs.get(self.active);
-        tab.is_none_or(|tab| !tab.editor.is_completing())
+        tab.is_none_or(|tab| !tab.editor.has_popup())
     }
 
     fn nothing_written(&self) -> bool {
         let tab = self.tabs.get(self.active);
         tab.is_none_or(|tab| tab.editor.is_empty())
-    }
-
-    /// Esc closes what the editor has opened before it cancels anything.
-    fn escape_closes(&mut self) -> bool {
-        self.tab().is_some_and(|tab| tab.editor.escape())
     }
 
     /// Ctrl-C: cancels, empties, ends; the last only if it is pressed twice.
@@ -229,7 +226,7 @@ impl App {
         }
         if !self.nothing_written() {
             if let Some(tab) = self.tab() {
-                tab.editor.clear();
+                tab.editor.set(editor::Draft::default());
             }
             return Vec::new();
         }
@@ -249,7 +246,9 @@ impl App {
         if !tab.is_working() && tab.question.is_none() {
             return Vec::new();
         }
-        let Some(desk) = self.agent(tab.agent).map(|agent| std::sync::Arc::clone(&agent.desk))
+        let Some(desk) = self
+            .agent(tab.agent)
+            .map(|agent| std::sync::Arc::clone(&agent.desk))
         else {
             return Vec::new();
         };

@@ -26,12 +26,13 @@ use tokio::sync::Notify;
 pub(crate) use effect::Effect;
 pub(crate) use event::{AgentKey, Event, Stamp, TabKey};
 
-use crate::agent::{Desk, Notes, Surroundings};
+use crate::agent::Surroundings;
+use crate::editor::{Files, History};
 use crate::look::Look;
-use crate::setup::{AgentSpec, Open, Setup};
+use crate::setup::{AgentSpec, Setup};
 use agents::{Agent, AgentState};
 use overlay::Overlay;
-use tab::{Phase, Tab};
+use tab::Tab;
 
 /// How long a note stays on the screen.
 const NOTE: Duration = Duration::from_secs(6);
@@ -59,6 +60,9 @@ pub(crate) struct App {
     setup: Setup,
     around: Arc<Surroundings>,
     agents: Vec<Agent>,
+    /// What `@` completes, and what was said before: the same in all tabs.
+    files: Files,
+    history: History,
     tabs: Vec<Tab>,
     /// Which tab is shown.
     active: usize,
@@ -88,10 +92,23 @@ impl App {
             .map(|spec| Agent::new(Arc::new(spec), &wake))
             .collect();
         let open = setup.open.clone();
+        let woken = Arc::clone(&wake);
+        let files = Files::new(setup.cwd.clone(), move || woken.notify_one());
+        let history = setup.history.clone().map(History::open);
+        let history = match history {
+            Some(Ok(history)) => history,
+            Some(Err(e)) => {
+                tracing::warn!("the prompts of before cannot be read: {e}");
+                History::default()
+            }
+            None => History::default(),
+        };
         let mut app = Self {
             setup,
             around,
             agents,
+            files,
+            history,
             tabs: Vec::new(),
             active: 0,
             next_tab: 0,
@@ -146,6 +163,12 @@ impl App {
             Event::LoggedOut { agent, result } => self.logged_out(agent, result),
             Event::Opened { tab, result } => self.opened(tab, result),
             Event::TurnEnded { tab, result } => self.turn_ended(tab, result),
+            Event::NotSent { tab, why } => {
+                if let Some(tab) = self.tab_by(tab) {
+                    tab.not_sent(&why);
+                }
+                Vec::new()
+            }
             Event::OptionSet { tab, result } => {
                 if let Err(trouble) = result {
                     self.complain(tab, &trouble);
@@ -227,6 +250,17 @@ impl App {
             agent.desk.close();
         }
         Vec::new()
+    }
+
+    /// The title of the terminal's window.
+    pub(crate) fn window_title(&self) -> String {
+        let waits = self.tabs.iter().any(|tab| tab.questions > 0);
+        let tab = self.tabs.get(self.active);
+        let name = tab.and_then(Tab::name);
+        let agent = tab.and_then(|tab| Some(self.agent(tab.agent)?.name()));
+        let name = name.or(agent).unwrap_or_default();
+        let mark = if waits { "? " } else { "" };
+        format!("{mark}{name} – acp chat")
     }
 
     /// The programs that are to be ended.

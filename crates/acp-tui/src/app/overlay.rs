@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use acp::v1::{
     AgentCapabilities, AuthMethod, ListSessionsResponse, SessionConfigId, SessionConfigKind,
-    SessionConfigOption, SessionConfigOptionValue, SessionId,
+    SessionConfigOption, SessionConfigOptionValue, SessionConfigSelectOption,
+    SessionConfigSelectOptions, SessionId,
 };
 use acp_host::clean;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -15,6 +16,7 @@ use super::help::Help;
 use super::prompt_line::PromptLine;
 use super::{AgentKey, App, Effect};
 use crate::agent::Trouble;
+use crate::editor;
 use crate::keys::{Action, Keys};
 use crate::look::Look;
 use crate::picker::{Item, Outcome, Picker};
@@ -124,8 +126,10 @@ impl Overlay {
                         .iter()
                         .find(|o| o.value == select.current_value)
                         .map_or_else(|| select.current_value.to_string(), |o| o.name.clone()),
-                    SessionConfigKind::Boolean(boolean) if boolean.current_value => "on".to_owned(),
-                    SessionConfigKind::Boolean(_) => "off".to_owned(),
+                    SessionConfigKind::Boolean {
+                        current_value: true,
+                    } => "on".to_owned(),
+                    SessionConfigKind::Boolean { .. } => "off".to_owned(),
                     _ => String::new(),
                 };
                 Item::new(clean::line(&option.name), option.clone()).detail(clean::line(&now))
@@ -138,26 +142,24 @@ impl Overlay {
     pub(super) fn values(option: &SessionConfigOption) -> Self {
         let id = || option.id.clone();
         let items = match &option.kind {
-            SessionConfigKind::Select(select) => select
-                .options
-                .iter()
-                .map(|value| {
+            SessionConfigKind::Select(select) => grouped(&select.options)
+                .map(|(group, value)| {
                     let detail = value.description.as_deref().unwrap_or_default();
                     let set = SessionConfigOptionValue::from(value.value.clone());
                     let mut item = Item::new(clean::line(&value.name), (id(), set))
                         .detail(clean::line(detail))
                         .current(value.value == select.current_value);
-                    if let Some(group) = &value.group {
+                    if let Some(group) = group {
                         item = item.group(clean::line(group));
                     }
                     item
                 })
                 .collect(),
-            SessionConfigKind::Boolean(boolean) => [("on", true), ("off", false)]
+            SessionConfigKind::Boolean { current_value } => [("on", true), ("off", false)]
                 .into_iter()
                 .map(|(name, value)| {
                     Item::new(name, (id(), SessionConfigOptionValue::Boolean(value)))
-                        .current(boolean.current_value == value)
+                        .current(*current_value == value)
                 })
                 .collect(),
             _ => Vec::new(),
@@ -227,6 +229,19 @@ impl Overlay {
             Self::Sessions(sessions) => sessions.picker.draw(area, buf, look),
             Self::Line(_, line) => line.draw(area, buf, look),
         }
+    }
+}
+
+/// The values, each with the heading it stands under.
+fn grouped(
+    options: &SessionConfigSelectOptions,
+) -> Box<dyn Iterator<Item = (Option<&str>, &SessionConfigSelectOption)> + '_> {
+    match options {
+        SessionConfigSelectOptions::Grouped(groups) => Box::new(groups.iter().flat_map(|group| {
+            let name = group.name.as_str();
+            group.options.iter().map(move |value| (Some(name), value))
+        })),
+        other => Box::new(other.iter().map(|value| (None, value))),
     }
 }
 
@@ -317,11 +332,17 @@ impl App {
             self.overlay = None;
             return self.new_tab(agent, Open::Fork(id));
         }
-        if self.tabs.iter().any(|tab| tab.open == Open::Old(id.clone())) {
+        if self
+            .tabs
+            .iter()
+            .any(|tab| tab.open == Open::Old(id.clone()))
+        {
             self.note("this session is open in a tab: close that first");
             return Vec::new();
         }
-        let connection = self.agent(agent).and_then(|agent| agent.connection().cloned());
+        let connection = self
+            .agent(agent)
+            .and_then(|agent| agent.connection().cloned());
         match connection {
             Some(connection) => vec![Effect::Delete {
                 agent,
@@ -344,9 +365,9 @@ impl App {
                 Vec::new()
             }
             For::Attach => {
-                let takes = tab.takes();
-                if let Err(why) = tab.editor.attach(&cwd.join(text.trim()), &takes) {
-                    self.note(why.to_string());
+                let file = cwd.join(text.trim());
+                if let editor::Outcome::Told(why) = tab.editor.attach(&file) {
+                    self.note(why);
                 }
                 Vec::new()
             }

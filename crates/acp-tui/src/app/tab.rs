@@ -7,13 +7,13 @@ use std::time::Instant;
 
 use acp::ThreadHandle;
 use acp::client::Session;
-use acp::v1::{PromptCapabilities, StopReason};
+use acp::v1::{AvailableCommand, PromptCapabilities, StopReason};
 
 use super::{AgentKey, Effect, TabKey};
 use crate::agent::{Answer, Asked, Desk, Trouble};
-use crate::editor::{Draft, Editor};
+use crate::editor::{Draft, Editor, Files, History};
 use crate::question::QuestionView;
-use crate::setup::{Open, Setup};
+use crate::setup::Open;
 use crate::view::ThreadView;
 
 /// How many prompts wait for their turn at most.
@@ -72,10 +72,18 @@ pub(super) struct Tab {
     /// Something has ended or is asked that was not looked at yet.
     pub(super) unseen: bool,
     pub(super) plan_hidden: bool,
+    /// The commands that the editor completes.
+    commands: Vec<AvailableCommand>,
 }
 
 impl Tab {
-    pub(super) fn new(key: TabKey, agent: AgentKey, open: Open, setup: &Setup) -> Self {
+    pub(super) fn new(
+        key: TabKey,
+        agent: AgentKey,
+        open: Open,
+        files: Files,
+        history: History,
+    ) -> Self {
         Self {
             key,
             agent,
@@ -84,7 +92,7 @@ impl Tab {
             session: None,
             thread: ThreadHandle::new(),
             view: ThreadView::default(),
-            editor: Editor::new(&setup.cwd, setup.history.as_deref()),
+            editor: Editor::new(files, history),
             queue: VecDeque::new(),
             turn: None,
             ending: None,
@@ -93,6 +101,7 @@ impl Tab {
             title: None,
             unseen: false,
             plan_hidden: false,
+            commands: Vec::new(),
         }
     }
 
@@ -131,6 +140,14 @@ impl Tab {
             None => !matches!(self.phase, Phase::Failed(_)),
         };
         let open: Vec<Arc<Asked>> = desk.open().into_iter().filter(mine).collect();
+        let commands = self.thread.read(|thread| {
+            let commands = thread.commands();
+            (commands != self.commands).then(|| commands.to_vec())
+        });
+        if let Some(commands) = commands {
+            self.editor.set_commands(&commands);
+            self.commands = commands;
+        }
         let before = self.questions;
         self.questions = open.len();
         if self.questions > before {
@@ -157,7 +174,7 @@ impl Tab {
 
     /// Text as if it had been written and sent.
     pub(super) fn submit_text(&mut self, text: &str) -> Vec<Effect> {
-        self.submit(Draft::from(text.to_owned()))
+        self.submit(Draft::from(text))
     }
 
     /// Says it, now or when it is its turn.
@@ -182,25 +199,24 @@ impl Tab {
         let Some(draft) = self.queue.pop_front() else {
             return Vec::new();
         };
-        match draft.content(&self.takes()) {
-            Ok(content) => {
-                self.ending = None;
-                self.turn = Some(Turn {
-                    since: Instant::now(),
-                    cancelled: None,
-                    draft,
-                });
-                vec![Effect::Prompt {
-                    tab: self.key,
-                    session,
-                    content,
-                }]
-            }
-            Err(why) => {
-                self.ending = Some(Ending::Failed(why.to_string()));
-                self.give_back(draft);
-                Vec::new()
-            }
+        self.ending = None;
+        self.turn = Some(Turn {
+            since: Instant::now(),
+            cancelled: None,
+            draft: draft.clone(),
+        });
+        vec![Effect::Prompt {
+            tab: self.key,
+            session,
+            draft,
+        }]
+    }
+
+    /// The turn could not begin: nothing was sent, and nothing of what was written is lost.
+    pub(super) fn not_sent(&mut self, why: &str) {
+        if let Some(turn) = self.turn.take() {
+            self.ending = Some(Ending::Failed(why.to_owned()));
+            self.give_back(turn.draft);
         }
     }
 
@@ -263,6 +279,7 @@ impl Tab {
         self.open = Open::Old(session.id().clone());
         self.thread = session.thread().clone();
         self.session = Some(session);
+        self.editor.set_takes(self.takes());
         self.phase = Phase::Open;
         let mut effects = vec![Effect::Watch {
             thread: self.thread.clone(),

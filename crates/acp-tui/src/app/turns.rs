@@ -6,14 +6,11 @@ use acp::v1::StopReason;
 use super::tab::{Ending, Phase};
 use super::{App, Effect, TabKey};
 use crate::agent::Trouble;
+use crate::editor::Draft;
 use crate::setup::Open;
 
 impl App {
-    pub(super) fn opened(
-        &mut self,
-        key: TabKey,
-        result: Result<Session, Trouble>,
-    ) -> Vec<Effect> {
+    pub(super) fn opened(&mut self, key: TabKey, result: Result<Session, Trouble>) -> Vec<Effect> {
         let Some(tab) = self.tab_by(key) else {
             // The tab was closed meanwhile.
             return result
@@ -73,7 +70,7 @@ impl App {
     /// What was written in the person's own editor.
     pub(super) fn written(&mut self, key: TabKey, text: String) -> Vec<Effect> {
         if let Some(tab) = self.tab_by(key) {
-            tab.editor.set_text(&text);
+            tab.editor.set(Draft::from(text.as_str()));
         }
         Vec::new()
     }

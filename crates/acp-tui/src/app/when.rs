@@ -31,7 +31,11 @@ pub(super) fn file_name(title: &str) -> String {
         .map(str::to_lowercase)
         .collect();
     let name: String = words.join("-").chars().take(60).collect();
-    let name = if name.is_empty() { "conversation" } else { &name };
+    let name = if name.is_empty() {
+        "conversation"
+    } else {
+        &name
+    };
     format!("{}-{name}.md", Zoned::now().date())
 }
 

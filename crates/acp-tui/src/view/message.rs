@@ -30,7 +30,10 @@ pub(super) struct LaidMessage {
 
 enum Piece {
     /// Text, which may grow.
-    Text { markdown: Box<Markdown>, height: usize },
+    Text {
+        markdown: Box<Markdown>,
+        height: usize,
+    },
     /// Anything else.
     Lines(Vec<Line<'static>>),
 }
@@ -63,9 +66,7 @@ impl LaidMessage {
         self.speaker = speaker;
         // A thought is of interest while it is thought.
         let whole = match speaker {
-            Speaker::Thought => wanted
-                .open
-                .unwrap_or(wanted.detail.all || wanted.running),
+            Speaker::Thought => wanted.open.unwrap_or(wanted.detail.all || wanted.running),
             _ => wanted.open.unwrap_or(true),
         };
         self.folded = (!whole).then(|| folded(message, speaker, look));

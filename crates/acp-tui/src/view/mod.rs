@@ -354,9 +354,7 @@ impl Pages<'_> {
             return;
         };
         let selected = match self.view.selected {
-            Some(selected) => selected
-                .saturating_add_signed(by)
-                .clamp(self.first, last),
+            Some(selected) => selected.saturating_add_signed(by).clamp(self.first, last),
             // The nearest one: from below, that is the last one on the screen.
             None => self.view.shown.bottom.map_or(last, |at| at.item.min(last)),
         };

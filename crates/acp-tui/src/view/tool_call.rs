@@ -51,7 +51,11 @@ impl LaidCall {
                     let output = wanted.thread.terminal(id).map(|t| t.output());
                     let output = clean::clean(&output.unwrap_or_default());
                     let lines: Vec<&str> = output.lines().collect();
-                    let from = if open { 0 } else { lines.len().saturating_sub(5) };
+                    let from = if open {
+                        0
+                    } else {
+                        lines.len().saturating_sub(5)
+                    };
                     for line in lines.get(from..).unwrap_or_default() {
                         let line = Line::styled(format!("  {line}"), look.theme.dim);
                         self.lines.extend(wrap(&line, wanted.width));
@@ -93,7 +97,10 @@ fn status(call: &ThreadToolCall, look: &Look<'_>) -> (&'static str, Style) {
         ToolCallStatus::Cancelled => ("⊘", theme.dim),
         ToolCallStatus::Pending => ("○", theme.dim),
         _ => (
-            SPINNER.get(look.frame % SPINNER.len()).copied().unwrap_or("●"),
+            SPINNER
+                .get(look.frame % SPINNER.len())
+                .copied()
+                .unwrap_or("●"),
             theme.accent,
         ),
     }
