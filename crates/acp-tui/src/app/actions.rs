@@ -79,9 +79,7 @@ impl App {
             Action::Models => self.choose(&SessionConfigOptionCategory::Model),
             Action::Options => self.choose_option(),
             Action::ExpandAll => tab.view.toggle_all(),
-            Action::DiffLayout => {
-                tab.view.detail.side_by_side = !tab.view.detail.side_by_side;
-            }
+            Action::DiffLayout => tab.view.toggle_layout(),
             Action::Plan => tab.plan_hidden = !tab.plan_hidden,
             Action::Editor => {
                 return vec![Effect::Write {

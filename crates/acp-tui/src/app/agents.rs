@@ -34,7 +34,7 @@ pub(super) enum AgentState {
     },
     Running(Link),
     /// It ended, or never began.
-    Ended(Trouble),
+    Ended,
 }
 
 impl Agent {
@@ -204,7 +204,7 @@ impl App {
         let Some(agent) = self.agents.get_mut(key.0) else {
             return Vec::new();
         };
-        agent.state = AgentState::Ended(trouble.clone());
+        agent.state = AgentState::Ended;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
             tab.agent_ended(&trouble, &cwd);
         }

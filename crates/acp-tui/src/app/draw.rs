@@ -37,9 +37,7 @@ const QUEUED: usize = 3;
 impl App {
     /// Shows the state; gives where the cursor is.
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
-        let Some(tab) = self.tabs.get(self.active) else {
-            return None;
-        };
+        let tab = self.tabs.get(self.active)?;
         let beside = self.beside(tab, area.width);
         let status = self.status(tab);
         let footer = self.footer(tab, area.width);

@@ -179,9 +179,7 @@ impl App {
             KeyCode::Char('g') | KeyCode::Home if plain => tab.view.to_beginning(),
             KeyCode::Char('G') | KeyCode::End if plain => tab.view.to_end(),
             KeyCode::Enter | KeyCode::Char(' ') if plain => tab.view.toggle(),
-            KeyCode::Char('d') if plain => {
-                tab.view.detail.side_by_side = !tab.view.detail.side_by_side;
-            }
+            KeyCode::Char('d') if plain => tab.view.toggle_layout(),
             KeyCode::Char('e') if plain => tab.view.toggle_all(),
             KeyCode::Char('y' | 'c') if plain => {
                 let number = tab.view.selected()?;

@@ -84,6 +84,8 @@ impl Tab {
         files: Files,
         history: History,
     ) -> Self {
+        let mut editor = Editor::new(files, history);
+        editor.set_placeholder("What is to be done?");
         Self {
             key,
             agent,
@@ -92,7 +94,7 @@ impl Tab {
             session: None,
             thread: ThreadHandle::new(),
             view: ThreadView::default(),
-            editor: Editor::new(files, history),
+            editor,
             queue: VecDeque::new(),
             turn: None,
             ending: None,
@@ -118,7 +120,9 @@ impl Tab {
     pub(super) fn is_moving(&self) -> bool {
         match self.phase {
             Phase::Starting | Phase::Opening(_) => true,
-            Phase::Open => self.question.is_none() && self.is_working(),
+            Phase::Open => {
+                self.view.is_unfinished() || self.question.is_none() && self.is_working()
+            }
             Phase::Login(_) | Phase::Failed(_) => false,
         }
     }

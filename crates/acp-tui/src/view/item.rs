@@ -45,8 +45,6 @@ struct Key {
     detail: Detail,
     /// How much its terminals have printed.
     printed: u64,
-    /// What moves has moved.
-    frame: usize,
 }
 
 #[derive(Default)]
@@ -60,12 +58,9 @@ enum Body {
 
 impl Laid {
     pub(super) fn update(&mut self, wanted: &Wanted<'_>, look: &Look<'_>) {
-        let (printed, moving) = match &wanted.item.kind {
-            ItemKind::ToolCall(call) => (
-                super::tool_call::printed(call, wanted.thread),
-                !call.is_finished(),
-            ),
-            _ => (0, false),
+        let printed = match &wanted.item.kind {
+            ItemKind::ToolCall(call) => super::tool_call::printed(call, wanted.thread),
+            _ => 0,
         };
         let key = Key {
             revision: wanted.item.revision,
@@ -74,9 +69,15 @@ impl Laid {
             running: wanted.running,
             detail: wanted.detail,
             printed,
-            frame: if moving { look.frame } else { 0 },
         };
-        if self.key == Some(key) {
+        if self.key == Some(key) && !self.is_unfinished() {
+            // Its sign moves; what stands below it does not.
+            if let (Body::Call(laid), ItemKind::ToolCall(call)) =
+                (&mut self.body, &wanted.item.kind)
+                && !call.is_finished()
+            {
+                laid.update_head(call, wanted.width, look);
+            }
             return;
         }
         self.key = Some(key);
@@ -144,11 +145,16 @@ impl Laid {
         self.body = Body::Message(laid);
     }
 
+    /// Whether there is more to be laid out of it than was at once.
+    pub(super) fn is_unfinished(&self) -> bool {
+        matches!(&self.body, Body::Call(call) if call.unfinished)
+    }
+
     pub(super) fn height(&self) -> usize {
         match &self.body {
             Body::Nothing => 0,
             Body::Message(message) => message.height(),
-            Body::Call(call) => call.lines().len(),
+            Body::Call(call) => call.height(),
             Body::Lines(lines) => lines.len(),
         }
     }
@@ -157,7 +163,7 @@ impl Laid {
         match &self.body {
             Body::Nothing => None,
             Body::Message(message) => message.line(n),
-            Body::Call(call) => call.lines().get(n),
+            Body::Call(call) => call.line(n),
             Body::Lines(lines) => lines.get(n),
         }
     }

@@ -11,6 +11,9 @@ use crate::text::image::placeholder;
 use crate::text::markdown::Markdown;
 use crate::text::wrap::wrap;
 
+/// How many lines of what was typed or pasted are shown.
+const TYPED: usize = 2_000;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Speaker {
     #[default]
@@ -75,21 +78,24 @@ impl LaidMessage {
         }
         self.pieces.truncate(message.content.len());
         for (n, block) in message.content.iter().enumerate() {
-            let ContentBlock::Text(text) = block else {
-                let line = Line::styled(placeholder(block), look.theme.dim);
-                let piece = Piece::Lines(wrap(&line, wanted.width));
-                match self.pieces.get_mut(n) {
-                    Some(known) => *known = piece,
-                    None => self.pieces.push(piece),
+            let piece = match block {
+                // What the person has typed is shown as they have typed it.
+                ContentBlock::Text(text) if speaker == Speaker::User => {
+                    Piece::Lines(typed(&text.text, wanted.width, look))
                 }
-                continue;
+                ContentBlock::Text(text) => {
+                    let mut markdown = match self.pieces.get_mut(n) {
+                        Some(Piece::Text { markdown, .. }) => std::mem::take(markdown),
+                        _ => Box::default(),
+                    };
+                    let height = markdown.lines(&text.text, wanted.width, look.theme).len();
+                    Piece::Text { markdown, height }
+                }
+                other => {
+                    let line = Line::styled(placeholder(other), look.theme.dim);
+                    Piece::Lines(wrap(&line, wanted.width))
+                }
             };
-            let mut markdown = match self.pieces.get_mut(n) {
-                Some(Piece::Text { markdown, .. }) => std::mem::take(markdown),
-                _ => Box::default(),
-            };
-            let height = markdown.lines(&text.text, wanted.width, look.theme).len();
-            let piece = Piece::Text { markdown, height };
             match self.pieces.get_mut(n) {
                 Some(known) => *known = piece,
                 None => self.pieces.push(piece),
@@ -126,6 +132,15 @@ impl LaidMessage {
             Speaker::Agent => (" ", Style::new()),
         }
     }
+}
+
+/// A text as it was typed.
+fn typed(text: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+    let text = acp_host::clean::clean(text);
+    let lines = text.trim_end().lines().take(TYPED);
+    lines
+        .flat_map(|line| wrap(&Line::styled(line.to_owned(), look.theme.text), width))
+        .collect()
 }
 
 /// The one line that stands for a message.

@@ -5,6 +5,8 @@
 
 mod item;
 mod message;
+#[cfg(test)]
+mod tests;
 mod tool_call;
 
 use std::collections::HashMap;
@@ -13,9 +15,9 @@ use acp::Thread;
 use acp::thread::{Item, ItemKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
 
 use crate::look::Look;
+use crate::text::diff::Layout;
 use item::Laid;
 
 /// How many lines of items that are not on the screen are kept laid out.
@@ -59,8 +61,8 @@ enum Move {
 pub(crate) struct Detail {
     /// All thoughts and tool calls are shown whole.
     pub(crate) all: bool,
-    /// Diffs are shown side by side where there is room.
-    pub(crate) side_by_side: bool,
+    /// How diffs are shown.
+    pub(crate) layout: Layout,
 }
 
 /// A thread on the screen.
@@ -87,8 +89,6 @@ struct Shown {
     height: u16,
     /// There is more below.
     below: bool,
-    /// There is more above.
-    above: bool,
 }
 
 impl ThreadView {
@@ -123,11 +123,6 @@ impl ThreadView {
         self.shown.below
     }
 
-    /// Whether there is more above it.
-    pub(crate) fn is_beyond(&self) -> bool {
-        self.shown.above
-    }
-
     /// Another item is chosen: so many on, or back.
     pub(crate) fn select(&mut self, by: isize) {
         self.moves.push(Move::Select(by));
@@ -155,6 +150,20 @@ impl ThreadView {
     pub(crate) fn toggle_all(&mut self) {
         self.detail.all = !self.detail.all;
         self.open.clear();
+    }
+
+    /// Shows diffs the other way.
+    pub(crate) fn toggle_layout(&mut self) {
+        self.detail.layout = match self.detail.layout {
+            Layout::Auto => Layout::Unified,
+            Layout::Unified => Layout::SideBySide,
+            Layout::SideBySide => Layout::Auto,
+        };
+    }
+
+    /// Whether there is more to be seen of what is on the screen than was laid out at once.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.laid.values().any(Laid::is_unfinished)
     }
 
     /// Draws what there is room for.
@@ -220,18 +229,18 @@ impl Pages<'_> {
     }
 
     /// The empty lines before an item. Tool calls that are one line each stand together.
-    fn gap(&self, number: usize) -> usize {
-        let Some(before) = number.checked_sub(1).and_then(|n| self.item(n)) else {
+    fn gap(&mut self, number: usize) -> usize {
+        let Some(before) = number.checked_sub(1).filter(|n| *n >= self.first) else {
             return 0;
         };
-        let folded = |number: usize, item: &Item| {
-            matches!(item.kind, ItemKind::ToolCall(_))
-                && self.view.laid.get(&number).is_some_and(|l| l.height() == 1)
-        };
-        match self.item(number) {
-            Some(item) if folded(number - 1, before) && folded(number, item) => 0,
-            _ => 1,
-        }
+        usize::from(!(self.is_short_call(number) && self.is_short_call(before)))
+    }
+
+    fn is_short_call(&mut self, number: usize) -> bool {
+        let call = self
+            .item(number)
+            .is_some_and(|item| matches!(item.kind, ItemKind::ToolCall(_)));
+        call && self.lay(number).is_some_and(|laid| laid.height() == 1)
     }
 
     /// Lays an item out, if it is not yet as it is.
@@ -364,7 +373,8 @@ impl Pages<'_> {
             line: 0,
         };
         if begins < top {
-            self.view.anchor = Anchor::Top(begins);
+            let line = self.gap(selected);
+            self.view.anchor = Anchor::Top(At { line, ..begins });
             return;
         }
         let lines = self.height(selected).min(usize::from(height));
@@ -396,11 +406,6 @@ impl Pages<'_> {
             at.line += 1;
         }
         let behind = self.below(last, 1);
-        self.view.shown.above = top
-            > At {
-                item: self.first,
-                line: 0,
-            };
         self.view.shown.below = behind.item < self.end;
         self.view.shown.top = Some(top);
         self.view.shown.bottom = Some(last);
@@ -425,9 +430,4 @@ impl Pages<'_> {
             buf.set_line(x, y, line, width);
         }
     }
-}
-
-/// An empty line.
-pub(crate) fn empty() -> Line<'static> {
-    Line::default()
 }

@@ -1,20 +1,49 @@
-//! Tool calls as cards.
+//! Tool calls as cards: what it is and how far on a line, below it what there is to see of it.
+//!
+//! Folded, a card shows what one would want to have seen: the change, the end of what a command printed, why it failed.
+//! Opened, it shows all: where it works, what it was given, what it gave back.
+
+use std::collections::HashMap;
 
 use acp::Thread;
 use acp::thread::{ThreadToolCall, ToolCallContent, ToolCallStatus};
-use acp::v1::{ContentBlock, ToolKind};
+use acp::v1::{ContentBlock, TerminalId, ToolKind};
 use acp_host::clean;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
+use serde_json::Value;
 
 use super::item::Wanted;
 use crate::look::{Look, SPINNER};
-use crate::text::wrap::wrap;
+use crate::text::ansi::TerminalText;
+use crate::text::diff::{DiffOf, diff};
+use crate::text::image::placeholder;
+use crate::text::markdown::Markdown;
+use crate::text::wrap::{Indent, wrap, wrap_into};
+
+/// How many lines of a change a folded card shows.
+const CHANGE: usize = 14;
+
+/// How many lines of a command's output it shows.
+const OUTPUT: usize = 6;
+
+/// How many lines of a failed call's words.
+const FAILED: usize = 6;
+
+/// How many lines of raw input or output an opened card shows.
+const RAW: usize = 200;
+
+/// How long a raw value may be to be shown with line breaks, in bytes of its text.
+const LONGEST_RAW: usize = 64 * 1024;
 
 /// A tool call, laid out.
 #[derive(Default)]
 pub(super) struct LaidCall {
-    lines: Vec<Line<'static>>,
+    head: Vec<Line<'static>>,
+    body: Vec<Line<'static>>,
+    terminals: HashMap<TerminalId, TerminalText>,
+    /// There is more to be read of what a command has printed than was read at once.
+    pub(super) unfinished: bool,
 }
 
 /// How much the terminals of a call have printed, in bytes.
@@ -37,53 +66,210 @@ impl LaidCall {
         look: &Look<'_>,
     ) -> bool {
         let open = wanted.open.unwrap_or(wanted.detail.all);
-        self.lines.clear();
-        self.lines.extend(wrap(&head(call, look), wanted.width));
+        self.update_head(call, wanted.width, look);
+        self.unfinished = false;
+        let mut body = Body {
+            lines: Vec::new(),
+            width: wanted.width.saturating_sub(2).max(1),
+            open,
+            look,
+        };
+        if open {
+            body.locations(call);
+        }
         for content in &call.content {
             match content {
-                ToolCallContent::Content(ContentBlock::Text(text)) if open => {
-                    for line in clean::clean(&text.text).lines() {
-                        let line = Line::styled(format!("  {line}"), look.theme.dim);
-                        self.lines.extend(wrap(&line, wanted.width));
-                    }
+                ToolCallContent::Content(block) => body.content(block, call),
+                ToolCallContent::Diff(change) => {
+                    let of = DiffOf {
+                        diff: change,
+                        cwd: Some(look.cwd),
+                    };
+                    let lines = diff(of, wanted.detail.layout, body.width, look.theme);
+                    body.some(lines, CHANGE);
                 }
                 ToolCallContent::Terminal(id) => {
-                    let output = wanted.thread.terminal(id).map(|t| t.output());
-                    let output = clean::clean(&output.unwrap_or_default());
-                    let lines: Vec<&str> = output.lines().collect();
-                    let from = if open {
-                        0
-                    } else {
-                        lines.len().saturating_sub(5)
+                    let Some(terminal) = wanted.thread.terminal(id) else {
+                        continue;
                     };
-                    for line in lines.get(from..).unwrap_or_default() {
-                        let line = Line::styled(format!("  {line}"), look.theme.dim);
-                        self.lines.extend(wrap(&line, wanted.width));
+                    let known = self.terminals.entry(id.clone());
+                    let text = known.or_insert_with(TerminalText::new);
+                    self.unfinished |= text.update(terminal, body.width);
+                    let lines = match open {
+                        true => text.lines(0..text.len(), look.theme),
+                        false => text.tail(OUTPUT, look.theme),
+                    };
+                    body.lines.extend(lines);
+                    if open && let Some(exit) = &terminal.exit_status {
+                        body.note(&exit_words(exit));
                     }
                 }
                 _ => {}
             }
         }
+        if open {
+            body.raw("input", call.raw_input.as_ref());
+            body.raw("output", call.raw_output.as_ref());
+        }
+        if call.cut {
+            body.note("some of it was too much to be kept");
+        }
+        self.body = body.lines;
+        for line in &mut self.body {
+            line.spans.insert(0, Span::raw("  "));
+        }
         open
     }
 
-    pub(super) fn lines(&self) -> &[Line<'static>] {
-        &self.lines
+    /// The line that says what it is: the only one that moves by itself.
+    pub(super) fn update_head(&mut self, call: &ThreadToolCall, width: u16, look: &Look<'_>) {
+        let (mark, style) = status(call, look);
+        let indent = Indent {
+            first: vec![
+                Span::styled(format!("{mark} "), style),
+                Span::styled(format!("{} ", icon(&call.kind)), look.theme.dim),
+            ],
+            rest: vec![Span::raw("    ")],
+        };
+        self.head.clear();
+        wrap_into(&title(call, look), width, &indent, &mut self.head);
+    }
+
+    pub(super) fn height(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
+    pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
+        match n.checked_sub(self.head.len()) {
+            None => self.head.get(n),
+            Some(n) => self.body.get(n),
+        }
     }
 }
 
-/// What it is, and how far.
-fn head(call: &ThreadToolCall, look: &Look<'_>) -> Line<'static> {
-    let (mark, style) = status(call, look);
-    let title = match clean::line(&call.title) {
-        title if title.is_empty() => call.name.clone().unwrap_or_else(|| "tool call".to_owned()),
-        title => title,
+/// What stands below the head.
+struct Body<'a> {
+    lines: Vec<Line<'static>>,
+    width: u16,
+    open: bool,
+    look: &'a Look<'a>,
+}
+
+impl Body<'_> {
+    fn note(&mut self, text: &str) {
+        let line = Line::styled(clean::line(text), self.look.theme.dim);
+        self.lines.extend(wrap(&line, self.width));
+    }
+
+    /// All of them if it is open, else the first ones, and how many there are beside.
+    fn some(&mut self, lines: Vec<Line<'static>>, most: usize) {
+        let more = match self.open {
+            true => 0,
+            false => lines.len().saturating_sub(most),
+        };
+        // A line that says that one is missing could as well be that one.
+        let shown = if more > 1 { most } else { lines.len() };
+        self.lines.extend(lines.into_iter().take(shown));
+        if more > 1 {
+            self.note(&format!("⋯ {more} more lines"));
+        }
+    }
+
+    fn content(&mut self, block: &ContentBlock, call: &ThreadToolCall) {
+        let ContentBlock::Text(text) = block else {
+            self.note(&placeholder(block));
+            return;
+        };
+        let failed = call.status == ToolCallStatus::Failed;
+        if self.open {
+            let mut markdown = Markdown::default();
+            let lines = markdown.lines(&text.text, self.width, self.look.theme);
+            self.lines.extend_from_slice(lines);
+        } else if failed || call.kind == ToolKind::Execute {
+            let style = if failed {
+                self.look.theme.bad
+            } else {
+                self.look.theme.dim
+            };
+            let text = clean::clean(&text.text);
+            let all: Vec<&str> = text.trim_end().lines().collect();
+            let from = all.len().saturating_sub(FAILED);
+            if from > 0 {
+                self.note(&format!("⋯ {from} lines before"));
+            }
+            for line in all.get(from..).unwrap_or_default() {
+                let line = Line::styled((*line).to_owned(), style);
+                self.lines.extend(wrap(&line, self.width));
+            }
+        }
+    }
+
+    fn locations(&mut self, call: &ThreadToolCall) {
+        for location in &call.locations {
+            let path = std::path::Path::new(&location.path);
+            let path = path.strip_prefix(self.look.cwd).unwrap_or(path);
+            let line = location.line.map(|line| format!(":{line}"));
+            let text = format!("{}{}", path.display(), line.unwrap_or_default());
+            let line = Line::styled(clean::line(&text), self.look.theme.link);
+            self.lines.extend(wrap(&line, self.width));
+        }
+    }
+
+    fn raw(&mut self, what: &str, value: Option<&Value>) {
+        let Some(value) = value.filter(|value| !value.is_null()) else {
+            return;
+        };
+        let text = value.to_string();
+        let text = match value {
+            Value::String(text) => text.clone(),
+            _ if text.len() <= LONGEST_RAW => serde_json::to_string_pretty(value).unwrap_or(text),
+            _ => text.chars().take(LONGEST_RAW).collect(),
+        };
+        self.note(&format!("{what}:"));
+        let text = clean::clean(&text);
+        let lines: Vec<&str> = text.lines().collect();
+        for line in lines.iter().take(RAW) {
+            let line = Line::styled(format!("  {line}"), self.look.theme.dim);
+            self.lines.extend(wrap(&line, self.width));
+        }
+        if lines.len() > RAW {
+            self.note(&format!("⋯ {} more lines", lines.len() - RAW));
+        }
+    }
+}
+
+/// What it does, with what is between backquotes as code.
+fn title(call: &ThreadToolCall, look: &Look<'_>) -> Line<'static> {
+    let title = clean::line(&call.title);
+    let title = match title.trim() {
+        "" => clean::line(call.name.as_deref().unwrap_or("tool call")),
+        title => title.to_owned(),
     };
-    Line::from(vec![
-        Span::styled(format!("{mark} "), style),
-        Span::styled(format!("{} ", icon(&call.kind)), look.theme.dim),
-        Span::styled(title, look.theme.strong),
-    ])
+    // A backquote that has no other is one of the title's own.
+    let quoted = title.matches('`').count() % 2 == 0;
+    let parts = title.split('`').enumerate();
+    let spans: Vec<Span<'static>> = match quoted {
+        true => parts
+            .filter(|(_, part)| !part.is_empty())
+            .map(|(n, part)| {
+                let style = match n % 2 {
+                    0 => look.theme.strong,
+                    _ => look.theme.code,
+                };
+                Span::styled(part.to_owned(), style)
+            })
+            .collect(),
+        false => vec![Span::styled(title.clone(), look.theme.strong)],
+    };
+    Line::from(spans)
+}
+
+fn exit_words(exit: &acp::v2::TerminalExitStatus) -> String {
+    match (&exit.signal, exit.exit_code) {
+        (Some(signal), _) => format!("ended by {signal}"),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
 }
 
 fn status(call: &ThreadToolCall, look: &Look<'_>) -> (&'static str, Style) {
@@ -96,13 +282,11 @@ fn status(call: &ThreadToolCall, look: &Look<'_>) -> (&'static str, Style) {
         ToolCallStatus::Failed => ("✗", theme.bad),
         ToolCallStatus::Cancelled => ("⊘", theme.dim),
         ToolCallStatus::Pending => ("○", theme.dim),
-        _ => (
-            SPINNER
-                .get(look.frame % SPINNER.len())
-                .copied()
-                .unwrap_or("●"),
-            theme.accent,
-        ),
+        ToolCallStatus::Paused => ("‖", theme.warn),
+        _ => {
+            let frame = SPINNER.get(look.frame % SPINNER.len()).copied();
+            (frame.unwrap_or("●"), theme.accent)
+        }
     }
 }
 
