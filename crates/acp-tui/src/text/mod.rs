@@ -3,3 +3,9 @@
 //! What an agent or a command said is made fit to be shown here and nowhere else: no line has a control
 //! character, and every line is at most as wide as it was asked to be.
 
+#[allow(dead_code, reason = "the app does not use it yet")]
+pub(crate) mod highlight;
+#[allow(dead_code, reason = "the app does not use it yet")]
+pub(crate) mod markdown;
+#[allow(dead_code, reason = "the app does not use it yet")]
+pub(crate) mod wrap;

@@ -1,0 +1,211 @@
+//! The text of a paragraph: its styles, its links, its breaks.
+
+use pulldown_cmark::LinkType;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+
+use crate::theme::{Colors, Theme};
+
+/// Longer data within an address is not shown.
+const MAX_DATA: usize = 64;
+
+/// Text that is being gathered.
+pub(super) struct Inline<'a> {
+    theme: &'a Theme,
+    /// One more for each break that was asked for.
+    lines: Vec<Line<'static>>,
+    styles: Vec<Style>,
+    links: Vec<Link>,
+}
+
+struct Link {
+    kind: LinkType,
+    address: String,
+    label: String,
+    /// What was shown for it.
+    text: String,
+}
+
+impl<'a> Inline<'a> {
+    pub(super) fn new(theme: &'a Theme) -> Self {
+        Self {
+            theme,
+            lines: Vec::new(),
+            styles: vec![theme.text],
+            links: Vec::new(),
+        }
+    }
+
+    /// What was gathered, and begins anew.
+    pub(super) fn take(&mut self) -> Vec<Line<'static>> {
+        let mut lines = std::mem::take(&mut self.lines);
+        for line in &mut lines {
+            if line.spans.iter().any(|span| span.content.contains("://")) {
+                self.mark_addresses(line);
+            }
+        }
+        lines
+    }
+
+    /// Addresses that stand in the text as they are look like links.
+    fn mark_addresses(&self, line: &mut Line<'static>) {
+        for span in std::mem::take(&mut line.spans) {
+            let mut rest = span.content.as_ref();
+            // What stands behind a link is not to be louder than the link.
+            while !span.style.add_modifier.contains(Modifier::DIM)
+                && let Some(at) = ["https://", "http://"].iter().filter_map(|s| rest.find(s)).min()
+            {
+                let (before, from) = rest.split_at(at);
+                let (found, after) = from.split_at(address_len(from));
+                if !before.is_empty() {
+                    line.spans.push(Span::styled(before.to_owned(), span.style));
+                }
+                let style = span.style.patch(self.theme.link);
+                line.spans.push(Span::styled(found.to_owned(), style));
+                rest = after;
+            }
+            if !rest.is_empty() {
+                line.spans.push(Span::styled(rest.to_owned(), span.style));
+            }
+        }
+    }
+
+    fn style(&self) -> Style {
+        self.styles.last().copied().unwrap_or_default()
+    }
+
+    /// From here on text has `style` on top of what it has.
+    pub(super) fn push(&mut self, style: Style) {
+        self.styles.push(self.style().patch(style));
+    }
+
+    pub(super) fn push_modifier(&mut self, modifier: Modifier) {
+        self.push(Style::new().add_modifier(modifier));
+    }
+
+    pub(super) fn pop(&mut self) {
+        if self.styles.len() > 1 {
+            self.styles.pop();
+        }
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        if let Some(link) = self.links.last_mut() {
+            link.text.push_str(text);
+        }
+        self.add(text, self.style());
+    }
+
+    pub(super) fn code(&mut self, code: &str) {
+        if let Some(link) = self.links.last_mut() {
+            link.text.push_str(code);
+        }
+        let style = self.style().patch(self.theme.code);
+        if self.theme.colors == Colors::None {
+            // Nothing else would tell it from the text around it.
+            self.add("`", style);
+            self.add(code, style);
+            self.add("`", style);
+        } else {
+            self.add(code, style);
+        }
+    }
+
+    /// A tag, which is shown as it was written but for the one that breaks a line.
+    pub(super) fn html(&mut self, html: &str) {
+        let name = html
+            .trim_matches(['<', '>', '/', ' '])
+            .to_ascii_lowercase();
+        if name == "br" {
+            self.hard_break();
+        } else {
+            self.add(html, self.style().patch(self.theme.dim));
+        }
+    }
+
+    pub(super) fn hard_break(&mut self) {
+        if self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+        self.lines.push(Line::default());
+    }
+
+    pub(super) fn begin_link(&mut self, kind: LinkType, address: &str, label: &str) {
+        self.links.push(Link {
+            kind,
+            address: address.to_owned(),
+            label: label.to_owned(),
+            text: String::new(),
+        });
+        self.push(self.theme.link);
+    }
+
+    pub(super) fn begin_image(&mut self, kind: LinkType, address: &str, label: &str) {
+        self.add("[image: ", self.style().patch(self.theme.accent));
+        self.begin_link(kind, address, label);
+        self.pop();
+        self.push(self.theme.accent);
+    }
+
+    pub(super) fn end_image(&mut self) {
+        self.add("]", self.style());
+        self.end_link();
+    }
+
+    /// Where it leads stands behind it, unless it says so itself.
+    pub(super) fn end_link(&mut self) {
+        self.pop();
+        let Some(link) = self.links.pop() else {
+            return;
+        };
+        if let Some(outer) = self.links.last_mut() {
+            outer.text.push_str(&link.text);
+        }
+        let said = link.address == link.text
+            || link.address.strip_prefix("mailto:") == Some(link.text.as_str());
+        let behind = match link.kind {
+            LinkType::ReferenceUnknown => format!("[{}]", link.label),
+            LinkType::CollapsedUnknown => "[]".to_owned(),
+            _ if said || link.address.is_empty() => return,
+            _ => format!(" ({})", address(&link.address)),
+        };
+        self.add(&behind, self.style().patch(self.theme.dim));
+    }
+
+    fn add(&mut self, text: &str, style: Style) {
+        if self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+        let Some(line) = self.lines.last_mut() else {
+            return;
+        };
+        match line.spans.last_mut() {
+            Some(span) if span.style == style => span.content.to_mut().push_str(text),
+            _ => line.spans.push(Span::styled(text.to_owned(), style)),
+        }
+    }
+}
+
+/// How much of a text that begins with an address is that, which is at least the scheme: what ends the sentence
+/// and a bracket around it are not.
+fn address_len(text: &str) -> usize {
+    let end = text
+        .find(|c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>' | '"' | '`'))
+        .unwrap_or(text.len());
+    let whole = text.get(..end).unwrap_or(text);
+    let open = whole.contains('(');
+    whole
+        .trim_end_matches(|c| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'') || (c == ')' && !open))
+        .len()
+        .max("http".len())
+}
+
+/// An address as it is shown: whole, but for data that stands in it.
+pub(super) fn address(address: &str) -> String {
+    match address.split_once(',') {
+        Some((kind, data)) if kind.starts_with("data:") && data.len() > MAX_DATA => {
+            format!("{kind}, {} bytes", data.len())
+        }
+        _ => address.to_owned(),
+    }
+}

@@ -1,0 +1,305 @@
+//! Markdown as lines, while it is still being written.
+//!
+//! A message is laid out in units, each of which is parsed by itself: a unit begins where a block at the top
+//! begins behind an empty line, or with a fence. Once the first line of the next unit is there, nothing that
+//! follows can change a unit, so that it is never looked at again. Within a fence at the top each line is
+//! settled when it ends. So what an append costs depends on the last unit alone, and that is at most
+//! [`MAX_UNIT`] long: a longer one is cut, and what follows is laid out as if it began there.
+//!
+//! The price: a reference whose definition stands in another unit is not followed. It is shown with its label,
+//! and definitions are shown where they stand, so that no address is hidden.
+
+mod blocks;
+mod code;
+mod inline;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
+use ratatui::text::Line;
+
+use self::code::Fence;
+use super::highlight;
+use super::wrap::harmless;
+use crate::theme::Theme;
+
+/// Bytes that are parsed as one.
+const MAX_UNIT: usize = 32 * 1024;
+/// Bytes of a line that are made harmless as one.
+const MAX_PIECE: usize = 8 * 1024;
+
+fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_GFM
+}
+
+/// The text of one message, which grows. Keeps its lines.
+#[derive(Default)]
+pub(crate) struct Markdown {
+    /// What the lines were made for.
+    made_for: Option<(u16, Theme)>,
+    /// The text that was laid out, by which it is known whether it has only grown.
+    source: String,
+    /// Bytes of `source` whose harmless text will not change.
+    cleaned: usize,
+    /// What is not settled, harmless.
+    text: String,
+    /// Bytes of `text` that will not change: the rest is made of what is behind `cleaned`.
+    fixed: usize,
+    /// Bytes of `text` in which no unit was found to end.
+    searched: usize,
+    /// The fence at the top that is open where `text` begins.
+    fence: Option<Fence>,
+    lines: Vec<Line<'static>>,
+    /// Lines that will not change.
+    settled: usize,
+    /// There is code that could not be coloured yet.
+    plain_code: bool,
+    /// Bytes that were parsed or coloured, ever.
+    #[cfg(test)]
+    worked: usize,
+}
+
+impl Markdown {
+    /// The lines of `source`, none of which is wider than `width` columns. Where `source` is what it was with
+    /// more behind it, little is done; where it is another text, or `width` or `theme` are others, all is done
+    /// anew.
+    pub(crate) fn lines(&mut self, source: &str, width: u16, theme: &Theme) -> &[Line<'static>] {
+        let same = self
+            .made_for
+            .as_ref()
+            .is_some_and(|(of_width, of_theme)| *of_width == width && of_theme == theme);
+        let colours_came = self.plain_code && highlight::ready();
+        if !same || colours_came || !source.starts_with(&self.source) {
+            *self = Self {
+                made_for: Some((width, theme.clone())),
+                #[cfg(test)]
+                worked: self.worked,
+                ..Self::default()
+            };
+        }
+        if source.len() > self.source.len() {
+            let more = source.get(self.source.len()..).unwrap_or_default();
+            self.source.push_str(more);
+            self.take_in();
+            self.lines.truncate(self.settled);
+            self.settle(width, theme);
+            self.settled = self.lines.len();
+            self.show_rest(width, theme);
+        }
+        &self.lines
+    }
+
+    /// Makes what is new in `source` harmless. An escape sequence ends with its line at the latest, so that one
+    /// that is never finished does not swallow the message.
+    fn take_in(&mut self) {
+        self.text.truncate(self.fixed);
+        let mut rest = self.source.get(self.cleaned..).unwrap_or_default();
+        while !rest.is_empty() {
+            let window = at_most(rest, MAX_PIECE);
+            let (piece, complete) = match window.find('\n') {
+                Some(end) => (window.get(..=end).unwrap_or(window), true),
+                None => (window, rest.len() >= MAX_PIECE),
+            };
+            self.text.push_str(&harmless(piece));
+            if complete {
+                self.cleaned += piece.len();
+                self.fixed = self.text.len();
+            }
+            rest = rest.get(piece.len()..).unwrap_or_default();
+        }
+    }
+
+    /// Lays out all units that are complete.
+    fn settle(&mut self, width: u16, theme: &Theme) {
+        loop {
+            let done = match self.fence.take() {
+                Some(fence) => self.settle_code(fence, width, theme),
+                None => self.settle_units(width, theme),
+            };
+            if done {
+                return;
+            }
+        }
+    }
+
+    /// The complete lines within a fence; whether that was all that could be done.
+    fn settle_code(&mut self, mut fence: Fence, width: u16, theme: &Theme) -> bool {
+        let mut at = 0;
+        let closed = loop {
+            let rest = self.text.get(at..self.fixed).unwrap_or_default();
+            let window = at_most(rest, MAX_UNIT);
+            let (line, next) = match window.find('\n') {
+                Some(end) => (window.get(..end).unwrap_or(window), end + 1),
+                None if rest.len() > MAX_UNIT => (window, window.len()),
+                None => break false,
+            };
+            #[cfg(test)]
+            {
+                self.worked += line.len();
+            }
+            at += next;
+            if fence.is_closed_by(line) {
+                fence.bottom(width, theme, &mut self.lines);
+                break true;
+            }
+            fence.line(line, width, theme, &mut self.lines);
+        };
+        self.drop_text(at);
+        if !closed {
+            self.fence = Some(fence);
+        }
+        !closed
+    }
+
+    /// The units that have ended; whether that was all that could be done.
+    fn settle_units(&mut self, width: u16, theme: &Theme) -> bool {
+        let text = self.text.get(..self.fixed).unwrap_or_default();
+        let window = at_most(text, MAX_UNIT);
+        let too_long = window.len() < text.len();
+        let complete = window.rfind('\n').map_or(0, |end| end + 1);
+        if complete <= self.searched && !too_long {
+            return true;
+        }
+        let lines = window.get(..complete).unwrap_or_default();
+        #[cfg(test)]
+        {
+            self.worked += lines.len();
+        }
+        let Starts { units, fence } = Starts::of(lines);
+        let mut ends = units;
+        ends.extend(fence.as_ref().map(|(at, _)| *at));
+        if ends.is_empty() && too_long {
+            ends.push(if complete > 0 { complete } else { window.len() });
+        }
+        let mut begin = 0;
+        for end in ends {
+            let unit = self.text.get(begin..end).unwrap_or_default().to_owned();
+            self.lay_out(&unit, width, theme);
+            begin = end;
+        }
+        if let Some((_, opening)) = fence {
+            let line = self.text.get(begin..).unwrap_or_default();
+            let line = line.split_inclusive('\n').next().unwrap_or_default();
+            begin += line.len();
+            self.plain_code |= !highlight::ready();
+            let fence = Fence::open(line, &opening, theme);
+            self.gap();
+            fence.top(width, theme, &mut self.lines);
+            self.fence = Some(fence);
+        }
+        self.drop_text(begin);
+        if begin == 0 {
+            self.searched = complete;
+        }
+        begin == 0
+    }
+
+    /// What is not settled, as it looks for now.
+    fn show_rest(&mut self, width: u16, theme: &Theme) {
+        if let Some(fence) = &self.fence {
+            #[cfg(test)]
+            {
+                self.worked += self.text.len();
+            }
+            if fence.is_closed_by(&self.text) {
+                fence.bottom(width, theme, &mut self.lines);
+                return;
+            }
+            let mut fence = fence.clone();
+            // What may become the end of the fence is not shown as code for a moment.
+            if !self.text.is_empty() && !fence.may_be_closed_by(&self.text) {
+                for line in self.text.lines() {
+                    fence.line(line, width, theme, &mut self.lines);
+                }
+            }
+            fence.bottom(width, theme, &mut self.lines);
+        } else {
+            let text = std::mem::take(&mut self.text);
+            self.lay_out(&text, width, theme);
+            self.text = text;
+        }
+    }
+
+    fn lay_out(&mut self, unit: &str, width: u16, theme: &Theme) {
+        #[cfg(test)]
+        {
+            self.worked += unit.len();
+        }
+        let colours = highlight::ready();
+        let made = blocks::lay_out(unit, width, theme);
+        if !made.lines.is_empty() {
+            self.gap();
+            self.lines.extend(made.lines);
+        }
+        self.plain_code |= made.code && !colours;
+    }
+
+    /// The empty line between blocks.
+    fn gap(&mut self) {
+        if !self.lines.is_empty() {
+            self.lines.push(Line::default());
+        }
+    }
+
+    fn drop_text(&mut self, bytes: usize) {
+        self.text.drain(..bytes);
+        self.fixed -= bytes;
+        if bytes > 0 {
+            self.searched = 0;
+        }
+    }
+}
+
+/// The beginning of a text, `bytes` long or a little less.
+fn at_most(text: &str, bytes: usize) -> &str {
+    let mut end = bytes.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or(text)
+}
+
+/// Where units begin in a text of complete lines, without the first.
+struct Starts {
+    units: Vec<usize>,
+    /// The first fence at the top, and what stands behind it. Nothing is looked for behind it.
+    fence: Option<(usize, String)>,
+}
+
+impl Starts {
+    fn of(text: &str) -> Self {
+        let mut starts = Self {
+            units: Vec::new(),
+            fence: None,
+        };
+        let mut depth = 0usize;
+        for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+            if depth == 0 && !matches!(event, Event::End(_)) {
+                // Behind the spaces by which it is indented.
+                let before = text.get(..range.start).unwrap_or_default();
+                let start = before.rfind('\n').map_or(0, |end| end + 1);
+                if let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) = &event {
+                    starts.fence = Some((start, info.to_string()));
+                    return starts;
+                }
+                let above = text.get(..start).unwrap_or_default();
+                let above = above.strip_suffix('\n').unwrap_or(above);
+                let above = above.rsplit('\n').next().unwrap_or_default();
+                if start > 0 && above.trim().is_empty() {
+                    starts.units.push(start);
+                }
+            }
+            match event {
+                Event::Start(_) => depth += 1,
+                Event::End(_) => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        starts
+    }
+}

@@ -1,0 +1,211 @@
+//! Tables, as wide as there is room.
+
+use pulldown_cmark::Alignment;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use crate::text::wrap::{Indent, widest_word, width_of, wrap, wrap_into};
+use crate::theme::Theme;
+
+/// What stands between two columns.
+const BETWEEN: &str = " │ ";
+/// A longer word is broken rather than that it makes its column wider.
+const MAX_WORD: usize = 16;
+/// The least width of a column that has to break its words.
+const MIN_COLUMN: usize = 3;
+
+/// A cell: a line for each break that was asked for.
+type Cell = Vec<Line<'static>>;
+
+/// A table that is being gathered. The first row is its head.
+pub(super) struct Table {
+    alignments: Vec<Alignment>,
+    rows: Vec<Vec<Cell>>,
+    row: Vec<Cell>,
+}
+
+impl Table {
+    pub(super) fn new(alignments: Vec<Alignment>) -> Self {
+        Self {
+            alignments,
+            rows: Vec::new(),
+            row: Vec::new(),
+        }
+    }
+
+    pub(super) fn cell(&mut self, cell: Cell) {
+        self.row.push(cell);
+    }
+
+    pub(super) fn end_row(&mut self) {
+        self.rows.push(std::mem::take(&mut self.row));
+    }
+
+    /// Its lines in `room` columns: cells beside each other, or, if they cannot be, below each other with the
+    /// names of their columns.
+    pub(super) fn lines(mut self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+        if let Some(head) = self.rows.first_mut() {
+            for line in head.iter_mut().flatten() {
+                for span in &mut line.spans {
+                    span.style = span.style.patch(theme.strong);
+                }
+            }
+        }
+        match self.widths(room) {
+            Some(widths) => self.grid(&widths, theme),
+            None => self.stacked(room, theme),
+        }
+    }
+
+    /// The width of each column, if there is room for all.
+    fn widths(&self, room: usize) -> Option<Vec<usize>> {
+        let columns = self.alignments.len();
+        let between = columns.saturating_sub(1) * width_of(&Line::from(BETWEEN));
+        let room = room.checked_sub(between)?;
+        let widest = |column: usize, of: fn(&Line<'_>) -> usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .flatten()
+                .map(of)
+                .max()
+                .unwrap_or(0)
+                .max(1)
+        };
+        if columns > room {
+            return None;
+        }
+        let whole: Vec<usize> = (0..columns).map(|at| widest(at, |line| width_of(line))).collect();
+        if whole.iter().sum::<usize>() <= room {
+            return Some(whole);
+        }
+        let least: Vec<usize> = whole
+            .iter()
+            .enumerate()
+            .map(|(at, whole)| {
+                let word = widest(at, |line| widest_word(line));
+                word.min(MAX_WORD).max(MIN_COLUMN).min(*whole)
+            })
+            .collect();
+        if least.iter().sum::<usize>() > room {
+            return None;
+        }
+        // The widest limit for all columns with which they fit, and what that leaves over.
+        let limited = |limit: usize| -> Vec<usize> {
+            whole
+                .iter()
+                .zip(&least)
+                .map(|(whole, least)| *whole.min(&limit.max(*least)))
+                .collect()
+        };
+        let limit = (1..=room)
+            .rev()
+            .find(|limit| limited(*limit).iter().sum::<usize>() <= room)?;
+        let mut widths = limited(limit);
+        let mut left = room.saturating_sub(widths.iter().sum());
+        for (width, whole) in widths.iter_mut().zip(&whole) {
+            if left > 0 && width < &mut whole.clone() {
+                *width += 1;
+                left -= 1;
+            }
+        }
+        Some(widths)
+    }
+
+    fn grid(&self, widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+        let rule = |style: Style| {
+            let parts: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+            Line::styled(parts.join("─┼─"), style)
+        };
+        let rows: Vec<Vec<Line<'static>>> = self
+            .rows
+            .iter()
+            .map(|row| self.grid_row(row, widths, theme))
+            .collect();
+        // Where a row takes several lines, it is not clear without a rule where the next begins.
+        let ruled = rows.iter().skip(1).any(|row| row.len() > 1);
+        let mut out = Vec::new();
+        for (at, row) in rows.into_iter().enumerate() {
+            if at == 1 || (at > 1 && ruled) {
+                out.push(rule(theme.border));
+            }
+            out.extend(row);
+        }
+        if self.rows.len() == 1 {
+            out.push(rule(theme.border));
+        }
+        out
+    }
+
+    fn grid_row(&self, row: &[Cell], widths: &[usize], theme: &Theme) -> Vec<Line<'static>> {
+        let cells: Vec<Vec<Line<'static>>> = widths
+            .iter()
+            .enumerate()
+            .map(|(at, width)| {
+                let width = u16::try_from(*width).unwrap_or(u16::MAX);
+                row.get(at)
+                    .into_iter()
+                    .flatten()
+                    .flat_map(|line| wrap(line, width))
+                    .collect()
+            })
+            .collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(0).max(1);
+        (0..height)
+            .map(|at| {
+                let mut spans = Vec::new();
+                for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+                    if column > 0 {
+                        spans.push(Span::styled(BETWEEN, theme.border));
+                    }
+                    let line = cell.get(at).cloned().unwrap_or_default();
+                    let free = width.saturating_sub(width_of(&line));
+                    let before = match self.alignments.get(column) {
+                        Some(Alignment::Right) => free,
+                        Some(Alignment::Center) => free / 2,
+                        _ => 0,
+                    };
+                    spans.push(Span::raw(" ".repeat(before)));
+                    spans.extend(line.spans);
+                    spans.push(Span::raw(" ".repeat(free - before)));
+                }
+                Line::from(spans)
+            })
+            .collect()
+    }
+
+    fn stacked(&self, room: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let room = u16::try_from(room).unwrap_or(u16::MAX);
+        let rest = vec![Span::raw("  ")];
+        let mut out = Vec::new();
+        let mut rows = self.rows.iter();
+        let head = rows.next().map(Vec::as_slice).unwrap_or_default();
+        if self.rows.len() == 1 {
+            for line in head.iter().flatten() {
+                out.extend(wrap(line, room));
+            }
+        }
+        for (at, row) in rows.enumerate() {
+            if at > 0 {
+                out.push(Line::styled("─".repeat(usize::from(room.min(8))), theme.border));
+            }
+            for (column, cell) in row.iter().enumerate() {
+                let name = head.get(column).and_then(|name| name.first());
+                for (at, line) in cell.iter().enumerate() {
+                    let mut spans = Vec::new();
+                    if let Some(name) = name.filter(|name| at == 0 && width_of(name) > 0) {
+                        spans.extend(name.spans.iter().cloned());
+                        spans.push(Span::styled(": ", theme.dim));
+                    }
+                    spans.extend(line.spans.iter().cloned());
+                    let indent = Indent {
+                        first: if at == 0 { Vec::new() } else { rest.clone() },
+                        rest: rest.clone(),
+                    };
+                    wrap_into(&Line::from(spans), room, &indent, &mut out);
+                }
+            }
+        }
+        out
+    }
+}

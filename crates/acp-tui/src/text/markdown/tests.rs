@@ -1,0 +1,373 @@
+use proptest::prelude::*;
+use ratatui::buffer::CellWidth;
+use ratatui::style::{Color, Modifier, Style};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::*;
+use crate::theme::{Background, Colors};
+
+fn theme() -> Theme {
+    highlight::load();
+    Theme::new(Background::Dark, Colors::Full)
+}
+
+fn lines(source: &str, width: u16) -> Vec<Line<'static>> {
+    Markdown::default().lines(source, width, &theme()).to_vec()
+}
+
+fn texts(lines: &[Line<'_>]) -> Vec<String> {
+    lines.iter().map(Line::to_string).collect()
+}
+
+fn shown(source: &str, width: u16) -> String {
+    texts(&lines(source, width)).join("\n")
+}
+
+/// The style of the first place where `text` stands by itself.
+fn style_of(lines: &[Line<'_>], text: &str) -> Style {
+    lines
+        .iter()
+        .flat_map(|line| &line.spans)
+        .find(|span| span.content.trim() == text)
+        .unwrap_or_else(|| panic!("{text} is not there: {lines:#?}"))
+        .style
+}
+
+#[track_caller]
+fn assert_shown(source: &str, width: u16, expected: &str) {
+    let shown = shown(source, width);
+    assert_eq!(shown, expected.trim_matches('\n'), "\n{shown}\n");
+}
+
+#[test]
+fn words_have_the_styles_that_were_meant() {
+    let theme = theme();
+    let lines = lines(
+        "# Top\n## Second\n\nplain *soft* **loud** ~~gone~~ `code` [a link](https://x.y)",
+        60,
+    );
+    assert_eq!(
+        texts(&lines),
+        [
+            "Top",
+            "",
+            "Second",
+            "",
+            "plain soft loud gone code a link (https://x.y)"
+        ]
+    );
+    assert_eq!(style_of(&lines, "Top"), theme.heading.add_modifier(Modifier::UNDERLINED));
+    assert_eq!(style_of(&lines, "Second"), theme.heading);
+    assert_eq!(style_of(&lines, "plain"), theme.text);
+    assert!(style_of(&lines, "soft").add_modifier.contains(Modifier::ITALIC));
+    assert_eq!(style_of(&lines, "loud"), theme.strong);
+    assert!(style_of(&lines, "gone").add_modifier.contains(Modifier::CROSSED_OUT));
+    assert_eq!(style_of(&lines, "code"), theme.code);
+    assert_eq!(style_of(&lines, "a link"), theme.link);
+    assert_eq!(style_of(&lines, "(https://x.y)"), theme.dim);
+}
+
+#[test]
+fn without_colours_code_still_differs_from_text() {
+    let theme = Theme::new(Background::Dark, Colors::None);
+    let mut markdown = Markdown::default();
+    assert_eq!(texts(markdown.lines("run `ls -l`", 40, &theme)), ["run `ls -l`"]);
+}
+
+#[test]
+fn lists_hang_and_nest() {
+    assert_shown(
+        "Do:\n- one that is longer than a line\n- two\n  1. first\n  2. second\n     with more\n- [ ] open\n- [x] done\n\n10. ten\n11. eleven",
+        20,
+        "
+Do:
+
+• one that is longer
+  than a line
+• two
+  1. first
+  2. second with
+     more
+[ ] open
+[x] done
+
+10. ten
+11. eleven",
+    );
+    // Where there are empty lines between items, there are here.
+    assert_shown("- one\n\n  more\n\n- two", 20, "• one\n\n  more\n\n• two");
+    assert_shown("-\n- a", 20, "•\n• a");
+}
+
+#[test]
+fn quotations_and_notes_have_a_bar() {
+    assert_shown(
+        "> said by one\n> > and by another\n\n> [!WARNING]\n> Mind the gap.\n>\n> - a list",
+        20,
+        "
+▎ said by one
+▎
+▎ ▎ and by another
+
+▎ Warning
+▎ Mind the gap.
+▎
+▎ • a list",
+    );
+}
+
+#[test]
+fn code_is_framed_and_coloured_and_never_cut() {
+    let source = "So:\n```rust\nfn main() {\n\n    let a_long_name = 1;\n}\n```\nDone.\n\n    indented\n";
+    assert_shown(
+        source,
+        20,
+        "
+So:
+
+╭─ rust
+│ fn main() {
+│
+│     let
+┊ a_long_name = 1;
+│ }
+╰─
+
+Done.
+
+╭─
+│ indented
+╰─",
+    );
+    let lines = lines(source, 40);
+    assert!(matches!(style_of(&lines, "fn").fg, Some(Color::Rgb(..))));
+    assert_ne!(style_of(&lines, "fn").fg, style_of(&lines, "1").fg);
+    // In a list it stands in the item.
+    assert_shown("1. do\n   ```sh\n   ls\n   ```\n2. then", 20, "1. do\n   ╭─ sh\n   │ ls\n   ╰─\n2. then");
+}
+
+#[test]
+fn tables_are_aligned_and_fit() {
+    let source = "| Name | Count | 日本 |\n|:-----|------:|:--:|\n| a | 1 | x |\n| longer name | 12345 | `y` |";
+    assert_shown(
+        source,
+        40,
+        "
+Name        │ Count │ 日本
+────────────┼───────┼─────
+a           │     1 │  x
+longer name │ 12345 │  y",
+    );
+    assert_shown(
+        source,
+        22,
+        "
+Name    │ Count │ 日本
+────────┼───────┼─────
+a       │     1 │  x
+────────┼───────┼─────
+longer  │ 12345 │  y
+name    │       │",
+    );
+    assert_shown(
+        source,
+        12,
+        "
+Name: a
+Count: 1
+日本: x
+────────
+Name: longer
+  name
+Count: 12345
+日本: y",
+    );
+    assert_eq!(style_of(&lines(source, 40), "Count"), theme().strong);
+}
+
+#[test]
+fn no_address_is_hidden() {
+    assert_shown("<https://a.b> and <me@a.b>", 60, "https://a.b and me@a.b");
+    assert_shown(
+        "[https://good.org](https://evil.org)",
+        60,
+        "https://good.org (https://evil.org)",
+    );
+    assert_shown("![a cat](cat.png)", 60, "[image: a cat] (cat.png)");
+    let data = format!("![](data:image/png;base64,{})", "A".repeat(100));
+    assert_shown(&data, 80, "[image: ] (data:image/png;base64, 100 bytes)");
+    // Definitions stand where they were written, and what refers to them says so.
+    assert_shown(
+        "See [this][1] and [that].\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
+        60,
+        "See this (https://a.b) and that (https://c.d).\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
+    );
+    assert_shown(
+        "See [this][1].\n\nMore.\n\n[1]: https://a.b",
+        60,
+        "See this[1].\n\nMore.\n\n[1]: https://a.b",
+    );
+    let theme = theme();
+    let bare = lines("(at https://a.b/c_d_e, or)", 60);
+    assert_eq!(style_of(&bare, "https://a.b/c_d_e"), theme.text.patch(theme.link));
+    assert_shown("a[^1]\n\n[^1]: a note", 60, "a[^1]\n\n[^1]: a note");
+}
+
+#[test]
+fn the_rest_of_the_language() {
+    assert_shown("a  \nb\\\nc\nd", 60, "a\nb\nc d");
+    assert_shown("a\n\n---\n\nb", 5, "a\n\n─────\n\nb");
+    assert_shown("<div>\n  <b>x</b>\n</div>\n\na <i>b</i><br>c", 60, "<div>\n  <b>x</b>\n</div>\n\na <i>b</i>\nc");
+    assert_shown("2 &lt; 3 &amp; a\\*b", 60, "2 < 3 & a*b");
+    assert_shown("", 60, "");
+    assert_shown("\n \n", 60, "");
+}
+
+#[test]
+fn what_commands_the_terminal_is_gone() {
+    assert_shown("a\u{1b}[31mb\u{202e}c &#27;[2J `\u{9b}2J`", 60, "abc  2J");
+    // What is never finished takes its own line and no more.
+    assert_shown("a\u{1b}]0;title\n\nb", 60, "a\n\nb");
+    assert_shown("```\u{1b}[0m\nx\u{7}y\r\n```", 60, "╭─\n│ xy\n╰─");
+}
+
+#[test]
+fn what_is_not_finished_looks_reasonable() {
+    assert_shown("Look:\n```py\nx = 1", 20, "Look:\n\n╭─ py\n│ x = 1\n╰─");
+    // The end of the fence is not taken for code while it comes.
+    assert_shown("```py\nx = 1\n``", 20, "╭─ py\n│ x = 1\n╰─");
+    assert_shown("```py\nx = 1\n```", 20, "╭─ py\n│ x = 1\n╰─");
+    assert_shown("| a | b |\n|---|---|\n| 1", 20, "a │ b\n──┼──\n1 │");
+}
+
+#[test]
+fn another_text_width_or_theme_begins_anew() {
+    let theme = theme();
+    let mut markdown = Markdown::default();
+    markdown.lines("one\n\ntwo three\n\nfour", 80, &theme);
+    assert_eq!(texts(markdown.lines("one\n\ntwo three\n\nfour", 5, &theme)), ["one", "", "two", "three", "", "four"]);
+    assert_eq!(texts(markdown.lines("once\n\nmore", 5, &theme)), ["once", "", "more"]);
+    assert_eq!(texts(markdown.lines("on", 5, &theme)), ["on"]);
+    let plain = Theme::new(Background::Light, Colors::None);
+    assert_eq!(texts(markdown.lines("`on`", 5, &plain)), ["`on`"]);
+}
+
+/// Appends to a long message and says how many bytes were looked at for each.
+fn appended(long: String, more: &[&str]) -> Vec<usize> {
+    let theme = theme();
+    let mut markdown = Markdown::default();
+    let mut source = long;
+    markdown.lines(&source, 80, &theme);
+    more.iter()
+        .map(|more| {
+            let before = markdown.worked;
+            source.push_str(more);
+            markdown.lines(&source, 80, &theme);
+            markdown.worked - before
+        })
+        .collect()
+}
+
+#[test]
+fn an_append_costs_what_the_last_block_does() {
+    let paragraph = "Some words of a paragraph, *stressed* and not.\n\n";
+    let text = paragraph.repeat(500_000 / paragraph.len());
+    let more = ["and twenty bytes...", " more\n", "\nThe next begins"];
+    for worked in appended(text.clone(), &more) {
+        assert!(worked < 4 * paragraph.len(), "{worked}");
+    }
+    // An open fence: the last line alone.
+    let text = format!("```text\n{}", "some words of code\n".repeat(500_000 / 19));
+    for worked in appended(text, &["let a = 1;", "\n", "let b"]) {
+        assert!(worked < 100, "{worked}");
+    }
+    // One endless block, or line, is looked at in part.
+    for text in ["- an item\n".repeat(50_000), "word ".repeat(100_000), "x".repeat(500_000)] {
+        for worked in appended(text, &["more", "\n", "- more"]) {
+            assert!(worked <= 3 * (MAX_UNIT + MAX_PIECE), "{worked}");
+        }
+    }
+}
+
+fn drawn(line: &Line<'_>) -> usize {
+    line.spans
+        .iter()
+        .flat_map(|span| span.content.graphemes(true))
+        .map(|sign| usize::from(sign.cell_width()))
+        .sum()
+}
+
+const PIECES: &[&str] = &[
+    "", "", "", " ", "# head", "##", "text *soft* text", "**open", "- item", "- ", "  - nested", "  under", "1. one", "2) two",
+    "> said", ">", "> > deep", "```rust", "```", "````", "~~~", "   ```", "fn main() { 1 }", "/* open", "    code", "\tcode",
+    "| a | b |", "|---|:-:|", "| c |", "---", "===", "<div>", "</div>", "<!-- open", "-->", "<pre>", "[foo]: http://a.b",
+    "[foo]:", "\"title", "end\"", "[foo] [a][foo] [b][none]", "[^1]: note", "see[^1]", "- [ ] task", "- [x] done", "#",
+    "日本語の文章です。", "`code`", "``` `x", "\r", "hard  ", "hard\\", "\u{1b}[1mx", "\u{1b}]0;", "a\rb", "👩‍👩‍👧‍👦 é", "[![x](y)](z)",
+    "* * *", "+ plus", "   three", "\\", "<b>x</b>", "&amp;", "$x$", "---|---",
+];
+
+fn document() -> impl Strategy<Value = String> {
+    proptest::collection::vec(proptest::sample::select(PIECES), 0..24).prop_map(|lines| lines.join("\n"))
+}
+
+proptest! {
+    #[test]
+    fn in_pieces_or_at_once_is_the_same(
+        source in document(),
+        cuts in proptest::collection::vec(any::<proptest::sample::Index>(), 0..12),
+        width in 1u16..60,
+    ) {
+        let theme = theme();
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(source.len() + 1)).collect();
+        cuts.sort_unstable();
+        let mut markdown = Markdown::default();
+        for cut in cuts {
+            if let Some(begun) = source.get(..cut) {
+                markdown.lines(begun, width, &theme);
+            }
+        }
+        let pieces = markdown.lines(&source, width, &theme).to_vec();
+        let whole = Markdown::default().lines(&source, width, &theme).to_vec();
+        prop_assert_eq!(texts(&pieces), texts(&whole), "{:?}", source);
+        prop_assert_eq!(pieces, whole);
+    }
+
+    #[test]
+    fn any_text_fits(
+        source in prop_oneof![document(), any::<String>(), "[-*_`>#|\\[\\]()!<~ \n\t:.0-9a-z]{0,200}"],
+        width in 0u16..200,
+    ) {
+        for line in lines(&source, width) {
+            prop_assert!(drawn(&line) <= usize::from(width.max(1)), "{width}: {line:?}");
+            prop_assert!(!line.to_string().chars().any(char::is_control));
+        }
+    }
+
+    #[test]
+    fn every_word_is_there(
+        form in proptest::collection::vec((0usize..12, proptest::collection::vec("[b-df-hj-np-tv-z]{3}", 2)), 1..8),
+        width in 24u16..120,
+    ) {
+        let source: String = form.iter().map(|(form, words)| {
+            let (a, b) = (&words[0], &words[1]);
+            match form {
+                0 => format!("# {a} {b}\n\n"),
+                1 => format!("{a}\n*{b}*\n\n"),
+                2 => format!("- {a}\n  1. {b}\n\n"),
+                3 => format!("> {a}\n>> {b}\n\n"),
+                4 => format!("| {a} | x |\n|---|---|\n| y | {b} |\n\n"),
+                5 => format!("```{a}\n{b}\n```\n"),
+                6 => format!("    {a}\n\n<{b}>\n\n"),
+                7 => format!("[{a}](http://{b})\n\n"),
+                8 => format!("![{a}]({b})\n\n"),
+                9 => format!("[^{a}]: {b}\n\n"),
+                10 => format!("[{a}]: {b}\n\n"),
+                _ => format!("- [ ] {a}  \n  **{b}\n\n"),
+            }
+        }).collect();
+        let shown = shown(&source, width);
+        for word in form.iter().flat_map(|(_, words)| words) {
+            prop_assert!(shown.contains(word.as_str()), "{word}\n{source}\n{shown}");
+        }
+    }
+}

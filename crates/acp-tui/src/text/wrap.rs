@@ -1,0 +1,396 @@
+//! Lines of a width, broken between words.
+//!
+//! This is where text that others wrote becomes text that may be shown: what comes out has no control
+//! characters, no marks that turn the direction of text, and no tabs.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use ratatui::buffer::CellWidth;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Columns from one tab stop to the next.
+const TAB: usize = 4;
+/// Columns that are left for the text before what stands in front of it is cut.
+const ROOM: usize = 8;
+/// Characters that may make up one sign. The longest that mean something (families with skin colours, flags
+/// of regions) have about ten; a thousand marks upon one letter would paint over the lines around it.
+const CLUSTER: usize = 16;
+/// Stands for a sign that is wider than the whole line.
+const TOO_WIDE: &str = "\u{fffd}";
+
+/// What stands in front of a text's lines: a bullet and the space below it, the bar of a quotation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Indent {
+    /// In front of the first line.
+    pub(crate) first: Vec<Span<'static>>,
+    /// In front of each other.
+    pub(crate) rest: Vec<Span<'static>>,
+}
+
+/// The lines of `line` in `width` columns, at least one. Breaks between words and beside wide characters; a
+/// word that is longer than a line is broken where the line ends. Spaces at the end of a line and at a break
+/// are left out, those that begin the text stay. A width of 0 is taken for 1.
+pub(crate) fn wrap(line: &Line<'_>, width: u16) -> Vec<Line<'static>> {
+    let mut out = Vec::new();
+    wrap_into(line, width, &Indent::default(), &mut out);
+    out
+}
+
+/// As [`wrap`], with something in front of each line. What is in front is cut if it would leave no room for
+/// the text.
+pub(crate) fn wrap_into(
+    line: &Line<'_>,
+    width: u16,
+    indent: &Indent,
+    out: &mut Vec<Line<'static>>,
+) {
+    let width = usize::from(width).max(1);
+    let (first, first_width) = fitting(&indent.first, width);
+    let (rest, rest_width) = fitting(&indent.rest, width);
+    let runs = runs(line);
+    let narrowest = width - first_width.max(rest_width);
+    let mut source = cells(&runs, narrowest);
+    let begin = out.len();
+    let finish = |front: &[Span<'static>], cells: &[Cell<'_>]| {
+        let mut made = Line::from(front.to_vec()).style(line.style);
+        made.alignment = line.alignment;
+        let cells = without_end(cells);
+        if cells.is_empty() {
+            trim_end(&mut made.spans);
+        }
+        push_cells(&mut made.spans, cells);
+        made
+    };
+    let mut row: VecDeque<Cell<'_>> = VecDeque::new();
+    let mut used = 0;
+    let mut broken = false;
+    loop {
+        let (front, room) = if broken {
+            (&rest, width - rest_width)
+        } else {
+            (&first, width - first_width)
+        };
+        let mut ended = false;
+        while used <= room {
+            match source.next() {
+                // The space at a break is left out.
+                Some(cell) if broken && row.is_empty() && cell.space => {}
+                Some(cell) => {
+                    used += cell.width;
+                    row.push_back(cell);
+                }
+                None => {
+                    ended = true;
+                    break;
+                }
+            }
+        }
+        let row_cells = row.make_contiguous();
+        if ended {
+            if !row_cells.is_empty() || out.len() == begin {
+                out.push(finish(front, row_cells));
+            }
+            return;
+        }
+        let at = break_at(row_cells);
+        out.push(finish(front, row_cells.get(..at).unwrap_or(row_cells)));
+        row.drain(..at);
+        while row.front().is_some_and(|cell| cell.space) {
+            row.pop_front();
+        }
+        used = row.iter().map(|cell| cell.width).sum();
+        broken = true;
+    }
+}
+
+/// How many columns a text takes as it would be shown, tabs and all.
+pub(crate) fn width_of(line: &Line<'_>) -> usize {
+    let runs = runs(line);
+    cells(&runs, usize::MAX).map(|cell| cell.width).sum()
+}
+
+/// The widest word, and the widest of all that cannot be broken: by these a table's columns are made.
+pub(crate) fn widest_word(line: &Line<'_>) -> usize {
+    let runs = runs(line);
+    let (mut widest, mut word) = (0, 0);
+    let mut before: Option<Cell<'_>> = None;
+    for cell in cells(&runs, usize::MAX) {
+        if cell.space {
+            word = 0;
+        } else {
+            if before.is_some_and(|before| may_break(&before, &cell)) {
+                word = 0;
+            }
+            word += cell.width;
+        }
+        widest = widest.max(word);
+        before = Some(cell);
+    }
+    widest
+}
+
+/// A text without what would command the terminal or turn its text around. Line feeds and tabs stay.
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
+    let plain = |c: char| {
+        !(c.is_control() && c != '\n' && c != '\t')
+            && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if text.chars().all(plain) {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(acp_host::clean::clean(text))
+    }
+}
+
+/// One sign on the screen.
+#[derive(Clone, Copy)]
+struct Cell<'a> {
+    text: &'a str,
+    width: usize,
+    style: Style,
+    space: bool,
+}
+
+/// The text in pieces of one style, harmless. Neighbours of the same style are one piece, since a sign may
+/// begin in one span and end in the next.
+fn runs(line: &Line<'_>) -> Vec<(String, Style)> {
+    let mut runs: Vec<(String, Style)> = Vec::new();
+    for span in &line.spans {
+        match runs.last_mut() {
+            Some((text, style)) if *style == span.style => text.push_str(&span.content),
+            _ => runs.push((span.content.as_ref().to_owned(), span.style)),
+        }
+    }
+    for (text, _) in &mut runs {
+        if let Cow::Owned(clean) = harmless(text) {
+            *text = clean;
+        }
+    }
+    runs
+}
+
+fn cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = Cell<'_>> {
+    let mut column = 0;
+    runs.iter()
+        .flat_map(|(text, style)| text.graphemes(true).map(move |sign| (sign, *style)))
+        .map(move |(sign, style)| {
+            let (text, width, space) = match sign {
+                "\t" => {
+                    let width = TAB - column % TAB;
+                    // Of which a narrow line has room for less.
+                    (&"    "[..width.min(widest)], width.min(widest), true)
+                }
+                " " | "\n" | "\r\n" => (" ", 1, true),
+                sign => {
+                    let sign = sign
+                        .char_indices()
+                        .nth(CLUSTER)
+                        .and_then(|(end, _)| sign.get(..end))
+                        .unwrap_or(sign);
+                    match usize::from(sign.cell_width()) {
+                        width if width > widest => (TOO_WIDE, 1, false),
+                        width => (sign, width, false),
+                    }
+                }
+            };
+            column += width;
+            Cell {
+                text,
+                width,
+                style,
+                space,
+            }
+        })
+}
+
+/// Where a row ends whose last cell has no room any more: at least one cell in, at most before the last.
+fn break_at(row: &[Cell<'_>]) -> usize {
+    let last = row.len().saturating_sub(1);
+    let Some(text) = row.iter().position(|cell| !cell.space) else {
+        return last.max(1);
+    };
+    (text + 1..=last)
+        .rev()
+        .find(|&at| match (row.get(at - 1), row.get(at)) {
+            (Some(before), Some(after)) => may_break(before, after),
+            _ => false,
+        })
+        .unwrap_or(last.max(1))
+}
+
+fn may_break(before: &Cell<'_>, after: &Cell<'_>) -> bool {
+    // What ends a phrase does not begin a line, and what opens one does not end it.
+    const CLOSING: &str = "、。，．：；！？」』）】》〉］｝〕…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.:;!?)]}%";
+    const OPENING: &str = "「『（【《〈［｛〔([{";
+    if before.space || after.space {
+        return true;
+    }
+    (before.width > 1 || after.width > 1)
+        && after.width > 0
+        && !CLOSING.contains(after.text)
+        && !OPENING.contains(before.text)
+}
+
+/// As much of what stands in front as leaves room for the text.
+fn fitting(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize) {
+    let room = width.saturating_sub(ROOM.min(width.div_ceil(2).max(1)));
+    let mut used = 0;
+    let mut fitting: Vec<Span<'static>> = Vec::new();
+    let line = Line::from(front.to_vec());
+    let runs = runs(&line);
+    let cells: Vec<_> = cells(&runs, usize::MAX)
+        .take_while(|cell| {
+            used += cell.width;
+            used <= room
+        })
+        .collect();
+    push_cells(&mut fitting, &cells);
+    (fitting, cells.iter().map(|cell| cell.width).sum())
+}
+
+/// The cells without the spaces at their end.
+fn without_end<'c, 'a>(cells: &'c [Cell<'a>]) -> &'c [Cell<'a>] {
+    let end = cells
+        .iter()
+        .rposition(|cell| !cell.space)
+        .map_or(0, |last| last + 1);
+    cells.get(..end).unwrap_or(cells)
+}
+
+fn trim_end(spans: &mut Vec<Span<'static>>) {
+    while let Some(last) = spans.last_mut() {
+        let text = last.content.to_mut();
+        text.truncate(text.trim_end_matches(' ').len());
+        if !text.is_empty() {
+            return;
+        }
+        spans.pop();
+    }
+}
+
+fn push_cells(spans: &mut Vec<Span<'static>>, cells: &[Cell<'_>]) {
+    for same in cells.chunk_by(|a, b| a.style == b.style) {
+        if let Some(cell) = same.first() {
+            let text: String = same.iter().map(|cell| cell.text).collect();
+            spans.push(Span::styled(text, cell.style));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ratatui::style::Stylize;
+
+    fn texts(lines: &[Line<'_>]) -> Vec<String> {
+        lines.iter().map(Line::to_string).collect()
+    }
+
+    /// As wide as ratatui draws it.
+    pub(crate) fn drawn(line: &Line<'_>) -> usize {
+        line.spans
+            .iter()
+            .flat_map(|span| span.content.graphemes(true))
+            .map(|sign| usize::from(sign.cell_width()))
+            .sum()
+    }
+
+    #[test]
+    fn text_breaks_between_words_and_keeps_its_styles() {
+        let line = Line::from(vec!["one ".into(), "two three".bold(), " four".into()]);
+        let lines = wrap(&line, 9);
+        assert_eq!(texts(&lines), ["one two", "three", "four"]);
+        assert_eq!(lines[0].spans[1], "two".bold());
+        assert_eq!(lines[1].spans[0], "three".bold());
+        assert_eq!(lines[2].spans[0], Span::raw("four"));
+    }
+
+    #[test]
+    fn what_stands_in_front_is_there_once_or_on_each_line() {
+        let indent = Indent {
+            first: vec!["• ".into()],
+            rest: vec!["  ".into()],
+        };
+        let mut lines = Vec::new();
+        wrap_into(&Line::from("a list of words"), 12, &indent, &mut lines);
+        assert_eq!(texts(&lines), ["• a list of", "  words"]);
+        // Where there is no room for both, the text goes first.
+        lines.clear();
+        wrap_into(&Line::from("abc"), 1, &indent, &mut lines);
+        assert_eq!(texts(&lines), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn long_words_tabs_and_spaces() {
+        assert_eq!(texts(&wrap(&Line::from("abcdefgh"), 3)), ["abc", "def", "gh"]);
+        assert_eq!(texts(&wrap(&Line::from("a\tb\t\tc"), 80)), ["a   b       c"]);
+        assert_eq!(texts(&wrap(&Line::from("  in front  "), 80)), ["  in front"]);
+        assert_eq!(texts(&wrap(&Line::from("  abcdef"), 5)), ["  abc", "def"]);
+        assert_eq!(texts(&wrap(&Line::from(""), 5)), [""]);
+        assert_eq!(texts(&wrap(&Line::from("   "), 2)), [""]);
+        assert_eq!(texts(&wrap(&Line::from("ab   "), 2)), ["ab"]);
+        assert_eq!(texts(&wrap(&Line::from("ab"), 0)), ["a", "b"]);
+    }
+
+    #[test]
+    fn wide_characters_break_anywhere_but_not_before_a_full_stop() {
+        assert_eq!(
+            texts(&wrap(&Line::from("日本語の文章。"), 6)),
+            ["日本語", "の文", "章。"]
+        );
+        assert_eq!(texts(&wrap(&Line::from("日本"), 1)), ["\u{fffd}", "\u{fffd}"]);
+        let family = "👩‍👩‍👧‍👦";
+        assert_eq!(
+            texts(&wrap(&Line::from(format!("{family}{family}")), 3)),
+            [family, family]
+        );
+        assert_eq!(texts(&wrap(&Line::from("e\u{301}e\u{301}"), 1)), ["e\u{301}"; 2]);
+    }
+
+    #[test]
+    fn what_commands_the_terminal_is_gone() {
+        let line = Line::from(Span::raw("a\u{1b}[31mred\u{202e}b\u{7}\u{9b}1mc\nd"));
+        assert_eq!(texts(&wrap(&line, 80)), ["aredb1mc d"]);
+        let piled = format!("a{}", "\u{301}".repeat(1000));
+        assert!(texts(&wrap(&Line::from(piled), 80))[0].chars().count() <= CLUSTER);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_fits_and_is_all_there(
+            words in proptest::collection::vec("\\PC{0,12}|[a-z]{1,30}|[日本語👍🏽é\u{200d}\u{fe0f}🇩🇪ﾞ]{1,9}", 0..12),
+            width in 0u16..200,
+            front in " {0,12}|•|日本",
+        ) {
+            let line = Line::from(words.iter().enumerate().flat_map(|(at, word)| {
+                let style = if at % 3 == 0 { Style::new().bold() } else { Style::new() };
+                [Span::styled(word.clone(), style), Span::raw(" ")]
+            }).collect::<Vec<_>>());
+            let indent = Indent { first: vec![front.clone().into()], rest: vec!["  ".into()] };
+            let mut lines = Vec::new();
+            wrap_into(&line, width, &indent, &mut lines);
+            for line in &lines {
+                prop_assert!(drawn(line) <= usize::from(width.max(1)), "{line:?}");
+                prop_assert!(!line.to_string().chars().any(char::is_control));
+            }
+            if width > 12 {
+                let lines = wrap(&line, width);
+                let kept = |text: String| text.chars().filter(|c| *c != ' ').collect::<String>();
+                let all = kept(harmless(&line.to_string()).into_owned());
+                prop_assert_eq!(kept(texts(&lines).concat()), all);
+            }
+        }
+
+        #[test]
+        fn bytes_of_any_kind_do_no_harm(text in any::<String>(), width in 0u16..40) {
+            for line in wrap(&Line::from(text), width) {
+                prop_assert!(drawn(&line) <= usize::from(width.max(1)), "{line:?}");
+                prop_assert!(!line.to_string().chars().any(char::is_control));
+            }
+        }
+    }
+}
