@@ -223,7 +223,8 @@ fn break_at(row: &[Cell<'_>]) -> usize {
 
 fn may_break(before: &Cell<'_>, after: &Cell<'_>) -> bool {
     // What ends a phrase does not begin a line, and what opens one does not end it.
-    const CLOSING: &str = "、。，．：；！？」』）】》〉］｝〕…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.:;!?)]}%";
+    const CLOSING: &str =
+        "、。，．：；！？」』）】》〉］｝〕…ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ,.:;!?)]}%";
     const OPENING: &str = "「『（【《〈［｛〔([{";
     if before.space || after.space {
         return true;
@@ -326,9 +327,18 @@ mod tests {
 
     #[test]
     fn long_words_tabs_and_spaces() {
-        assert_eq!(texts(&wrap(&Line::from("abcdefgh"), 3)), ["abc", "def", "gh"]);
-        assert_eq!(texts(&wrap(&Line::from("a\tb\t\tc"), 80)), ["a   b       c"]);
-        assert_eq!(texts(&wrap(&Line::from("  in front  "), 80)), ["  in front"]);
+        assert_eq!(
+            texts(&wrap(&Line::from("abcdefgh"), 3)),
+            ["abc", "def", "gh"]
+        );
+        assert_eq!(
+            texts(&wrap(&Line::from("a\tb\t\tc"), 80)),
+            ["a   b       c"]
+        );
+        assert_eq!(
+            texts(&wrap(&Line::from("  in front  "), 80)),
+            ["  in front"]
+        );
         assert_eq!(texts(&wrap(&Line::from("  abcdef"), 5)), ["  abc", "def"]);
         assert_eq!(texts(&wrap(&Line::from(""), 5)), [""]);
         assert_eq!(texts(&wrap(&Line::from("   "), 2)), [""]);
@@ -342,13 +352,19 @@ mod tests {
             texts(&wrap(&Line::from("日本語の文章。"), 6)),
             ["日本語", "の文", "章。"]
         );
-        assert_eq!(texts(&wrap(&Line::from("日本"), 1)), ["\u{fffd}", "\u{fffd}"]);
+        assert_eq!(
+            texts(&wrap(&Line::from("日本"), 1)),
+            ["\u{fffd}", "\u{fffd}"]
+        );
         let family = "👩‍👩‍👧‍👦";
         assert_eq!(
             texts(&wrap(&Line::from(format!("{family}{family}")), 3)),
             [family, family]
         );
-        assert_eq!(texts(&wrap(&Line::from("e\u{301}e\u{301}"), 1)), ["e\u{301}"; 2]);
+        assert_eq!(
+            texts(&wrap(&Line::from("e\u{301}e\u{301}"), 1)),
+            ["e\u{301}"; 2]
+        );
     }
 
     #[test]

@@ -67,9 +67,7 @@ impl Fence {
     /// Whether it might be closed by `line` when more of that has come.
     pub(super) fn may_be_closed_by(&self, line: &str) -> bool {
         let marks = line.trim_start_matches(' ');
-        line.len() - marks.len() < 4
-            && !marks.is_empty()
-            && marks.chars().all(|c| c == self.marker)
+        line.len() - marks.len() < 4 && !marks.is_empty() && marks.chars().all(|c| c == self.marker)
     }
 
     pub(super) fn top(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {

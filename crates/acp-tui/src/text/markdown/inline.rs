@@ -1,6 +1,5 @@
 //! The text of a paragraph: its styles, its links, its breaks.
 
-use pulldown_cmark::LinkType;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -19,9 +18,7 @@ pub(super) struct Inline<'a> {
 }
 
 struct Link {
-    kind: LinkType,
     address: String,
-    label: String,
     /// What was shown for it.
     text: String,
 }
@@ -53,7 +50,10 @@ impl<'a> Inline<'a> {
             let mut rest = span.content.as_ref();
             // What stands behind a link is not to be louder than the link.
             while !span.style.add_modifier.contains(Modifier::DIM)
-                && let Some(at) = ["https://", "http://"].iter().filter_map(|s| rest.find(s)).min()
+                && let Some(at) = ["https://", "http://"]
+                    .iter()
+                    .filter_map(|s| rest.find(s))
+                    .min()
             {
                 let (before, from) = rest.split_at(at);
                 let (found, after) = from.split_at(address_len(from));
@@ -113,9 +113,7 @@ impl<'a> Inline<'a> {
 
     /// A tag, which is shown as it was written but for the one that breaks a line.
     pub(super) fn html(&mut self, html: &str) {
-        let name = html
-            .trim_matches(['<', '>', '/', ' '])
-            .to_ascii_lowercase();
+        let name = html.trim_matches(['<', '>', '/', ' ']).to_ascii_lowercase();
         if name == "br" {
             self.hard_break();
         } else {
@@ -130,19 +128,17 @@ impl<'a> Inline<'a> {
         self.lines.push(Line::default());
     }
 
-    pub(super) fn begin_link(&mut self, kind: LinkType, address: &str, label: &str) {
+    pub(super) fn begin_link(&mut self, address: &str) {
         self.links.push(Link {
-            kind,
             address: address.to_owned(),
-            label: label.to_owned(),
             text: String::new(),
         });
         self.push(self.theme.link);
     }
 
-    pub(super) fn begin_image(&mut self, kind: LinkType, address: &str, label: &str) {
+    pub(super) fn begin_image(&mut self, address: &str) {
         self.add("[image: ", self.style().patch(self.theme.accent));
-        self.begin_link(kind, address, label);
+        self.begin_link(address);
         self.pop();
         self.push(self.theme.accent);
     }
@@ -163,13 +159,10 @@ impl<'a> Inline<'a> {
         }
         let said = link.address == link.text
             || link.address.strip_prefix("mailto:") == Some(link.text.as_str());
-        let behind = match link.kind {
-            LinkType::ReferenceUnknown => format!("[{}]", link.label),
-            LinkType::CollapsedUnknown => "[]".to_owned(),
-            _ if said || link.address.is_empty() => return,
-            _ => format!(" ({})", address(&link.address)),
-        };
-        self.add(&behind, self.style().patch(self.theme.dim));
+        if !said && !link.address.is_empty() {
+            let behind = format!(" ({})", address(&link.address));
+            self.add(&behind, self.style().patch(self.theme.dim));
+        }
     }
 
     fn add(&mut self, text: &str, style: Style) {
@@ -195,7 +188,9 @@ fn address_len(text: &str) -> usize {
     let whole = text.get(..end).unwrap_or(text);
     let open = whole.contains('(');
     whole
-        .trim_end_matches(|c| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'') || (c == ')' && !open))
+        .trim_end_matches(|c| {
+            matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'') || (c == ')' && !open)
+        })
         .len()
         .max("http".len())
 }

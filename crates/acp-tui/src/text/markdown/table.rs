@@ -75,7 +75,9 @@ impl Table {
         if columns > room {
             return None;
         }
-        let whole: Vec<usize> = (0..columns).map(|at| widest(at, |line| width_of(line))).collect();
+        let whole: Vec<usize> = (0..columns)
+            .map(|at| widest(at, |line| width_of(line)))
+            .collect();
         if whole.iter().sum::<usize>() <= room {
             return Some(whole);
         }
@@ -187,7 +189,10 @@ impl Table {
         }
         for (at, row) in rows.enumerate() {
             if at > 0 {
-                out.push(Line::styled("─".repeat(usize::from(room.min(8))), theme.border));
+                out.push(Line::styled(
+                    "─".repeat(usize::from(room.min(8))),
+                    theme.border,
+                ));
             }
             for (column, cell) in row.iter().enumerate() {
                 let name = head.get(column).and_then(|name| name.first());

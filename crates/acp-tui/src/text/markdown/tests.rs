@@ -56,12 +56,23 @@ fn words_have_the_styles_that_were_meant() {
             "plain soft loud gone code a link (https://x.y)"
         ]
     );
-    assert_eq!(style_of(&lines, "Top"), theme.heading.add_modifier(Modifier::UNDERLINED));
+    assert_eq!(
+        style_of(&lines, "Top"),
+        theme.heading.add_modifier(Modifier::UNDERLINED)
+    );
     assert_eq!(style_of(&lines, "Second"), theme.heading);
     assert_eq!(style_of(&lines, "plain"), theme.text);
-    assert!(style_of(&lines, "soft").add_modifier.contains(Modifier::ITALIC));
+    assert!(
+        style_of(&lines, "soft")
+            .add_modifier
+            .contains(Modifier::ITALIC)
+    );
     assert_eq!(style_of(&lines, "loud"), theme.strong);
-    assert!(style_of(&lines, "gone").add_modifier.contains(Modifier::CROSSED_OUT));
+    assert!(
+        style_of(&lines, "gone")
+            .add_modifier
+            .contains(Modifier::CROSSED_OUT)
+    );
     assert_eq!(style_of(&lines, "code"), theme.code);
     assert_eq!(style_of(&lines, "a link"), theme.link);
     assert_eq!(style_of(&lines, "(https://x.y)"), theme.dim);
@@ -71,7 +82,10 @@ fn words_have_the_styles_that_were_meant() {
 fn without_colours_code_still_differs_from_text() {
     let theme = Theme::new(Background::Dark, Colors::None);
     let mut markdown = Markdown::default();
-    assert_eq!(texts(markdown.lines("run `ls -l`", 40, &theme)), ["run `ls -l`"]);
+    assert_eq!(
+        texts(markdown.lines("run `ls -l`", 40, &theme)),
+        ["run `ls -l`"]
+    );
 }
 
 #[test]
@@ -118,7 +132,8 @@ fn quotations_and_notes_have_a_bar() {
 
 #[test]
 fn code_is_framed_and_coloured_and_never_cut() {
-    let source = "So:\n```rust\nfn main() {\n\n    let a_long_name = 1;\n}\n```\nDone.\n\n    indented\n";
+    let source =
+        "So:\n```rust\nfn main() {\n\n    let a_long_name = 1;\n}\n```\nDone.\n\n    indented\n";
     assert_shown(
         source,
         20,
@@ -143,7 +158,11 @@ Done.
     assert!(matches!(style_of(&lines, "fn").fg, Some(Color::Rgb(..))));
     assert_ne!(style_of(&lines, "fn").fg, style_of(&lines, "1").fg);
     // In a list it stands in the item.
-    assert_shown("1. do\n   ```sh\n   ls\n   ```\n2. then", 20, "1. do\n   ╭─ sh\n   │ ls\n   ╰─\n2. then");
+    assert_shown(
+        "1. do\n   ```sh\n   ls\n   ```\n2. then",
+        20,
+        "1. do\n   ╭─ sh\n   │ ls\n   ╰─\n2. then",
+    );
 }
 
 #[test]
@@ -205,11 +224,14 @@ fn no_address_is_hidden() {
     assert_shown(
         "See [this][1].\n\nMore.\n\n[1]: https://a.b",
         60,
-        "See this[1].\n\nMore.\n\n[1]: https://a.b",
+        "See [this][1].\n\nMore.\n\n[1]: https://a.b",
     );
     let theme = theme();
     let bare = lines("(at https://a.b/c_d_e, or)", 60);
-    assert_eq!(style_of(&bare, "https://a.b/c_d_e"), theme.text.patch(theme.link));
+    assert_eq!(
+        style_of(&bare, "https://a.b/c_d_e"),
+        theme.text.patch(theme.link)
+    );
     assert_shown("a[^1]\n\n[^1]: a note", 60, "a[^1]\n\n[^1]: a note");
 }
 
@@ -217,7 +239,11 @@ fn no_address_is_hidden() {
 fn the_rest_of_the_language() {
     assert_shown("a  \nb\\\nc\nd", 60, "a\nb\nc d");
     assert_shown("a\n\n---\n\nb", 5, "a\n\n─────\n\nb");
-    assert_shown("<div>\n  <b>x</b>\n</div>\n\na <i>b</i><br>c", 60, "<div>\n  <b>x</b>\n</div>\n\na <i>b</i>\nc");
+    assert_shown(
+        "<div>\n  <b>x</b>\n</div>\n\na <i>b</i><br>c",
+        60,
+        "<div>\n  <b>x</b>\n</div>\n\na <i>b</i>\nc",
+    );
     assert_shown("2 &lt; 3 &amp; a\\*b", 60, "2 < 3 & a*b");
     assert_shown("", 60, "");
     assert_shown("\n \n", 60, "");
@@ -245,8 +271,14 @@ fn another_text_width_or_theme_begins_anew() {
     let theme = theme();
     let mut markdown = Markdown::default();
     markdown.lines("one\n\ntwo three\n\nfour", 80, &theme);
-    assert_eq!(texts(markdown.lines("one\n\ntwo three\n\nfour", 5, &theme)), ["one", "", "two", "three", "", "four"]);
-    assert_eq!(texts(markdown.lines("once\n\nmore", 5, &theme)), ["once", "", "more"]);
+    assert_eq!(
+        texts(markdown.lines("one\n\ntwo three\n\nfour", 5, &theme)),
+        ["one", "", "two", "three", "", "four"]
+    );
+    assert_eq!(
+        texts(markdown.lines("once\n\nmore", 5, &theme)),
+        ["once", "", "more"]
+    );
     assert_eq!(texts(markdown.lines("on", 5, &theme)), ["on"]);
     let plain = Theme::new(Background::Light, Colors::None);
     assert_eq!(texts(markdown.lines("`on`", 5, &plain)), ["`on`"]);
@@ -282,7 +314,11 @@ fn an_append_costs_what_the_last_block_does() {
         assert!(worked < 100, "{worked}");
     }
     // One endless block, or line, is looked at in part.
-    for text in ["- an item\n".repeat(50_000), "word ".repeat(100_000), "x".repeat(500_000)] {
+    for text in [
+        "- an item\n".repeat(50_000),
+        "word ".repeat(100_000),
+        "x".repeat(500_000),
+    ] {
         for worked in appended(text, &["more", "\n", "- more"]) {
             assert!(worked <= 3 * (MAX_UNIT + MAX_PIECE), "{worked}");
         }
@@ -298,16 +334,76 @@ fn drawn(line: &Line<'_>) -> usize {
 }
 
 const PIECES: &[&str] = &[
-    "", "", "", " ", "# head", "##", "text *soft* text", "**open", "- item", "- ", "  - nested", "  under", "1. one", "2) two",
-    "> said", ">", "> > deep", "```rust", "```", "````", "~~~", "   ```", "fn main() { 1 }", "/* open", "    code", "\tcode",
-    "| a | b |", "|---|:-:|", "| c |", "---", "===", "<div>", "</div>", "<!-- open", "-->", "<pre>", "[foo]: http://a.b",
-    "[foo]:", "\"title", "end\"", "[foo] [a][foo] [b][none]", "[^1]: note", "see[^1]", "- [ ] task", "- [x] done", "#",
-    "日本語の文章です。", "`code`", "``` `x", "\r", "hard  ", "hard\\", "\u{1b}[1mx", "\u{1b}]0;", "a\rb", "👩‍👩‍👧‍👦 é", "[![x](y)](z)",
-    "* * *", "+ plus", "   three", "\\", "<b>x</b>", "&amp;", "$x$", "---|---",
+    "",
+    "",
+    "",
+    " ",
+    "# head",
+    "##",
+    "text *soft* text",
+    "**open",
+    "- item",
+    "- ",
+    "  - nested",
+    "  under",
+    "1. one",
+    "2) two",
+    "> said",
+    ">",
+    "> > deep",
+    "```rust",
+    "```",
+    "````",
+    "~~~",
+    "   ```",
+    "fn main() { 1 }",
+    "/* open",
+    "    code",
+    "\tcode",
+    "| a | b |",
+    "|---|:-:|",
+    "| c |",
+    "---",
+    "===",
+    "<div>",
+    "</div>",
+    "<!-- open",
+    "-->",
+    "<pre>",
+    "[foo]: http://a.b",
+    "[foo]:",
+    "\"title",
+    "end\"",
+    "[foo] [a][foo] [b][none]",
+    "[^1]: note",
+    "see[^1]",
+    "- [ ] task",
+    "- [x] done",
+    "#",
+    "日本語の文章です。",
+    "`code`",
+    "``` `x",
+    "\r",
+    "hard  ",
+    "hard\\",
+    "\u{1b}[1mx",
+    "\u{1b}]0;",
+    "a\rb",
+    "👩‍👩‍👧‍👦 é",
+    "[![x](y)](z)",
+    "* * *",
+    "+ plus",
+    "   three",
+    "\\",
+    "<b>x</b>",
+    "&amp;",
+    "$x$",
+    "---|---",
 ];
 
 fn document() -> impl Strategy<Value = String> {
-    proptest::collection::vec(proptest::sample::select(PIECES), 0..24).prop_map(|lines| lines.join("\n"))
+    proptest::collection::vec(proptest::sample::select(PIECES), 0..24)
+        .prop_map(|lines| lines.join("\n"))
 }
 
 proptest! {
