@@ -2,18 +2,20 @@
 //!
 //! The syntaxes take a while to unpack, so that a thread does it: until it is done, code is shown plain.
 
+mod palette;
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
 
-use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use syntect::highlighting::{
-    self, FontStyle, HighlightIterator, HighlightState, StyleModifier, ThemeItem, ThemeSettings,
-};
+use syntect::highlighting::{self, HighlightIterator, HighlightState};
 use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
 use two_face::theme::EmbeddedThemeName;
 
+use self::palette::{Palette, ansi};
 use crate::theme::{Background, Colors, Theme};
 
 /// Lines that are coloured of one text. The others are shown plain.
@@ -174,12 +176,6 @@ struct Loaded {
     ansi: Palette,
 }
 
-/// A theme of syntect's, and how its colours become the terminal's.
-struct Palette {
-    highlighter: highlighting::Highlighter<'static>,
-    ordinary: highlighting::Color,
-}
-
 impl Loaded {
     fn new() -> Self {
         static THEMES: OnceLock<two_face::theme::EmbeddedLazyThemeSet> = OnceLock::new();
@@ -249,9 +245,9 @@ fn alias(name: &str) -> Option<&'static str> {
         "jsonc" | "json5" | "jsonl" | "ndjson" => "json",
         "golang" => "go",
         "python3" | "pycon" => "py",
-        "node" | "mjs" | "cjs" => "js",
+        "node" | "jsx" | "mjs" | "cjs" => "js",
         "mts" | "cts" => "ts",
-        "c#" => "cs",
+        "csharp" | "c#" => "cs",
         "f#" => "fs",
         "objective-c" => "m",
         "docker" => "dockerfile",
@@ -260,334 +256,4 @@ fn alias(name: &str) -> Option<&'static str> {
         "hcl" => "tf",
         _ => return None,
     })
-}
-
-impl Palette {
-    fn new(theme: &'static highlighting::Theme) -> Self {
-        let highlighter = highlighting::Highlighter::new(theme);
-        let ordinary = highlighter.get_default().foreground;
-        Self {
-            highlighter,
-            ordinary,
-        }
-    }
-
-    fn style(&self, style: highlighting::Style) -> Style {
-        let mut made = Style::new();
-        if let Some(color) = self.color(style.foreground) {
-            made = made.fg(color);
-        }
-        if style.foreground == DIM {
-            made = made.add_modifier(Modifier::DIM);
-        }
-        for (font, modifier) in [
-            (FontStyle::BOLD, Modifier::BOLD),
-            (FontStyle::ITALIC, Modifier::ITALIC),
-            (FontStyle::UNDERLINE, Modifier::UNDERLINED),
-        ] {
-            if style.font_style.contains(font) {
-                made = made.add_modifier(modifier);
-            }
-        }
-        made
-    }
-
-    /// Ordinary text has the terminal's own colour.
-    fn color(&self, color: highlighting::Color) -> Option<Color> {
-        match color {
-            color if color == self.ordinary => None,
-            highlighting::Color { r, a: 0, .. } => ANSI.get(usize::from(r)).copied(),
-            highlighting::Color { r, g, b, .. } => Some(Color::Rgb(r, g, b)),
-        }
-    }
-}
-
-/// What is named by a [`named`] colour. Neither black nor white, for one of them cannot be seen.
-const ANSI: [Color; 6] = [
-    Color::Red,
-    Color::Green,
-    Color::Yellow,
-    Color::Blue,
-    Color::Magenta,
-    Color::Cyan,
-];
-
-/// Stands for one of the terminal's own colours in a theme: no theme of full colours is transparent.
-const fn named(index: u8) -> highlighting::Color {
-    highlighting::Color {
-        r: index,
-        g: 0,
-        b: 0,
-        a: 0,
-    }
-}
-
-/// Less than ordinary text, in whatever colour that has.
-const DIM: highlighting::Color = named(u8::MAX);
-
-/// What has which of the terminal's own colours.
-fn ansi() -> highlighting::Theme {
-    const SCOPES: [(&str, highlighting::Color); 8] = [
-        ("comment, markup.quote, meta.diff.range", DIM),
-        (
-            "string, constant.character, markup.raw, markup.inserted",
-            named(1),
-        ),
-        (
-            "constant.numeric, constant.language, constant.other",
-            named(2),
-        ),
-        ("keyword, storage, keyword.operator.word", named(4)),
-        ("keyword.operator", ORDINARY),
-        (
-            "entity.name.function, support.function, variable.function, markup.heading",
-            named(3),
-        ),
-        (
-            "entity.name.type, entity.name.class, storage.type, support.type, support.class, entity.other.attribute-name",
-            named(5),
-        ),
-        (
-            "entity.name.tag, variable.language, invalid, markup.deleted",
-            named(0),
-        ),
-    ];
-    let scopes = SCOPES
-        .iter()
-        .filter_map(|(scope, color)| {
-            Some(ThemeItem {
-                scope: scope.parse().ok()?,
-                style: StyleModifier {
-                    foreground: Some(*color),
-                    background: None,
-                    font_style: None,
-                },
-            })
-        })
-        .collect();
-    highlighting::Theme {
-        settings: ThemeSettings {
-            foreground: Some(ORDINARY),
-            ..ThemeSettings::default()
-        },
-        scopes,
-        ..highlighting::Theme::default()
-    }
-}
-
-/// Ordinary text in the theme of the terminal's own colours.
-const ORDINARY: highlighting::Color = named(u8::MAX - 1);
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RUST: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
-
-    /// The style of what stands there first.
-    fn style_of(lines: &[Line<'_>], text: &str) -> Style {
-        let spans = lines.iter().flat_map(|line| &line.spans);
-        spans
-            .filter(|span| span.content.contains(text))
-            .map(|span| span.style)
-            .next()
-            .unwrap_or_else(|| panic!("{text} is not there: {lines:?}"))
-    }
-
-    fn coloured(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
-        load();
-        let theme = Theme::new(Background::Dark, colors);
-        let lines = highlight(code, language, &theme);
-        let texts: Vec<String> = lines.iter().map(Line::to_string).collect();
-        assert_eq!(texts, code.lines().collect::<Vec<_>>());
-        lines
-    }
-
-    #[test]
-    fn code_has_colours_of_its_language() {
-        for language in [
-            Language::Name("rust"),
-            Language::Name("rust,ignore"),
-            Language::Name("12:40:src/main.rs"),
-            Language::Path(Path::new("src/main.rs")),
-        ] {
-            let lines = coloured(RUST, language, Colors::Full);
-            let words = ["// note", "fn", "main", "text", "42"];
-            let styles = words.map(|word| style_of(&lines, word).fg);
-            for (at, style) in styles.iter().enumerate() {
-                assert!(matches!(style, Some(Color::Rgb(..))), "{}", words[at]);
-                assert!(!styles[..at].contains(style), "{}", words[at]);
-            }
-            assert!(
-                lines
-                    .iter()
-                    .all(|line| line.spans.iter().all(|span| span.style.bg.is_none()))
-            );
-        }
-    }
-
-    #[test]
-    fn sixteen_colours_are_the_terminals_own() {
-        let lines = coloured(RUST, Language::Name("rs"), Colors::Ansi16);
-        assert_eq!(
-            style_of(&lines, "// note"),
-            Style::new().add_modifier(Modifier::DIM)
-        );
-        assert_eq!(style_of(&lines, "let").fg, Some(Color::Magenta));
-        assert_eq!(style_of(&lines, "main").fg, Some(Color::Blue));
-        assert_eq!(style_of(&lines, "text").fg, Some(Color::Green));
-        assert_eq!(style_of(&lines, "42").fg, Some(Color::Yellow));
-        assert_eq!(style_of(&lines, "u32").fg, Some(Color::Cyan));
-        let lines = coloured(RUST, Language::Name("rs"), Colors::None);
-        assert!(
-            lines
-                .iter()
-                .flat_map(|line| &line.spans)
-                .all(|span| span.style == Style::new())
-        );
-    }
-
-    #[test]
-    fn the_language_is_found_by_many_names() {
-        load();
-        let known = |language, first| {
-            loaded()
-                .syntax(language, first)
-                .map(|found| found.name.as_str())
-        };
-        for name in [
-            "rust",
-            "Rust",
-            "ts",
-            "typescript",
-            "tsx",
-            "js",
-            "jsx",
-            "python",
-            "py",
-            "sh",
-            "bash",
-            "shell",
-            "console",
-            "zsh",
-            "go",
-            "golang",
-            "c",
-            "cpp",
-            "c++",
-            "csharp",
-            "java",
-            "kotlin",
-            "swift",
-            "ruby",
-            "php",
-            "json",
-            "jsonc",
-            "yaml",
-            "yml",
-            "toml",
-            "html",
-            "css",
-            "scss",
-            "sql",
-            "diff",
-            "patch",
-            "markdown",
-            "md",
-            "xml",
-            "dockerfile",
-            "makefile",
-            "lua",
-            "haskell",
-            "elixir",
-            "zig",
-            "nix",
-            "graphql",
-            "powershell",
-            "vue",
-            "svelte",
-            "ini",
-            "hcl",
-        ] {
-            assert!(known(Language::Name(name), "").is_some(), "{name}");
-        }
-        let path = |path| Language::Path(Path::new(path));
-        assert_eq!(known(path("Makefile"), ""), Some("Makefile"));
-        assert_eq!(known(path("a/b.py"), ""), Some("Python"));
-        assert_eq!(known(path("run"), "#!/usr/bin/env python3"), Some("Python"));
-        assert_eq!(known(path("run"), "nothing"), None);
-        assert_eq!(known(Language::Name("text"), ""), None);
-        assert_eq!(known(Language::Name("no such language"), ""), None);
-    }
-
-    #[test]
-    fn what_is_too_much_is_plain() {
-        let plain = |line: &Line<'_>| line.spans.iter().all(|span| span.style == Style::new());
-        let many = "1\n".repeat(MAX_LINES + 1);
-        let lines = coloured(&many, Language::Name("json"), Colors::Full);
-        assert!(!plain(&lines[MAX_LINES - 1]) && plain(&lines[MAX_LINES]));
-        let long = format!("1\n{}\n1\n", "1".repeat(MAX_LINE + 1));
-        let lines = coloured(&long, Language::Name("json"), Colors::Full);
-        assert!(!plain(&lines[0]) && plain(&lines[1]) && plain(&lines[2]));
-    }
-
-    #[test]
-    fn colours_can_be_read_on_their_backgrounds() {
-        let light_of = |color: highlighting::Color| {
-            let part = |value: u8| {
-                let value = f64::from(value) / 255.0;
-                if value <= 0.04 {
-                    value / 12.92
-                } else {
-                    ((value + 0.055) / 1.055).powf(2.4)
-                }
-            };
-            0.2126 * part(color.r) + 0.7152 * part(color.g) + 0.0722 * part(color.b)
-        };
-        let contrast = |a, b| {
-            let (a, b) = (light_of(a), light_of(b));
-            (f64::max(a, b) + 0.05) / (f64::min(a, b) + 0.05)
-        };
-        load();
-        for background in [Background::Dark, Background::Light] {
-            let theme = Theme::new(background, Colors::Full);
-            let terminal = match background {
-                Background::Dark => Color::Rgb(30, 30, 46),
-                Background::Light => Color::Rgb(255, 255, 255),
-            };
-            let highlighter = &loaded().palette(background, Colors::Full).highlighter;
-            for scope in [
-                "comment",
-                "keyword",
-                "string",
-                "constant.numeric",
-                "constant.language",
-                "entity.name.function",
-                "entity.name.type",
-                "storage.type",
-                "variable.parameter",
-                "entity.name.tag",
-                "punctuation",
-            ] {
-                let scope = [syntect::parsing::Scope::new(scope).unwrap()];
-                let color = highlighter.style_for_stack(&scope).foreground;
-                for (behind, least) in [
-                    (Some(terminal), 4.5),
-                    (theme.added.bg, 4.5),
-                    (theme.removed.bg, 4.5),
-                    (theme.added_word.bg, 2.9),
-                    (theme.removed_word.bg, 2.9),
-                ] {
-                    let Some(Color::Rgb(r, g, b)) = behind else {
-                        panic!("a full colour")
-                    };
-                    let contrast = contrast(color, highlighting::Color { r, g, b, a: 255 });
-                    assert!(
-                        contrast >= least,
-                        "{background:?} {scope:?} on {behind:?}: {contrast}"
-                    );
-                }
-            }
-        }
-    }
 }

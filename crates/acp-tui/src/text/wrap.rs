@@ -57,7 +57,11 @@ pub(crate) fn wrap_into(
     let finish = |front: &[Span<'static>], cells: &[Cell<'_>]| {
         let mut made = Line::from(front.to_vec()).style(line.style);
         made.alignment = line.alignment;
-        append(&mut made.spans, cells);
+        let cells = without_end(cells);
+        if cells.is_empty() {
+            trim_end(&mut made.spans);
+        }
+        push_cells(&mut made.spans, cells);
         made
     };
     let mut row: VecDeque<Cell<'_>> = VecDeque::new();
@@ -249,12 +253,23 @@ fn fitting(front: &[Span<'static>], width: usize) -> (Vec<Span<'static>>, usize)
 }
 
 /// The cells without the spaces at their end.
-fn append(spans: &mut Vec<Span<'static>>, cells: &[Cell<'_>]) {
+fn without_end<'c, 'a>(cells: &'c [Cell<'a>]) -> &'c [Cell<'a>] {
     let end = cells
         .iter()
         .rposition(|cell| !cell.space)
         .map_or(0, |last| last + 1);
-    push_cells(spans, cells.get(..end).unwrap_or(cells));
+    cells.get(..end).unwrap_or(cells)
+}
+
+fn trim_end(spans: &mut Vec<Span<'static>>) {
+    while let Some(last) = spans.last_mut() {
+        let text = last.content.to_mut();
+        text.truncate(text.trim_end_matches(' ').len());
+        if !text.is_empty() {
+            return;
+        }
+        spans.pop();
+    }
 }
 
 fn push_cells(spans: &mut Vec<Span<'static>>, cells: &[Cell<'_>]) {

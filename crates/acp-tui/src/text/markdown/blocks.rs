@@ -1,9 +1,6 @@
 //! The blocks of one unit as lines.
 
-use pulldown_cmark::{
-    BlockQuoteKind, BrokenLink, CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Parser, Tag,
-    TagEnd,
-};
+use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser, Tag, TagEnd};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -26,15 +23,7 @@ pub(super) struct LaidOut {
 
 /// The lines of `text` in `width` columns.
 pub(super) fn lay_out(text: &str, width: u16, theme: &Theme) -> LaidOut {
-    // `[text][label]` without a definition is still a link, to where the label says.
-    let unknown = |link: BrokenLink<'_>| {
-        matches!(
-            link.link_type,
-            LinkType::ReferenceUnknown | LinkType::CollapsedUnknown
-        )
-        .then_some((CowStr::Borrowed(""), CowStr::Borrowed("")))
-    };
-    let parser = Parser::new_with_broken_link_callback(text, options(), Some(unknown));
+    let parser = Parser::new_ext(text, options());
     let mut definitions: Vec<(usize, String)> = parser
         .reference_definitions()
         .iter()
@@ -164,18 +153,8 @@ impl<'a> Writer<'a> {
             Tag::Strong => self.inline.push(self.theme.strong),
             Tag::Strikethrough => self.inline.push_modifier(Modifier::CROSSED_OUT),
             Tag::Superscript | Tag::Subscript => self.inline.push(Style::new()),
-            Tag::Link {
-                link_type,
-                dest_url,
-                id,
-                ..
-            } => self.inline.begin_link(link_type, &dest_url, &id),
-            Tag::Image {
-                link_type,
-                dest_url,
-                id,
-                ..
-            } => self.inline.begin_image(link_type, &dest_url, &id),
+            Tag::Link { dest_url, .. } => self.inline.begin_link(&dest_url),
+            Tag::Image { dest_url, .. } => self.inline.begin_image(&dest_url),
             Tag::TableHead | Tag::TableRow | Tag::TableCell => {}
             block => {
                 self.flush();

@@ -1,6 +1,5 @@
 //! The text of a paragraph: its styles, its links, its breaks.
 
-use pulldown_cmark::LinkType;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
@@ -19,9 +18,7 @@ pub(super) struct Inline<'a> {
 }
 
 struct Link {
-    kind: LinkType,
     address: String,
-    label: String,
     /// What was shown for it.
     text: String,
 }
@@ -38,7 +35,39 @@ impl<'a> Inline<'a> {
 
     /// What was gathered, and begins anew.
     pub(super) fn take(&mut self) -> Vec<Line<'static>> {
-        std::mem::take(&mut self.lines)
+        let mut lines = std::mem::take(&mut self.lines);
+        for line in &mut lines {
+            if line.spans.iter().any(|span| span.content.contains("://")) {
+                self.mark_addresses(line);
+            }
+        }
+        lines
+    }
+
+    /// Addresses that stand in the text as they are look like links.
+    fn mark_addresses(&self, line: &mut Line<'static>) {
+        for span in std::mem::take(&mut line.spans) {
+            let mut rest = span.content.as_ref();
+            // What stands behind a link is not to be louder than the link.
+            while !span.style.add_modifier.contains(Modifier::DIM)
+                && let Some(at) = ["https://", "http://"]
+                    .iter()
+                    .filter_map(|s| rest.find(s))
+                    .min()
+            {
+                let (before, from) = rest.split_at(at);
+                let (found, after) = from.split_at(address_len(from));
+                if !before.is_empty() {
+                    line.spans.push(Span::styled(before.to_owned(), span.style));
+                }
+                let style = span.style.patch(self.theme.link);
+                line.spans.push(Span::styled(found.to_owned(), style));
+                rest = after;
+            }
+            if !rest.is_empty() {
+                line.spans.push(Span::styled(rest.to_owned(), span.style));
+            }
+        }
     }
 
     fn style(&self) -> Style {
@@ -99,19 +128,17 @@ impl<'a> Inline<'a> {
         self.lines.push(Line::default());
     }
 
-    pub(super) fn begin_link(&mut self, kind: LinkType, address: &str, label: &str) {
+    pub(super) fn begin_link(&mut self, address: &str) {
         self.links.push(Link {
-            kind,
             address: address.to_owned(),
-            label: label.to_owned(),
             text: String::new(),
         });
         self.push(self.theme.link);
     }
 
-    pub(super) fn begin_image(&mut self, kind: LinkType, address: &str, label: &str) {
+    pub(super) fn begin_image(&mut self, address: &str) {
         self.add("[image: ", self.style().patch(self.theme.accent));
-        self.begin_link(kind, address, label);
+        self.begin_link(address);
         self.pop();
         self.push(self.theme.accent);
     }
@@ -132,13 +159,10 @@ impl<'a> Inline<'a> {
         }
         let said = link.address == link.text
             || link.address.strip_prefix("mailto:") == Some(link.text.as_str());
-        let behind = match link.kind {
-            LinkType::ReferenceUnknown => format!("[{}]", link.label),
-            LinkType::CollapsedUnknown => "[]".to_owned(),
-            _ if said || link.address.is_empty() => return,
-            _ => format!(" ({})", address(&link.address)),
-        };
-        self.add(&behind, self.style().patch(self.theme.dim));
+        if !said && !link.address.is_empty() {
+            let behind = format!(" ({})", address(&link.address));
+            self.add(&behind, self.style().patch(self.theme.dim));
+        }
     }
 
     fn add(&mut self, text: &str, style: Style) {
@@ -153,6 +177,22 @@ impl<'a> Inline<'a> {
             _ => line.spans.push(Span::styled(text.to_owned(), style)),
         }
     }
+}
+
+/// How much of a text that begins with an address is that, which is at least the scheme: what ends the sentence
+/// and a bracket around it are not.
+fn address_len(text: &str) -> usize {
+    let end = text
+        .find(|c: char| !c.is_ascii_graphic() || matches!(c, '<' | '>' | '"' | '`'))
+        .unwrap_or(text.len());
+    let whole = text.get(..end).unwrap_or(text);
+    let open = whole.contains('(');
+    whole
+        .trim_end_matches(|c| {
+            matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | '\'') || (c == ')' && !open)
+        })
+        .len()
+        .max("http".len())
 }
 
 /// An address as it is shown: whole, but for data that stands in it.

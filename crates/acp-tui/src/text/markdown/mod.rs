@@ -6,8 +6,8 @@
 //! settled when it ends. So what an append costs depends on the last unit alone, and that is at most
 //! [`MAX_UNIT`] long: a longer one is cut, and what follows is laid out as if it began there.
 //!
-//! The price: a reference whose definition stands in another unit is not followed. It is shown with its label,
-//! and definitions are shown where they stand, so that no address is hidden.
+//! The price: a reference whose definition stands in another unit is not followed but shown as it was written.
+//! Definitions are shown where they stand, so that no address is hidden.
 
 mod blocks;
 mod code;
@@ -94,11 +94,6 @@ impl Markdown {
         &self.lines
     }
 
-    /// The lines that [`lines`](Self::lines) gave last.
-    pub(crate) fn laid(&self) -> &[Line<'static>] {
-        &self.lines
-    }
-
     /// Makes what is new in `source` harmless. An escape sequence ends with its line at the latest, so that one
     /// that is never finished does not swallow the message.
     fn take_in(&mut self) {
@@ -111,6 +106,9 @@ impl Markdown {
                 None => (window, rest.len() >= MAX_PIECE),
             };
             self.text.push_str(&harmless(piece));
+            if piece.ends_with('\n') && !self.text.ends_with('\n') {
+                self.text.push('\n');
+            }
             if complete {
                 self.cleaned += piece.len();
                 self.fixed = self.text.len();

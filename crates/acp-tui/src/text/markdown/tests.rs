@@ -110,7 +110,7 @@ Do:
     );
     // Where there are empty lines between items, there are here.
     assert_shown("- one\n\n  more\n\n- two", 20, "• one\n\n  more\n\n• two");
-    assert_shown("-\n- a", 20, "• \n• a");
+    assert_shown("-\n- a", 20, "•\n• a");
 }
 
 #[test]
@@ -181,12 +181,12 @@ longer name │ 12345 │  y",
         source,
         22,
         "
-Name   │ Count │ 日本
-───────┼───────┼─────
-a      │     1 │  x
-───────┼───────┼─────
-longer │ 12345 │  y
-name   │       │",
+Name    │ Count │ 日本
+────────┼───────┼─────
+a       │     1 │  x
+────────┼───────┼─────
+longer  │ 12345 │  y
+name    │       │",
     );
     assert_shown(
         source,
@@ -219,7 +219,18 @@ fn no_address_is_hidden() {
     assert_shown(
         "See [this][1] and [that].\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
         60,
-        "See this[1] and [that].\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
+        "See this (https://a.b) and that (https://c.d).\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
+    );
+    assert_shown(
+        "See [this][1].\n\nMore.\n\n[1]: https://a.b",
+        60,
+        "See [this][1].\n\nMore.\n\n[1]: https://a.b",
+    );
+    let theme = theme();
+    let bare = lines("(at https://a.b/c_d_e, or)", 60);
+    assert_eq!(
+        style_of(&bare, "https://a.b/c_d_e"),
+        theme.text.patch(theme.link)
     );
     assert_shown("a[^1]\n\n[^1]: a note", 60, "a[^1]\n\n[^1]: a note");
 }
@@ -240,11 +251,7 @@ fn the_rest_of_the_language() {
 
 #[test]
 fn what_commands_the_terminal_is_gone() {
-    assert_shown(
-        "a\u{1b}[31mb\u{202e}c &#27;[2J `\u{9b}2J`",
-        60,
-        "abc [2J 2J",
-    );
+    assert_shown("a\u{1b}[31mb\u{202e}c &#27;[2J `\u{9b}2J`", 60, "abc  2J");
     // What is never finished takes its own line and no more.
     assert_shown("a\u{1b}]0;title\n\nb", 60, "a\n\nb");
     assert_shown("```\u{1b}[0m\nx\u{7}y\r\n```", 60, "╭─\n│ xy\n╰─");

@@ -1,0 +1,126 @@
+//! Themes of syntect's, and how their colours become the terminal's.
+
+use ratatui::style::{Color, Modifier, Style};
+use syntect::highlighting::{self, FontStyle, StyleModifier, ThemeItem, ThemeSettings};
+
+/// One of them.
+pub(super) struct Palette {
+    pub(super) highlighter: highlighting::Highlighter<'static>,
+    ordinary: highlighting::Color,
+}
+
+impl Palette {
+    pub(super) fn new(theme: &'static highlighting::Theme) -> Self {
+        let highlighter = highlighting::Highlighter::new(theme);
+        let ordinary = highlighter.get_default().foreground;
+        Self {
+            highlighter,
+            ordinary,
+        }
+    }
+
+    pub(super) fn style(&self, style: highlighting::Style) -> Style {
+        let mut made = Style::new();
+        if let Some(color) = self.color(style.foreground) {
+            made = made.fg(color);
+        }
+        if style.foreground == DIM {
+            made = made.add_modifier(Modifier::DIM);
+        }
+        for (font, modifier) in [
+            (FontStyle::BOLD, Modifier::BOLD),
+            (FontStyle::ITALIC, Modifier::ITALIC),
+            (FontStyle::UNDERLINE, Modifier::UNDERLINED),
+        ] {
+            if style.font_style.contains(font) {
+                made = made.add_modifier(modifier);
+            }
+        }
+        made
+    }
+
+    /// Ordinary text has the terminal's own colour.
+    fn color(&self, color: highlighting::Color) -> Option<Color> {
+        match color {
+            color if color == self.ordinary => None,
+            highlighting::Color { r, a: 0, .. } => ANSI.get(usize::from(r)).copied(),
+            highlighting::Color { r, g, b, .. } => Some(Color::Rgb(r, g, b)),
+        }
+    }
+}
+
+/// What is named by a [`named`] colour. Neither black nor white, for one of them cannot be seen.
+const ANSI: [Color; 6] = [
+    Color::Red,
+    Color::Green,
+    Color::Yellow,
+    Color::Blue,
+    Color::Magenta,
+    Color::Cyan,
+];
+
+/// Stands for one of the terminal's own colours in a theme: no theme of full colours is transparent.
+const fn named(index: u8) -> highlighting::Color {
+    highlighting::Color {
+        r: index,
+        g: 0,
+        b: 0,
+        a: 0,
+    }
+}
+
+/// Less than ordinary text, in whatever colour that has.
+const DIM: highlighting::Color = named(u8::MAX);
+
+/// What has which of the terminal's own colours.
+pub(super) fn ansi() -> highlighting::Theme {
+    const SCOPES: [(&str, highlighting::Color); 8] = [
+        ("comment, markup.quote, meta.diff.range", DIM),
+        (
+            "string, constant.character, markup.raw, markup.inserted",
+            named(1),
+        ),
+        (
+            "constant.numeric, constant.language, constant.other",
+            named(2),
+        ),
+        ("keyword, storage, keyword.operator.word", named(4)),
+        ("keyword.operator", ORDINARY),
+        (
+            "entity.name.function, support.function, variable.function, markup.heading",
+            named(3),
+        ),
+        (
+            "entity.name.type, entity.name.class, entity.name.struct, entity.name.enum, entity.name.trait, entity.name.interface, support.type, support.class, entity.other.attribute-name",
+            named(5),
+        ),
+        (
+            "entity.name.tag, variable.language, invalid, markup.deleted",
+            named(0),
+        ),
+    ];
+    let scopes = SCOPES
+        .iter()
+        .filter_map(|(scope, color)| {
+            Some(ThemeItem {
+                scope: scope.parse().ok()?,
+                style: StyleModifier {
+                    foreground: Some(*color),
+                    background: None,
+                    font_style: None,
+                },
+            })
+        })
+        .collect();
+    highlighting::Theme {
+        settings: ThemeSettings {
+            foreground: Some(ORDINARY),
+            ..ThemeSettings::default()
+        },
+        scopes,
+        ..highlighting::Theme::default()
+    }
+}
+
+/// Ordinary text in the theme of the terminal's own colours.
+const ORDINARY: highlighting::Color = named(u8::MAX - 1);

@@ -1,0 +1,213 @@
+use ratatui::style::{Color, Modifier, Style};
+
+use super::*;
+
+const RUST: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
+
+/// The style of what stands there first.
+fn style_of(lines: &[Line<'_>], text: &str) -> Style {
+    let spans = lines.iter().flat_map(|line| &line.spans);
+    spans
+        .filter(|span| span.content.contains(text))
+        .map(|span| span.style)
+        .next()
+        .unwrap_or_else(|| panic!("{text} is not there: {lines:?}"))
+}
+
+fn coloured(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
+    load();
+    let theme = Theme::new(Background::Dark, colors);
+    let lines = highlight(code, language, &theme);
+    let texts: Vec<String> = lines.iter().map(Line::to_string).collect();
+    assert_eq!(texts, code.lines().collect::<Vec<_>>());
+    lines
+}
+
+#[test]
+fn code_has_colours_of_its_language() {
+    for language in [
+        Language::Name("rust"),
+        Language::Name("rust,ignore"),
+        Language::Name("12:40:src/main.rs"),
+        Language::Path(Path::new("src/main.rs")),
+    ] {
+        let lines = coloured(RUST, language, Colors::Full);
+        let words = ["// note", "fn", "main", "text", "42"];
+        let styles = words.map(|word| style_of(&lines, word).fg);
+        for (at, style) in styles.iter().enumerate() {
+            assert!(matches!(style, Some(Color::Rgb(..))), "{}", words[at]);
+            assert!(!styles[..at].contains(style), "{}", words[at]);
+        }
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.spans.iter().all(|span| span.style.bg.is_none()))
+        );
+    }
+}
+
+#[test]
+fn sixteen_colours_are_the_terminals_own() {
+    let lines = coloured(RUST, Language::Name("rs"), Colors::Ansi16);
+    assert_eq!(
+        style_of(&lines, "// note"),
+        Style::new().add_modifier(Modifier::DIM)
+    );
+    assert_eq!(style_of(&lines, "let").fg, Some(Color::Magenta));
+    assert_eq!(style_of(&lines, "main").fg, Some(Color::Blue));
+    assert_eq!(style_of(&lines, "text").fg, Some(Color::Green));
+    assert_eq!(style_of(&lines, "42").fg, Some(Color::Yellow));
+    let lines = coloured(RUST, Language::Name("rs"), Colors::None);
+    assert!(
+        lines
+            .iter()
+            .flat_map(|line| &line.spans)
+            .all(|span| span.style == Style::new())
+    );
+}
+
+#[test]
+fn the_language_is_found_by_many_names() {
+    load();
+    let known = |language, first| {
+        loaded()
+            .syntax(language, first)
+            .map(|found| found.name.as_str())
+    };
+    let names = [
+        "rust",
+        "Rust",
+        "ts",
+        "typescript",
+        "tsx",
+        "js",
+        "jsx",
+        "python",
+        "py",
+        "sh",
+        "bash",
+        "shell",
+        "console",
+        "zsh",
+        "go",
+        "golang",
+        "c",
+        "cpp",
+        "c++",
+        "csharp",
+        "java",
+        "kotlin",
+        "swift",
+        "ruby",
+        "php",
+        "json",
+        "jsonc",
+        "yaml",
+        "yml",
+        "toml",
+        "html",
+        "css",
+        "scss",
+        "sql",
+        "diff",
+        "patch",
+        "markdown",
+        "md",
+        "xml",
+        "dockerfile",
+        "makefile",
+        "lua",
+        "haskell",
+        "elixir",
+        "zig",
+        "nix",
+        "graphql",
+        "vue",
+        "svelte",
+        "ini",
+        "hcl",
+    ];
+    let unknown: Vec<&str> = names
+        .into_iter()
+        .filter(|name| known(Language::Name(name), "").is_none())
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    let path = |path| Language::Path(Path::new(path));
+    assert_eq!(known(path("Makefile"), ""), Some("Makefile"));
+    assert_eq!(known(path("a/b.py"), ""), Some("Python"));
+    assert_eq!(known(path("run"), "#!/usr/bin/env python3"), Some("Python"));
+    assert_eq!(known(path("run"), "nothing"), None);
+    assert_eq!(known(Language::Name("text"), ""), None);
+    assert_eq!(known(Language::Name("no such language"), ""), None);
+}
+
+#[test]
+fn what_is_too_much_is_plain() {
+    let plain = |line: &Line<'_>| line.spans.iter().all(|span| span.style == Style::new());
+    let many = "1\n".repeat(MAX_LINES + 1);
+    let lines = coloured(&many, Language::Name("json"), Colors::Full);
+    assert!(!plain(&lines[MAX_LINES - 1]) && plain(&lines[MAX_LINES]));
+    let long = format!("1\n{}\n1\n", "1".repeat(MAX_LINE + 1));
+    let lines = coloured(&long, Language::Name("json"), Colors::Full);
+    assert!(!plain(&lines[0]) && plain(&lines[1]) && plain(&lines[2]));
+}
+
+#[test]
+fn colours_can_be_read_on_their_backgrounds() {
+    let light_of = |color: highlighting::Color| {
+        let part = |value: u8| {
+            let value = f64::from(value) / 255.0;
+            if value <= 0.04 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
+            }
+        };
+        0.2126 * part(color.r) + 0.7152 * part(color.g) + 0.0722 * part(color.b)
+    };
+    let contrast = |a, b| {
+        let (a, b) = (light_of(a), light_of(b));
+        (f64::max(a, b) + 0.05) / (f64::min(a, b) + 0.05)
+    };
+    load();
+    for background in [Background::Dark, Background::Light] {
+        let theme = Theme::new(background, Colors::Full);
+        let terminal = match background {
+            Background::Dark => Color::Rgb(30, 30, 46),
+            Background::Light => Color::Rgb(255, 255, 255),
+        };
+        let highlighter = &loaded().palette(background, Colors::Full).highlighter;
+        for scope in [
+            "comment",
+            "keyword",
+            "string",
+            "constant.numeric",
+            "constant.language",
+            "entity.name.function",
+            "entity.name.type",
+            "storage.type",
+            "variable.parameter",
+            "entity.name.tag",
+            "punctuation",
+        ] {
+            let scope = [syntect::parsing::Scope::new(scope).unwrap()];
+            let color = highlighter.style_for_stack(&scope).foreground;
+            for (behind, least) in [
+                (Some(terminal), 4.5),
+                (theme.added.bg, 4.5),
+                (theme.removed.bg, 4.5),
+                (theme.added_word.bg, 2.5),
+                (theme.removed_word.bg, 2.5),
+            ] {
+                let Some(Color::Rgb(r, g, b)) = behind else {
+                    panic!("a full colour")
+                };
+                let contrast = contrast(color, highlighting::Color { r, g, b, a: 255 });
+                assert!(
+                    contrast >= least,
+                    "{background:?} {scope:?} on {behind:?}: {contrast}"
+                );
+            }
+        }
+    }
+}
