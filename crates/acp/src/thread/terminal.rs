@@ -31,6 +31,7 @@ pub struct ThreadTerminal {
     chunks: VecDeque<String>,
     kept: usize,
     total: u64,
+    cleared_at: u64,
     /// The thread's revision when something was last heard of it.
     pub(super) heard: u64,
     /// What it takes, in bytes.
@@ -55,6 +56,13 @@ impl ThreadTerminal {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// How many bytes had been printed when the output was last cleared, which is where what is shown now begins. An
+    /// agent of version 2 clears what was shown when it gives something else in its place.
+    #[must_use]
+    pub fn cleared_at(&self) -> u64 {
+        self.cleared_at
     }
 
     /// The output after the first `seen` bytes of all that was ever printed, as far as it is kept.
@@ -83,6 +91,7 @@ impl ThreadTerminal {
         self.chunks.clear();
         self.kept = 0;
         // What is shown from here on is new to everyone.
+        self.cleared_at = self.total;
     }
 
     /// Prints bytes, which may end within a character.
@@ -156,6 +165,9 @@ mod tests {
         assert_eq!(terminal.output(), "héllo\n");
         assert_eq!(terminal.output_since(seen), "llo\n");
         assert_eq!(terminal.output_since(terminal.total()), "");
+        terminal.clear();
+        terminal.print("anew");
+        assert_eq!(terminal.output_since(terminal.cleared_at()), "anew");
 
         for _ in 0..3000 {
             terminal.print(&"é".repeat(512));

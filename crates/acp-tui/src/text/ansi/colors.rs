@@ -1,0 +1,168 @@
+//! How a cell of a screen looks, and what the theme makes of it.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use crate::theme::{Colors, Theme};
+
+/// How text looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Look {
+    fg: Option<Color>,
+    bg: Option<Color>,
+    modifiers: Modifier,
+}
+
+impl Look {
+    /// That of a cell.
+    pub(super) fn of(cell: &vt100::Cell) -> Self {
+        let mut modifiers = Modifier::empty();
+        modifiers.set(Modifier::BOLD, cell.bold());
+        modifiers.set(Modifier::DIM, cell.dim());
+        modifiers.set(Modifier::ITALIC, cell.italic());
+        modifiers.set(Modifier::UNDERLINED, cell.underline());
+        modifiers.set(Modifier::REVERSED, cell.inverse());
+        Self {
+            fg: color(cell.fgcolor()),
+            bg: color(cell.bgcolor()),
+            modifiers,
+        }
+    }
+
+    /// Whether a text that looks so is seen.
+    pub(super) fn is_seen_of(self, text: &str) -> bool {
+        let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
+        !text.trim_matches(' ').is_empty() || self.bg.is_some() || self.modifiers.intersects(drawn)
+    }
+
+    /// It in the colours that there are.
+    pub(super) fn style(self, theme: &Theme) -> Style {
+        let mut style = theme.text.add_modifier(self.modifiers);
+        style.fg = self
+            .fg
+            .and_then(|fg| fitting(fg, theme.colors))
+            .or(style.fg);
+        style.bg = self
+            .bg
+            .and_then(|bg| fitting(bg, theme.colors))
+            .or(style.bg);
+        style
+    }
+
+    /// What a sequence that sets colours makes of it.
+    fn set(&mut self, parameters: &str) {
+        let mut numbers = parameters
+            .split(';')
+            .map(|number| number.parse().unwrap_or(0));
+        while let Some(number) = numbers.next() {
+            let mut extended = || match numbers.next() {
+                Some(5) => color(vt100::Color::Idx(numbers.next()?)),
+                Some(2) => Some(Color::Rgb(
+                    numbers.next()?,
+                    numbers.next()?,
+                    numbers.next()?,
+                )),
+                _ => None,
+            };
+            match number {
+                0 => *self = Self::default(),
+                // The screen knows text that is either.
+                1 => {
+                    self.modifiers.remove(Modifier::DIM);
+                    self.modifiers.insert(Modifier::BOLD);
+                }
+                2 => {
+                    self.modifiers.remove(Modifier::BOLD);
+                    self.modifiers.insert(Modifier::DIM);
+                }
+                3 => self.modifiers.insert(Modifier::ITALIC),
+                4 => self.modifiers.insert(Modifier::UNDERLINED),
+                7 => self.modifiers.insert(Modifier::REVERSED),
+                22 => self.modifiers.remove(Modifier::BOLD | Modifier::DIM),
+                23 => self.modifiers.remove(Modifier::ITALIC),
+                24 => self.modifiers.remove(Modifier::UNDERLINED),
+                27 => self.modifiers.remove(Modifier::REVERSED),
+                30..=37 => self.fg = color(vt100::Color::Idx(number - 30)),
+                38 => self.fg = extended(),
+                39 => self.fg = None,
+                40..=47 => self.bg = color(vt100::Color::Idx(number - 40)),
+                48 => self.bg = extended(),
+                49 => self.bg = None,
+                90..=97 => self.fg = color(vt100::Color::Idx(number - 82)),
+                100..=107 => self.bg = color(vt100::Color::Idx(number - 92)),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The pieces of a row that scrolled off: text with the sequences that the screen writes for its looks, and no others.
+pub(super) fn pieces(row: &str) -> impl Iterator<Item = (String, Look)> {
+    let mut look = Look::default();
+    row.split("\u{1b}[").enumerate().map(move |(n, piece)| {
+        let text = match piece.split_once('m') {
+            Some((parameters, text)) if n > 0 => {
+                look.set(parameters);
+                text
+            }
+            _ => piece,
+        };
+        (text.to_owned(), look)
+    })
+}
+
+fn color(color: vt100::Color) -> Option<Color> {
+    Some(match color {
+        vt100::Color::Default => return None,
+        vt100::Color::Idx(index) => NAMED
+            .get(usize::from(index))
+            .map_or(Color::Indexed(index), |(color, _)| *color),
+        vt100::Color::Rgb(r, g, b) => Color::Rgb(r, g, b),
+    })
+}
+
+/// A colour, or the one that is nearest to it of those that there are.
+fn fitting(color: Color, colors: Colors) -> Option<Color> {
+    let (r, g, b) = match (color, colors) {
+        (_, Colors::None) => return None,
+        (color, Colors::Full) => return Some(color),
+        (Color::Rgb(r, g, b), _) => (r, g, b),
+        (Color::Indexed(index), _) => indexed(index),
+        (named, _) => return Some(named),
+    };
+    let distance = |(_, (nr, ng, nb)): &&(Color, (u8, u8, u8))| {
+        let apart = |a: u8, b: u8| u32::from(a.abs_diff(b)).pow(2);
+        apart(r, *nr) + apart(g, *ng) + apart(b, *nb)
+    };
+    NAMED.iter().min_by_key(distance).map(|(color, _)| *color)
+}
+
+/// The value of one of the 240 colours behind those with names: a cube and a row of greys.
+fn indexed(index: u8) -> (u8, u8, u8) {
+    if index >= 232 {
+        let grey = 8 + 10 * (index - 232);
+        return (grey, grey, grey);
+    }
+    let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
+    let at = index.saturating_sub(16);
+    (level(at / 36), level(at / 6 % 6), level(at % 6))
+}
+
+/// The 16 colours with names, in their order, and what xterm shows for them.
+const NAMED: [(Color, (u8, u8, u8)); 16] = [
+    (Color::Black, (0, 0, 0)),
+    (Color::Red, (205, 0, 0)),
+    (Color::Green, (0, 205, 0)),
+    (Color::Yellow, (205, 205, 0)),
+    (Color::Blue, (0, 0, 238)),
+    (Color::Magenta, (205, 0, 205)),
+    (Color::Cyan, (0, 205, 205)),
+    (Color::Gray, (229, 229, 229)),
+    (Color::DarkGray, (127, 127, 127)),
+    (Color::LightRed, (255, 0, 0)),
+    (Color::LightGreen, (0, 255, 0)),
+    (Color::LightYellow, (255, 255, 0)),
+    (Color::LightBlue, (92, 92, 255)),
+    (Color::LightMagenta, (255, 0, 255)),
+    (Color::LightCyan, (0, 255, 255)),
+    (Color::White, (255, 255, 255)),
+];

@@ -1,0 +1,290 @@
+//! What a command printed, as a terminal would show it: colours, progress bars that are drawn over, a screen that
+//! scrolls. Nothing of it commands the terminal that it is shown on.
+
+mod colors;
+mod filter;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::num::NonZeroU16;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use acp::thread::ThreadTerminal;
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr as _;
+use vt100::capture::{BasicFormattedCaptureState, RowContents};
+use vt100::{Callbacks, Parser};
+
+use self::colors::Look;
+use self::filter::Filter;
+use super::columns::counted;
+use crate::Theme;
+
+/// How many lines are kept that have scrolled off the screen.
+const KEPT: usize = 2_000;
+
+/// How much of them is, in bytes.
+const KEPT_BYTES: usize = 4 * 1024 * 1024;
+
+/// How high the screen is where the agent does not say: more than what most commands draw over.
+const ROWS: u16 = 50;
+
+/// The most rows and columns that an agent's word is taken for.
+const LARGEST: u16 = 500;
+
+/// The fewest columns that an agent's word is taken for.
+const NARROWEST: u16 = 20;
+
+/// How long output is read at once. What is left is read with the next frame.
+const AT_ONCE: Duration = Duration::from_millis(6);
+
+/// How much is read between two looks at the clock, in bytes.
+const PIECE: usize = 1024;
+
+/// A command's output on a screen as wide as the view, with the lines that have scrolled off it.
+pub(crate) struct TerminalText {
+    parser: Parser<Scrolled>,
+    filter: Filter,
+    /// Rows and columns.
+    size: (NonZeroU16, NonZeroU16),
+    /// How much of all that was ever printed has been read.
+    seen: u64,
+    /// When the output was cleared that is shown.
+    cleared_at: u64,
+    /// How many rows of the screen have something in them, from the top.
+    used: u16,
+}
+
+impl TerminalText {
+    /// Of no terminal yet.
+    pub(crate) fn new() -> Self {
+        Self::of((NonZeroU16::MIN, NonZeroU16::MIN), 0)
+    }
+
+    fn of(size: (NonZeroU16, NonZeroU16), cleared_at: u64) -> Self {
+        Self {
+            parser: Parser::new_with_callbacks(size.0, size.1, 0, Scrolled::default()),
+            filter: Filter::default(),
+            size,
+            seen: cleared_at,
+            cleared_at,
+            used: 0,
+        }
+    }
+
+    /// Reads what is new of a terminal, for some milliseconds. Says whether there is more to be read: then it wants to be
+    /// called again with the next frame. With another width, and when the output was cleared, it begins anew.
+    pub(crate) fn update(&mut self, terminal: &ThreadTerminal, width: u16) -> bool {
+        let size = size(terminal, width);
+        if size != self.size || terminal.cleared_at() != self.cleared_at {
+            *self = Self::of(size, terminal.cleared_at());
+        }
+        if self.seen == terminal.total() {
+            return false;
+        }
+        let output = terminal.output_since(self.seen);
+        let start = terminal.total().saturating_sub(output.len() as u64);
+        if start > self.seen {
+            // More was printed than is kept. What was read has long scrolled off.
+            *self = Self::of(size, terminal.cleared_at());
+            self.seen = start;
+            self.parser.callbacks_mut().lost = true;
+        }
+        let until = Instant::now() + AT_ONCE;
+        let mut rest = output.as_str();
+        while !rest.is_empty() {
+            let mut end = PIECE.min(rest.len());
+            while !rest.is_char_boundary(end) {
+                end += 1;
+            }
+            let (piece, after) = rest.split_at(end);
+            let clean = self.filter.text(piece);
+            self.parser.process(clean.as_bytes());
+            self.seen += piece.len() as u64;
+            rest = after;
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        let (rows, _) = self.parser.screen().size();
+        let is_used = |row: &u16| self.row(*row).next().is_some();
+        self.used = (0..rows.get()).rev().find(is_used).map_or(0, |row| row + 1);
+        !rest.is_empty()
+    }
+
+    /// How many lines there are, with the one that says how many are not kept.
+    pub(crate) fn len(&self) -> usize {
+        let scrolled = self.parser.callbacks();
+        usize::from(scrolled.earlier(0).is_some()) + scrolled.rows.len() + usize::from(self.used)
+    }
+
+    /// Some of the lines, none of them wider than the width that was read for.
+    pub(crate) fn lines(&self, range: Range<usize>, theme: &Theme) -> Vec<Line<'static>> {
+        let scrolled = self.parser.callbacks();
+        let earlier = scrolled.earlier(0);
+        let first = usize::from(earlier.is_some());
+        let line = |n: usize| {
+            if let (0, Some(earlier)) = (n, &earlier) {
+                return Some(self.note(earlier, theme));
+            }
+            let n = n - first;
+            Some(match scrolled.rows.get(n) {
+                Some(row) => self.line(colors::pieces(row), theme),
+                None => {
+                    let row = u16::try_from(n - scrolled.rows.len()).ok()?;
+                    let looks = self.row(row);
+                    self.line(looks.map(|(text, look)| (text.to_owned(), look)), theme)
+                }
+            })
+        };
+        (range.start..range.end.min(self.len()))
+            .filter_map(line)
+            .collect()
+    }
+
+    /// The last lines, at most `count`, behind one that says how many there are before them.
+    pub(crate) fn tail(&self, count: usize, theme: &Theme) -> Vec<Line<'static>> {
+        let len = self.len();
+        if len <= count {
+            return self.lines(0..len, theme);
+        }
+        let scrolled = self.parser.callbacks();
+        let kept = scrolled.rows.len() + usize::from(self.used);
+        let mut lines = Vec::with_capacity(count + 1);
+        if let Some(earlier) = scrolled.earlier(kept.saturating_sub(count)) {
+            lines.push(self.note(&earlier, theme));
+        }
+        lines.extend(self.lines(len.saturating_sub(count)..len, theme));
+        lines
+    }
+
+    /// What a row of the screen shows, without the empty cells at its end.
+    fn row(&self, row: u16) -> impl Iterator<Item = (&str, Look)> {
+        let screen = self.parser.screen();
+        let (_, columns) = screen.size();
+        let shown = move |column: u16| {
+            let cell = screen.cell(row, column)?;
+            let look = Look::of(cell);
+            if cell.is_wide_continuation() {
+                return Some(("", look));
+            }
+            let text = if cell.has_contents() {
+                cell.contents()
+            } else {
+                " "
+            };
+            Some((text, look))
+        };
+        let is_seen =
+            move |column: &u16| shown(*column).is_some_and(|(text, look)| look.is_seen_of(text));
+        let end = (0..columns.get())
+            .rev()
+            .find(is_seen)
+            .map_or(0, |column| column + 1);
+        (0..end).filter_map(shown)
+    }
+
+    /// A line of pieces.
+    fn line(&self, pieces: impl Iterator<Item = (String, Look)>, theme: &Theme) -> Line<'static> {
+        let mut line = Line::default();
+        let mut left = usize::from(self.size.1.get());
+        for (mut text, look) in pieces {
+            // The screen measures characters, the view what they make together: rarely that is more.
+            while text.width() > left {
+                text.pop();
+            }
+            left -= text.width();
+            let style = look.style(theme);
+            match line.spans.last_mut() {
+                Some(last) if last.style == style => last.content.to_mut().push_str(&text),
+                _ if text.is_empty() => {}
+                _ => line.spans.push(Span::styled(text, style)),
+            }
+        }
+        // What is not seen at the end is not there.
+        while let Some(last) = line.spans.last_mut() {
+            let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
+            if last.style.bg.is_some() || last.style.add_modifier.intersects(drawn) {
+                break;
+            }
+            let end = last.content.trim_end_matches(' ').len();
+            last.content.to_mut().truncate(end);
+            if end > 0 {
+                break;
+            }
+            line.spans.pop();
+        }
+        line
+    }
+
+    /// A line that nobody printed.
+    fn note(&self, text: &str, theme: &Theme) -> Line<'static> {
+        let width = usize::from(self.size.1.get());
+        let mut text = text.to_owned();
+        while text.width() > width {
+            text.pop();
+        }
+        Line::from(Span::styled(text, theme.dim))
+    }
+}
+
+/// How large the screen is. An agent that draws on one of its own says how large that is: drawn on another it would not
+/// look as it was meant. It is never wider than the view.
+fn size(terminal: &ThreadTerminal, width: u16) -> (NonZeroU16, NonZeroU16) {
+    let said = terminal.size.as_ref();
+    let rows = said.map_or(ROWS, |size| size.rows.clamp(2, LARGEST));
+    let columns = said.map_or(LARGEST, |size| size.cols.clamp(NARROWEST, LARGEST));
+    let some = |value| NonZeroU16::new(value).unwrap_or(NonZeroU16::MIN);
+    (some(rows), some(columns.min(width)))
+}
+
+/// The rows that have scrolled off the screen.
+#[derive(Default)]
+struct Scrolled {
+    /// Each with its colours as escape sequences, which takes a tenth of the memory that its cells do.
+    rows: VecDeque<String>,
+    /// How many bytes that is.
+    bytes: usize,
+    /// How many there were before them.
+    dropped: usize,
+    /// There was more before those.
+    lost: bool,
+}
+
+impl Scrolled {
+    /// What there is to be said before the rows, `more` of which are not shown either.
+    fn earlier(&self, more: usize) -> Option<String> {
+        let count = self.dropped + more;
+        match (self.lost, count) {
+            (false, 0) => None,
+            (true, 0) => Some("⋯ earlier output is no longer kept".to_owned()),
+            (true, _) => Some(format!("⋯ more than {}", counted(count, "earlier line"))),
+            (false, _) => Some(format!("⋯ {}", counted(count, "earlier line"))),
+        }
+    }
+}
+
+impl Callbacks for Scrolled {
+    fn on_scroll(&mut self, contents: RowContents<'_>, alternate_screen: bool) {
+        if alternate_screen {
+            return;
+        }
+        let mut row = String::new();
+        let mut state = BasicFormattedCaptureState::new();
+        // Writing to a string does not fail.
+        let _ = contents.write_formatted_basic(&mut row, &mut state);
+        row.shrink_to_fit();
+        self.bytes += row.len();
+        self.rows.push_back(row);
+        while self.rows.len() > KEPT || self.bytes > KEPT_BYTES {
+            let Some(first) = self.rows.pop_front() else {
+                break;
+            };
+            self.bytes -= first.len();
+            self.dropped += 1;
+        }
+    }
+}

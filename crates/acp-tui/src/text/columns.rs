@@ -1,0 +1,229 @@
+//! A line of a file as columns of a screen: nothing in it is hidden, and it is broken where the width ends.
+
+use std::ops::Range;
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+use unicode_segmentation::UnicodeSegmentation as _;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Columns between two tab stops.
+const TAB: usize = 4;
+
+/// How much of a line is shown, in characters. Longer ones are data or code made by a program.
+pub(super) const LINE: usize = 4_000;
+
+/// A line with everything in it visible: tabs are spaces, and what has no picture of its own or changes how the rest is
+/// seen is named, since what cannot be seen in a change cannot be judged.
+#[derive(Debug, Default)]
+pub(super) struct Visible {
+    /// The line.
+    pub text: String,
+    /// Where the ranges that were asked for are now, in bytes of it.
+    pub stressed: Vec<Range<usize>>,
+    /// Where something is named, in bytes of it.
+    pub named: Vec<Range<usize>>,
+}
+
+/// Makes a line visible, and finds in it what `stressed` are in `raw`: ranges of bytes, in order.
+pub(super) fn visible(raw: &str, stressed: &[Range<usize>]) -> Visible {
+    let mut line = Visible::default();
+    let mut stressed = stressed.iter().peekable();
+    let mut column = 0;
+    for (characters, (at, grapheme)) in raw.grapheme_indices(true).enumerate() {
+        let start = line.text.len();
+        if characters == LINE {
+            let left = raw.get(at..).unwrap_or_default().chars().count();
+            line.text
+                .push_str(&format!("… {} more characters", grouped(left)));
+            line.named.push(start..line.text.len());
+            break;
+        }
+        if grapheme == "\t" {
+            let spaces = TAB - column % TAB;
+            line.text.push_str(&" ".repeat(spaces));
+        } else {
+            for c in grapheme.chars() {
+                line.push(c);
+            }
+        }
+        let end = line.text.len();
+        column += line.text.get(start..end).map_or(0, str::width);
+        while stressed.next_if(|range| range.end <= at).is_some() {}
+        if stressed.peek().is_some_and(|range| range.start <= at) {
+            extend(&mut line.stressed, start..end);
+        }
+    }
+    line
+}
+
+impl Visible {
+    fn push(&mut self, c: char) {
+        let start = self.text.len();
+        match c {
+            // The pictures of the control characters are in their order.
+            '\0'..='\x1f' => self
+                .text
+                .push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('?')),
+            '\x7f' => self.text.push('\u{2421}'),
+            _ if is_hidden(c) => {
+                let code = u32::from(c);
+                self.text.push_str(&format!("<U+{code:04X}>"));
+            }
+            _ => return self.text.push(c),
+        }
+        extend(&mut self.named, start..self.text.len());
+    }
+}
+
+/// Whether a character is not seen where it stands, or changes the order in which others are.
+pub(super) fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Adds a range behind the others, or to the last one if it goes on where that ends.
+fn extend(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match ranges.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => ranges.push(range),
+    }
+}
+
+/// A row of a screen.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// What is in it.
+    pub spans: Vec<Span<'static>>,
+    /// How many columns that takes.
+    pub used: usize,
+}
+
+impl Row {
+    /// Puts a text behind the others.
+    pub(super) fn push(&mut self, text: &str, style: Style) {
+        self.used += text.width();
+        match self.spans.last_mut() {
+            Some(last) if last.style == style => last.content.to_mut().push_str(text),
+            _ => self.spans.push(Span::styled(text.to_owned(), style)),
+        }
+    }
+
+    /// Fills it with spaces up to a width.
+    pub(super) fn pad(&mut self, width: usize, style: Style) {
+        if self.used < width {
+            self.push(&" ".repeat(width - self.used), style);
+        }
+    }
+}
+
+/// Breaks pieces of visible text into rows of a width, between characters as people see them: code has its meaning in
+/// its columns. There is always a row.
+pub(super) fn broken<'t>(
+    pieces: impl IntoIterator<Item = (&'t str, Style)>,
+    width: usize,
+) -> Vec<Row> {
+    let mut rows = vec![Row::default()];
+    for (text, style) in pieces {
+        for grapheme in text.graphemes(true) {
+            // A mark with nothing to stand on would not be shown.
+            let marked;
+            let mut shown = grapheme;
+            if grapheme.width() == 0 {
+                marked = format!("◌{grapheme}");
+                shown = &marked;
+            }
+            if shown.width() > width.max(1) {
+                shown = "\u{fffd}";
+            }
+            let full = |row: &Row| row.used + shown.width() > width.max(1);
+            if rows.last().is_none_or(full) {
+                rows.push(Row::default());
+            }
+            if let Some(row) = rows.last_mut() {
+                row.push(shown, style);
+            }
+        }
+    }
+    rows
+}
+
+/// A number with its thousands apart.
+pub(super) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number of things, with the word for one of them, which takes an `s` for more.
+pub(super) fn counted(number: usize, one: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{} {one}{s}", grouped(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_in_a_line_is_hidden() {
+        let shown = |raw| visible(raw, &[]).text;
+        assert_eq!(shown("a\tb\t\tc"), "a   b       c");
+        // A wide character takes two columns up to the next tab stop.
+        assert_eq!(shown("漢\tx"), "漢  x");
+        assert_eq!(shown("\u{1b}[31mred\u{7}"), "␛[31mred␇");
+        assert_eq!(shown("a\u{202e}b\u{85}"), "a<U+202E>b<U+0085>");
+        let long = "x".repeat(LINE + 1234);
+        assert!(shown(&long).ends_with("x… 1,234 more characters"));
+    }
+
+    #[test]
+    fn what_is_stressed_is_found_again_behind_tabs() {
+        let line = visible("\tone two", &[5..8]);
+        assert_eq!(line.stressed, [8..11]);
+        assert_eq!(&line.text[8..11], "two");
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1000), "1,000");
+        assert_eq!(counted(1, "line"), "1 line");
+        assert_eq!(counted(1_234_567, "line"), "1,234,567 lines");
+    }
+
+    #[test]
+    fn characters_are_not_torn_apart() {
+        let texts = |width| -> Vec<String> {
+            broken([("a漢e\u{301}👩\u{200d}🚀", Style::new())], width)
+                .iter()
+                .map(|row| row.spans.iter().map(|span| &*span.content).collect())
+                .collect()
+        };
+        assert_eq!(texts(3), ["a漢", "e\u{301}👩\u{200d}🚀"]);
+        assert_eq!(texts(1), ["a", "\u{fffd}", "e\u{301}", "\u{fffd}"]);
+        assert_eq!(texts(0), texts(1));
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_is_wider_than_asked(raw in "\\PC{0,40}|[\\s\\S]{0,40}", width in 1_usize..60) {
+            let line = visible(&raw, &[]);
+            for row in broken([(line.text.as_str(), Style::new())], width) {
+                let text: String = row.spans.iter().map(|span| &*span.content).collect();
+                prop_assert!(text.width() <= width, "{text:?}");
+                prop_assert!(!text.contains(char::is_control), "{text:?}");
+            }
+        }
+    }
+}

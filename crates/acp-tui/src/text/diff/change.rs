@@ -1,0 +1,296 @@
+//! What is shown of a file's change, wherever it comes from.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use acp::thread::{FileChange, FileOperation, FileTexts};
+use acp::v2::DiffFileType;
+use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
+
+use crate::text::columns::{counted, grouped};
+
+/// Texts above this are not compared, in bytes of both.
+const LARGEST: usize = 4 * 1024 * 1024;
+
+/// Lines that have not changed around those that have.
+const CONTEXT: usize = 3;
+
+/// The most text whose words are compared at once, in bytes: what has more was written anew.
+const WORDS: usize = 64 * 1024;
+
+/// A file's change.
+#[derive(Debug, Default)]
+pub(super) struct FileDiff<'t> {
+    /// The file.
+    pub path: String,
+    /// What is to be said beside the path.
+    pub notes: Vec<String>,
+    /// What has changed.
+    pub hunks: Vec<Hunk<'t>>,
+    /// How many lines are new.
+    pub added: usize,
+    /// How many lines are gone.
+    pub removed: usize,
+    /// How many lines there are after the last hunk.
+    pub after: usize,
+    /// The whole texts, old and new, where they are known.
+    pub whole: Option<(Vec<&'t str>, Vec<&'t str>)>,
+    /// What is to be said below.
+    pub remarks: Vec<String>,
+}
+
+/// Changes with what is around them.
+#[derive(Debug, Default)]
+pub(super) struct Hunk<'t> {
+    /// How many lines there are between this and the hunk before.
+    pub before: usize,
+    /// Where it is, as the patch says.
+    pub title: &'t str,
+    /// Its lines.
+    pub rows: Vec<Row<'t>>,
+}
+
+/// A line of a change.
+#[derive(Debug, Clone)]
+pub(super) struct Row<'t> {
+    /// What happened to it.
+    pub kind: Kind,
+    /// Its number before and after. That of a changed line on the other side is that of its neighbour.
+    pub numbers: [usize; 2],
+    /// The line, without what ends it.
+    pub text: &'t str,
+    /// No line feed ends it.
+    pub endless: bool,
+}
+
+/// What happened to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It is as it was.
+    Context,
+    /// It is gone.
+    Removed,
+    /// It is new.
+    Added,
+}
+
+impl<'t> FileDiff<'t> {
+    /// Of what an agent says of a file without its texts.
+    pub(super) fn said(change: &FileChange) -> Self {
+        let mut file = Self {
+            path: change.path.clone(),
+            ..Self::default()
+        };
+        let from = change.old_path.as_deref().unwrap_or_default();
+        match &change.operation {
+            FileOperation::Add => file.note("new file"),
+            FileOperation::Delete => file.note("deleted"),
+            FileOperation::Modify if change.texts.is_none() => file.note("changed"),
+            FileOperation::Move => file.note(format!("moved from {from}")),
+            FileOperation::Copy => file.note(format!("copied from {from}")),
+            FileOperation::Unknown(name) => file.note(name.as_str()),
+            _ => {}
+        }
+        file.note_type(change);
+        file
+    }
+
+    /// Of a file's texts before and after.
+    pub(super) fn of_texts(change: &FileChange, texts: &'t FileTexts, until: Instant) -> Self {
+        let mut file = Self::said(change);
+        let old = texts.old.as_deref().unwrap_or_default();
+        if texts.old.is_some() && old.len() + texts.new.len() > LARGEST {
+            file.remarks.push(format!(
+                "too large to compare: {} bytes before, {} bytes now",
+                grouped(old.len()),
+                grouped(texts.new.len())
+            ));
+            return file;
+        }
+        let old: Vec<&str> = old.split_inclusive('\n').collect();
+        let new: Vec<&str> = texts.new.split_inclusive('\n').collect();
+        let compared = TextDiff::configure()
+            .deadline(until)
+            .diff_slices(&old, &new);
+        let mut shown = 0;
+        for group in compared.grouped_ops(CONTEXT) {
+            let mut hunk = Hunk::default();
+            for op in &group {
+                let (was, is) = (op.old_range(), op.new_range());
+                if hunk.rows.is_empty() {
+                    hunk.before = was.start.saturating_sub(shown);
+                }
+                shown = was.end;
+                if let DiffOp::Equal { .. } = op {
+                    hunk.extend(Kind::Context, &old, was, is.start);
+                } else {
+                    file.removed += was.len();
+                    file.added += is.len();
+                    hunk.extend(Kind::Removed, &old, was.clone(), is.start);
+                    hunk.extend(Kind::Added, &new, is, was.end);
+                }
+            }
+            file.hunks.push(hunk);
+        }
+        file.after = old.len().saturating_sub(shown);
+        if file.hunks.is_empty() {
+            file.after = 0;
+            file.remarks.push(if texts.old.is_none() {
+                "an empty file".to_owned()
+            } else {
+                "no change".to_owned()
+            });
+        }
+        if !file.hunks.is_empty() && Instant::now() > until {
+            file.remarks
+                .push("compared roughly, since it took too long".to_owned());
+        }
+        file.whole = Some((old, new));
+        file
+    }
+
+    /// Says something beside the path.
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !note.is_empty() && !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Says what sort of file it is, if it is not text.
+    pub(super) fn note_type(&mut self, change: &FileChange) {
+        match &change.file_type {
+            None | Some(DiffFileType::Text) => {}
+            Some(DiffFileType::Symlink) => self.note("symbolic link"),
+            Some(other) => self.note(other.as_str()),
+        }
+    }
+
+    /// Whether a carriage return at the end of a line is to be shown: where all lines have one, or none, it says nothing.
+    pub(super) fn shows_returns(&self) -> bool {
+        let mut with = false;
+        let mut without = false;
+        for row in self.hunks.iter().flat_map(|hunk| &hunk.rows) {
+            if row.text.ends_with('\r') {
+                with = true;
+            } else if !row.endless {
+                without = true;
+            }
+        }
+        with && without
+    }
+
+    /// How many of its lines have changed.
+    pub(super) fn changed(&self) -> usize {
+        self.added + self.removed
+    }
+
+    /// `all added`, and the like: what the numbers say in words.
+    pub(super) fn is_one_sided(&self) -> bool {
+        let rows = self.hunks.iter().flat_map(|hunk| &hunk.rows);
+        let mut kinds = rows.map(|row| row.kind);
+        let first = kinds.next();
+        first != Some(Kind::Context) && kinds.all(|kind| Some(kind) == first)
+    }
+
+    /// What is said of the lines that are not shown.
+    pub(super) fn not_shown(&self, shown: usize) -> Option<String> {
+        let left = self.changed().saturating_sub(shown);
+        let more = if shown > 0 { "more " } else { "" };
+        (left > 0).then(|| {
+            format!(
+                "⋯ {} not shown",
+                counted(left, &format!("{more}changed line"))
+            )
+        })
+    }
+}
+
+impl<'t> Hunk<'t> {
+    /// Puts lines of a text behind the others. `other` is where that is in the other text.
+    fn extend(&mut self, kind: Kind, lines: &[&'t str], range: Range<usize>, other: usize) {
+        let start = range.start;
+        for (n, line) in lines.get(range).unwrap_or_default().iter().enumerate() {
+            let numbers = match kind {
+                Kind::Context => [start + n + 1, other + n + 1],
+                Kind::Removed => [start + n + 1, other],
+                Kind::Added => [other, start + n + 1],
+            };
+            let text = line.strip_suffix('\n');
+            self.rows.push(Row {
+                kind,
+                numbers,
+                text: text.unwrap_or(line),
+                endless: text.is_none(),
+            });
+        }
+    }
+
+    /// Which bytes of each of the first `count` lines are to be stressed: what has changed within it.
+    pub(super) fn stressed(&self, count: usize, until: Instant) -> Vec<Vec<Range<usize>>> {
+        let rows = self.rows.get(..count).unwrap_or(&self.rows);
+        let mut stressed = vec![Vec::new(); rows.len()];
+        let mut at = 0;
+        while at < rows.len() {
+            let run = |from: usize, kind| {
+                let rows = rows.get(from..).unwrap_or_default();
+                from + rows.iter().take_while(|row| row.kind == kind).count()
+            };
+            let middle = run(at, Kind::Removed);
+            let end = run(middle, Kind::Added);
+            if middle > at && end > middle {
+                let found = words(
+                    rows.get(at..middle).unwrap_or_default(),
+                    rows.get(middle..end).unwrap_or_default(),
+                    until,
+                );
+                for (into, ranges) in stressed.iter_mut().skip(at).zip(found) {
+                    *into = ranges;
+                }
+            }
+            at = end.max(at + 1);
+        }
+        stressed
+    }
+}
+
+/// What has changed between lines that are gone and those in their place, for each of them in order.
+fn words(removed: &[Row<'_>], added: &[Row<'_>], until: Instant) -> Vec<Vec<Range<usize>>> {
+    let text = |rows: &[Row<'_>]| rows.iter().map(|row| row.text.len()).sum::<usize>();
+    if text(removed) + text(added) > WORDS || Instant::now() > until {
+        return Vec::new();
+    }
+    let old: Vec<&str> = removed.iter().map(|row| row.text).collect();
+    let new: Vec<&str> = added.iter().map(|row| row.text).collect();
+    // That the lines differ is known: they are not compared again.
+    let diff = TextDiff::configure()
+        .deadline(until)
+        .diff_slices(&old, &new);
+    let op = DiffOp::Replace {
+        old_index: 0,
+        old_len: old.len(),
+        new_index: 0,
+        new_len: new.len(),
+    };
+    let mut stressed = vec![Vec::new(); old.len() + new.len()];
+    let mut options = InlineChangeOptions::new();
+    options.semantic_cleanup(true);
+    for change in diff.iter_inline_changes_with_options_deadline(&op, options, Some(until)) {
+        let at = match change.tag() {
+            ChangeTag::Delete => change.old_index(),
+            ChangeTag::Insert => change.new_index().map(|at| old.len() + at),
+            ChangeTag::Equal => None,
+        };
+        let Some(into) = at.and_then(|at| stressed.get_mut(at)) else {
+            continue;
+        };
+        let mut start = 0;
+        for (emphasized, text) in change.values() {
+            if *emphasized {
+                into.push(start..start + text.len());
+            }
+            start += text.len();
+        }
+    }
+    stressed
+}

@@ -1,0 +1,244 @@
+//! The lines of a change with their styles, before they are laid out.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Instant;
+
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use super::change::{FileDiff, Hunk, Kind, Row};
+use crate::text::columns::{Visible, visible};
+use crate::text::highlight::{Language, highlight};
+use crate::theme::{Colors, Theme};
+
+/// Up to which line a file is read to know what its code means. Changes further down are looked at by themselves, which
+/// may take the inside of a comment or a string for code.
+const FROM_THE_TOP: usize = 2_000;
+
+/// A line with its styles.
+#[derive(Debug)]
+pub(super) struct Painted {
+    /// What happened to it.
+    pub kind: Kind,
+    /// Its numbers, old and new.
+    pub numbers: [usize; 2],
+    /// Its text in pieces, each with its style.
+    pub pieces: Vec<(String, Style)>,
+    /// It has changed, and no line feed ends it.
+    pub endless: bool,
+}
+
+/// Paints the lines of a file.
+pub(super) struct Paint<'a, 't> {
+    file: &'a FileDiff<'t>,
+    theme: &'a Theme,
+    until: Instant,
+    returns: bool,
+    digits: usize,
+    /// Lines in the colours of the code by their number, old and new.
+    code: [HashMap<usize, Line<'static>>; 2],
+}
+
+impl<'a, 't> Paint<'a, 't> {
+    /// `until`: how long words may be compared.
+    pub(super) fn new(file: &'a FileDiff<'t>, theme: &'a Theme, until: Instant) -> Self {
+        let rows = file.hunks.iter().flat_map(|hunk| &hunk.rows);
+        let largest = rows.flat_map(|row| row.numbers).max().unwrap_or(0);
+        let mut paint = Self {
+            file,
+            theme,
+            until,
+            returns: file.shows_returns(),
+            digits: largest.to_string().len(),
+            code: [HashMap::new(), HashMap::new()],
+        };
+        if let Some((old, new)) = &file.whole {
+            for (side, lines) in [old, new].into_iter().enumerate() {
+                let rows = file.hunks.iter().flat_map(|hunk| &hunk.rows);
+                let of_side = rows.filter(|row| row.is_of(side));
+                let numbers = of_side.map(|row| row.number(side));
+                let last = numbers.filter(|number| *number <= FROM_THE_TOP).max();
+                let lines = lines.get(..last.unwrap_or(0)).unwrap_or(lines);
+                paint.read(side, lines.iter().copied().zip(1..));
+            }
+        }
+        paint
+    }
+
+    /// The lines of a hunk, as far as `left` changed lines go.
+    pub(super) fn hunk(&mut self, hunk: &Hunk<'t>, left: &mut usize) -> Vec<Painted> {
+        let mut count = 0;
+        for row in &hunk.rows {
+            if row.kind != Kind::Context {
+                if *left == 0 {
+                    break;
+                }
+                *left -= 1;
+            }
+            count += 1;
+        }
+        let rows = hunk.rows.get(..count).unwrap_or(&hunk.rows);
+        for side in 0..2 {
+            let of_side = || rows.iter().filter(|row| row.is_of(side));
+            let known = |row: &Row<'_>| self.code_of(side, row).is_some();
+            if !of_side().all(known) {
+                self.read(side, of_side().map(|row| (row.text, row.number(side))));
+            }
+        }
+        let stressed = hunk.stressed(count, self.until);
+        let rows = rows.iter().zip(stressed);
+        rows.map(|(row, stressed)| self.row(row, &stressed))
+            .collect()
+    }
+
+    /// How many digits the largest number has.
+    pub(super) fn digits(&self) -> usize {
+        self.digits
+    }
+
+    fn row(&self, row: &Row<'t>, stressed: &[Range<usize>]) -> Painted {
+        let theme = self.theme;
+        let (base, word) = match row.kind {
+            Kind::Context => (theme.text, theme.text),
+            Kind::Removed => (theme.removed, theme.removed_word),
+            Kind::Added => (theme.added, theme.added_word),
+        };
+        let text = self.shown(row.text);
+        let mut line = visible(text, stressed);
+        // A line with only spaces that has changed has nothing to be seen but them.
+        trailing_spaces(&mut line, row.kind);
+        let side = usize::from(row.kind != Kind::Removed);
+        // The change's colour is that of the letters where there are few colours: those of the code would hide it.
+        let code = if row.kind == Kind::Context || theme.colors == Colors::Full {
+            self.code_of(side, row)
+        } else {
+            None
+        };
+        let pieces = pieces(&line, code, base, word, theme.warn);
+        Painted {
+            kind: row.kind,
+            numbers: row.numbers,
+            pieces,
+            endless: row.endless && row.kind != Kind::Context,
+        }
+    }
+
+    /// The part of a line that is shown: carriage returns at its end only where they say something.
+    fn shown<'l>(&self, text: &'l str) -> &'l str {
+        match text.strip_suffix('\r') {
+            Some(text) if !self.returns => text,
+            _ => text,
+        }
+    }
+
+    fn code_of(&self, side: usize, row: &Row<'_>) -> Option<&Line<'static>> {
+        self.code.get(side)?.get(&row.number(side))
+    }
+
+    /// Reads lines with their numbers as code.
+    fn read<'l>(&mut self, side: usize, lines: impl Iterator<Item = (&'l str, usize)>) {
+        if self.theme.colors == Colors::None {
+            return;
+        }
+        let mut code = String::new();
+        let mut numbers = Vec::new();
+        for (line, number) in lines {
+            let line = line.strip_suffix('\n').unwrap_or(line);
+            code.push_str(&visible(self.shown(line), &[]).text);
+            code.push('\n');
+            numbers.push(number);
+        }
+        let lines = highlight(
+            &code,
+            Language::Path(Path::new(&self.file.path)),
+            self.theme,
+        );
+        if let Some(code) = self.code.get_mut(side) {
+            code.extend(numbers.into_iter().zip(lines));
+        }
+    }
+}
+
+impl Row<'_> {
+    /// Whether it is a line of the old text (0) or the new one (1).
+    fn is_of(&self, side: usize) -> bool {
+        match self.kind {
+            Kind::Context => true,
+            Kind::Removed => side == 0,
+            Kind::Added => side == 1,
+        }
+    }
+
+    fn number(&self, side: usize) -> usize {
+        self.numbers.get(side).copied().unwrap_or(0)
+    }
+}
+
+/// Spaces at the end of a new line are stressed: nobody sees them otherwise.
+fn trailing_spaces(line: &mut Visible, kind: Kind) {
+    let end = line.text.trim_end_matches(' ').len();
+    if kind != Kind::Added || end == line.text.len() {
+        return;
+    }
+    line.stressed.retain(|range| range.start < end);
+    if let Some(last) = line.stressed.last_mut() {
+        last.end = last.end.min(end);
+    }
+    line.stressed.push(end..line.text.len());
+}
+
+/// A line in pieces: the code's style where there is one, the change's under it.
+fn pieces(
+    line: &Visible,
+    code: Option<&Line<'static>>,
+    base: Style,
+    word: Style,
+    named: Style,
+) -> Vec<(String, Style)> {
+    // A highlighter that has changed the text would put its colours in wrong places.
+    let code = code.filter(|code| {
+        let mut rest = line.text.as_str();
+        let fits = code.spans.iter().all(|span| {
+            let after = rest.strip_prefix(&*span.content);
+            rest = after.unwrap_or(rest);
+            after.is_some()
+        });
+        fits && rest.is_empty()
+    });
+    let mut bounds: Vec<usize> = vec![0, line.text.len()];
+    let mut spans = Vec::new();
+    let mut at = 0;
+    for span in code.iter().flat_map(|code| &code.spans) {
+        let style = code.map_or(span.style, |code| code.style.patch(span.style));
+        spans.push((at + span.content.len(), style));
+        at += span.content.len();
+    }
+    bounds.extend(spans.iter().map(|(end, _)| *end));
+    for range in line.stressed.iter().chain(&line.named) {
+        bounds.extend([range.start, range.end]);
+    }
+    bounds.sort_unstable();
+    bounds.dedup();
+    let within = |ranges: &[Range<usize>], at| ranges.iter().any(|range| range.contains(&at));
+    let mut spans = spans.into_iter().peekable();
+    let mut pieces = Vec::new();
+    for (start, end) in bounds.iter().zip(bounds.iter().skip(1)) {
+        while spans.next_if(|(until, _)| until <= start).is_some() {}
+        let code = spans.peek().map_or(Style::new(), |(_, style)| *style);
+        let mut style = base.patch(code);
+        // What is behind the code is the change's.
+        style.bg = base.bg.or(style.bg);
+        if within(&line.stressed, *start) {
+            style = style.patch(word);
+        }
+        if within(&line.named, *start) {
+            style = style.patch(named);
+        }
+        if let Some(text) = line.text.get(*start..*end) {
+            pieces.push((text.to_owned(), style));
+        }
+    }
+    pieces
+}

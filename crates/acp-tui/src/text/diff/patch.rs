@@ -1,0 +1,297 @@
+//! A patch as git writes it, taken apart. What is not understood is kept as it is: a patch is shown to be judged.
+
+use super::change::{FileDiff, Hunk, Kind, Row};
+
+/// A piece of a patch.
+pub(super) enum Part<'t> {
+    /// A file's change.
+    File(FileDiff<'t>),
+    /// A line that is not part of one.
+    Line(&'t str),
+}
+
+/// Takes a patch apart.
+pub(super) fn parts(patch: &str) -> Vec<Part<'_>> {
+    let mut reader = Reader::default();
+    for line in patch.split_inclusive('\n') {
+        let text = line.strip_suffix('\n').unwrap_or(line);
+        reader.line(text);
+    }
+    reader.end_file();
+    reader.parts
+}
+
+#[derive(Default)]
+struct Reader<'t> {
+    parts: Vec<Part<'t>>,
+    file: Option<FileDiff<'t>>,
+    /// What `---` said.
+    old_path: Option<String>,
+    old_mode: Option<&'t str>,
+    /// The next line's numbers, old and new.
+    numbers: [usize; 2],
+    /// How many lines of the hunk are still to come, old and new.
+    left: [usize; 2],
+    /// Up to which old line the hunks before reach.
+    reached: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn line(&mut self, line: &'t str) {
+        if self.within_hunk(line) {
+            return;
+        }
+        if let Some(paths) = line.strip_prefix("diff --git ") {
+            self.begin_file(both(paths));
+        } else if let Some(path) = line.strip_prefix("--- ") {
+            if self.file.as_ref().is_none_or(|file| !file.hunks.is_empty()) {
+                // A patch without the lines of git's.
+                self.begin_file(None);
+            }
+            self.old_path = path_of(path);
+        } else if let Some(file) = &mut self.file {
+            if let Some(path) = line.strip_prefix("+++ ") {
+                match (path_of(path), self.old_path.take()) {
+                    (Some(new), _) => file.path = new,
+                    (None, Some(old)) => file.path = old,
+                    (None, None) => {}
+                }
+            } else if let Some(header) = line.strip_prefix("@@ ") {
+                if !self.begin_hunk(header) {
+                    self.other(line);
+                }
+            } else if !self.about(line) {
+                self.other(line);
+            }
+        } else {
+            self.other(line);
+        }
+    }
+
+    /// What is said of the file before its first hunk. Says whether it was understood.
+    fn about(&mut self, line: &'t str) -> bool {
+        let Some(file) = &mut self.file else {
+            return false;
+        };
+        let special = |mode| match mode {
+            "100644" => None,
+            "100755" => Some("executable".to_owned()),
+            "120000" => Some("symbolic link".to_owned()),
+            "160000" => Some("submodule".to_owned()),
+            other => Some(format!("mode {other}")),
+        };
+        if let Some(mode) = line.strip_prefix("new file mode ") {
+            file.note("new file");
+            special(mode).into_iter().for_each(|note| file.note(note));
+        } else if let Some(mode) = line.strip_prefix("deleted file mode ") {
+            file.note("deleted");
+            special(mode)
+                .filter(|_| mode != "100755")
+                .into_iter()
+                .for_each(|note| file.note(note));
+        } else if let Some(mode) = line.strip_prefix("old mode ") {
+            self.old_mode = Some(mode);
+        } else if let Some(mode) = line.strip_prefix("new mode ") {
+            let old = self.old_mode.take().unwrap_or("?");
+            file.note(format!("mode {old} → {mode}"));
+        } else if let Some(path) = line.strip_prefix("rename from ") {
+            file.note(format!("moved from {}", unquoted(path)));
+        } else if let Some(path) = line.strip_prefix("copy from ") {
+            file.note(format!("copied from {}", unquoted(path)));
+        } else if let Some(path) = line
+            .strip_prefix("rename to ")
+            .or_else(|| line.strip_prefix("copy to "))
+        {
+            file.path = unquoted(path);
+        } else if line.starts_with("Binary files ") || line == "GIT binary patch" {
+            file.note("binary");
+        } else {
+            return line.is_empty()
+                || ["index ", "similarity index ", "dissimilarity index "]
+                    .iter()
+                    .any(|known| line.starts_with(known));
+        }
+        true
+    }
+
+    /// A line of a hunk, if there are more to come. Says whether it was one.
+    fn within_hunk(&mut self, line: &'t str) -> bool {
+        let Some(file) = &mut self.file else {
+            return false;
+        };
+        let Some(hunk) = file.hunks.last_mut() else {
+            return false;
+        };
+        if line.starts_with('\\') {
+            // `\ No newline at end of file`, of the line before.
+            if let Some(row) = hunk.rows.last_mut() {
+                row.endless = true;
+                return true;
+            }
+            return false;
+        }
+        if self.left == [0, 0] {
+            return false;
+        }
+        let (kind, text) = match line.as_bytes().first() {
+            Some(b'+') => (Kind::Added, line.get(1..)),
+            Some(b'-') => (Kind::Removed, line.get(1..)),
+            Some(b' ') => (Kind::Context, line.get(1..)),
+            // An empty line whose space was lost on the way.
+            None => (Kind::Context, Some(line)),
+            Some(b'\r') if line.len() == 1 => (Kind::Context, Some(line)),
+            Some(_) => {
+                self.left = [0, 0];
+                return false;
+            }
+        };
+        let sides = match kind {
+            Kind::Context => [1, 1],
+            Kind::Removed => [1, 0],
+            Kind::Added => [0, 1],
+        };
+        let numbers = [0, 1].map(|side| {
+            let passed = sides.get(side).copied().unwrap_or(0);
+            let next = self.numbers.get(side).copied().unwrap_or(0);
+            (passed, next)
+        });
+        hunk.rows.push(Row {
+            kind,
+            numbers: numbers.map(|(passed, next)| {
+                if passed == 1 {
+                    next
+                } else {
+                    next.saturating_sub(1)
+                }
+            }),
+            text: text.unwrap_or_default(),
+            endless: false,
+        });
+        self.numbers = numbers.map(|(passed, next)| next.saturating_add(passed));
+        let [old, new] = sides;
+        let [old_left, new_left] = self.left;
+        self.left = [old_left.saturating_sub(old), new_left.saturating_sub(new)];
+        file.removed += usize::from(kind == Kind::Removed);
+        file.added += usize::from(kind == Kind::Added);
+        self.reached = self.numbers.first().copied().unwrap_or(0);
+        true
+    }
+
+    /// `-1,3 +1,4 @@ fn main() {`. Says whether it was understood.
+    fn begin_hunk(&mut self, header: &'t str) -> bool {
+        let read = || {
+            let (ranges, title) = header.split_once(" @@")?;
+            let (old, new) = ranges.split_once(' ')?;
+            let range = |text: &str, sign| {
+                let text = text.strip_prefix(sign)?;
+                let (start, count) = text.split_once(',').unwrap_or((text, "1"));
+                Some((start.parse::<usize>().ok()?, count.parse::<usize>().ok()?))
+            };
+            Some((range(old, '-')?, range(new, '+')?, title.trim()))
+        };
+        let (Some(file), Some((old, new, title))) = (&mut self.file, read()) else {
+            return false;
+        };
+        // An empty range starts behind the line that is named.
+        let first = |(start, count): (usize, usize)| {
+            if count == 0 {
+                start.saturating_add(1)
+            } else {
+                start
+            }
+        };
+        let start = first(old);
+        file.hunks.push(Hunk {
+            before: start.saturating_sub(self.reached.max(1)),
+            title,
+            rows: Vec::new(),
+        });
+        self.numbers = [start, first(new)];
+        self.left = [old.1, new.1];
+        self.reached = start;
+        true
+    }
+
+    fn begin_file(&mut self, path: Option<String>) {
+        self.end_file();
+        self.file = Some(FileDiff {
+            path: path.unwrap_or_default(),
+            ..FileDiff::default()
+        });
+    }
+
+    fn end_file(&mut self) {
+        if let Some(mut file) = self.file.take() {
+            file.hunks.retain(|hunk| !hunk.rows.is_empty());
+            self.parts.push(Part::File(file));
+        }
+        self.old_path = None;
+        self.old_mode = None;
+        self.left = [0, 0];
+        self.reached = 0;
+    }
+
+    /// A line that says something else.
+    fn other(&mut self, line: &'t str) {
+        match &mut self.file {
+            Some(file) if file.notes.iter().any(|note| note == "binary") => {}
+            Some(file) => file.remarks.push(line.to_owned()),
+            None if line.trim().is_empty() => {}
+            None => self.parts.push(Part::Line(line)),
+        }
+    }
+}
+
+/// The path of `--- path` and the like; `None` for `/dev/null`.
+fn path_of(text: &str) -> Option<String> {
+    // Some put a date behind the path.
+    let path = text.split('\t').next().unwrap_or(text);
+    (path != "/dev/null").then(|| unquoted(path))
+}
+
+/// The path of `diff --git path path`, if both are the same.
+fn both(paths: &str) -> Option<String> {
+    let middle = paths.len() / 2;
+    let (old, new) = (
+        paths.get(..middle)?,
+        paths.get(middle..)?.strip_prefix(' ')?,
+    );
+    (old == new).then(|| unquoted(old))
+}
+
+/// A path without the quotes that git puts around unusual ones.
+fn unquoted(path: &str) -> String {
+    let path = path.strip_suffix('\r').unwrap_or(path);
+    let inside = path
+        .strip_prefix('"')
+        .and_then(|path| path.strip_suffix('"'));
+    let Some(inside) = inside else {
+        return path.to_owned();
+    };
+    let mut bytes = Vec::with_capacity(inside.len());
+    let mut rest = inside.bytes().peekable();
+    while let Some(byte) = rest.next() {
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        match rest.next() {
+            Some(b'n') => bytes.push(b'\n'),
+            Some(b't') => bytes.push(b'\t'),
+            Some(b'r') => bytes.push(b'\r'),
+            Some(digit @ b'0'..=b'7') => {
+                let mut value = u32::from(digit - b'0');
+                for _ in 0..2 {
+                    let Some(digit) = rest.next_if(|byte| (b'0'..=b'7').contains(byte)) else {
+                        break;
+                    };
+                    value = value * 8 + u32::from(digit - b'0');
+                }
+                bytes.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
+            }
+            Some(other) => bytes.push(other),
+            None => bytes.push(b'\\'),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

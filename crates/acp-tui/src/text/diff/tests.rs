@@ -1,0 +1,474 @@
+use std::path::Path;
+use std::time::Duration;
+
+use acp::thread::{Diff, ToolCallContent};
+use proptest::prelude::*;
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use serde_json::{Value, json};
+
+use super::{DiffOf, Layout, Patience, diff, diff_within};
+use crate::{Background, Colors, Theme};
+
+/// A busy machine does not change what is shown.
+const PATIENCE: Patience = Patience {
+    lines: Duration::from_secs(600),
+    words: Duration::from_secs(600),
+};
+
+fn v1(path: &str, old: Option<&str>, new: &str) -> Diff {
+    let content: acp::v1::ToolCallContent = serde_json::from_value(
+        json!({"type": "diff", "path": path, "oldText": old, "newText": new}),
+    )
+    .unwrap();
+    of(content.into())
+}
+
+fn v2(changes: Value, patch: Option<&str>) -> Diff {
+    let patch = patch.map(|text| json!({"format": "git_patch", "text": text}));
+    let content: acp::v2::ToolCallContent =
+        serde_json::from_value(json!({"type": "diff", "changes": changes, "patch": patch}))
+            .unwrap();
+    of(content.into())
+}
+
+fn of(content: ToolCallContent) -> Diff {
+    match content {
+        ToolCallContent::Diff(diff) => diff,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn lines(of: &Diff, layout: Layout, width: u16, theme: &Theme) -> Vec<Line<'static>> {
+    let cwd = Some(Path::new("/work"));
+    diff_within(PATIENCE, DiffOf { diff: of, cwd }, layout, width, theme)
+}
+
+fn text(lines: &[Line<'_>]) -> Vec<String> {
+    let text = lines
+        .iter()
+        .map(|line| line.to_string().trim_end().to_owned());
+    text.collect()
+}
+
+fn unified(of: &Diff, width: u16) -> Vec<String> {
+    text(&lines(of, Layout::Unified, width, &Theme::default()))
+}
+
+fn numbered(range: std::ops::RangeInclusive<usize>) -> String {
+    range.map(|n| format!("line {n}\n")).collect()
+}
+
+/// The style of the first span of a line that has a text.
+fn style(lines: &[Line<'_>], of: &str) -> Style {
+    let mut spans = lines.iter().flat_map(|line| &line.spans);
+    let found = spans.find(|span| span.content.contains(of));
+    found
+        .unwrap_or_else(|| panic!("{of:?} in {lines:#?}"))
+        .style
+}
+
+#[test]
+fn a_change_has_its_surroundings_and_numbers() {
+    let old = numbered(1..=40);
+    let new = old
+        .replace("line 10\n", "line ten\nand more\n")
+        .replace("line 30\n", "");
+    let shown = unified(&v1("/work/src/a.txt", Some(&old), &new), 60);
+    assert_eq!(
+        shown,
+        [
+            "src/a.txt  +2 -2",
+            "⋯ 6 unchanged lines",
+            " 7  7   line 7",
+            " 8  8   line 8",
+            " 9  9   line 9",
+            "10    - line 10",
+            "   10 + line ten",
+            "   11 + and more",
+            "11 12   line 11",
+            "12 13   line 12",
+            "13 14   line 13",
+            "⋯ 13 unchanged lines",
+            "27 28   line 27",
+            "28 29   line 28",
+            "29 30   line 29",
+            "30    - line 30",
+            "31 31   line 31",
+            "32 32   line 32",
+            "33 33   line 33",
+            "⋯ 7 unchanged lines",
+        ]
+    );
+}
+
+#[test]
+fn side_by_side_stands_what_was_beside_what_is() {
+    let of = v1("/work/a", Some("one\ntwo\nthree\n"), "one\n2\n2½\nthree\n");
+    let shown = text(&lines(&of, Layout::SideBySide, 41, &Theme::default()));
+    assert_eq!(
+        shown,
+        [
+            "a  +2 -1",
+            "1   one             │1   one",
+            "2 - two             │2 + 2",
+            "                    │3 + 2½",
+            "3   three           │4   three",
+        ]
+    );
+    // A long line takes more rows on its side, and the other one waits for it.
+    let of = v1("/work/a", Some("漢字漢字漢字漢字漢字\nx\n"), "b\nx\n");
+    let shown = text(&lines(&of, Layout::SideBySide, 41, &Theme::default()));
+    assert_eq!(
+        shown,
+        [
+            "a  +1 -1",
+            "1 - 漢字漢字漢字漢字│1 + b",
+            "    漢字            │",
+            "2   x               │2   x",
+        ]
+    );
+    // Auto knows how much room there is; a new file has no other side.
+    let both = |width| text(&lines(&of, Layout::Auto, width, &Theme::default())).concat();
+    assert!(both(100).contains('│'));
+    assert!(!both(99).contains('│'));
+    let new = v1("/work/a", None, "b\n");
+    assert_eq!(
+        text(&lines(&new, Layout::Auto, 120, &Theme::default())),
+        ["a  new file  +1", "  1 + b"]
+    );
+}
+
+#[test]
+fn words_that_changed_are_stressed() {
+    let of = v1(
+        "/work/a",
+        Some("let one = first(1);\n"),
+        "let one = second(1);\n",
+    );
+    for (colors, layout) in [
+        (Colors::Full, Layout::Unified),
+        (Colors::Full, Layout::SideBySide),
+        (Colors::Ansi16, Layout::Unified),
+        (Colors::None, Layout::Unified),
+    ] {
+        let theme = Theme::new(Background::Dark, colors);
+        let lines = lines(&of, layout, 80, &theme);
+        let is = |style: Style, of: Style| style.patch(of) == style;
+        assert!(is(style(&lines, "first"), theme.removed_word), "{colors:?}");
+        assert!(is(style(&lines, "second"), theme.added_word), "{colors:?}");
+        assert!(
+            !is(style(&lines, "let one"), theme.removed_word),
+            "{colors:?}"
+        );
+        let span = lines
+            .iter()
+            .flat_map(|line| &line.spans)
+            .find(|span| span.content.contains("first"));
+        assert_eq!(span.unwrap().content, "first");
+    }
+}
+
+#[test]
+fn the_whole_line_has_the_colour_of_its_change() {
+    let of = v1("/work/a", Some("old\n"), "new\n");
+    let theme = Theme::new(Background::Light, Colors::Full);
+    let all = lines(&of, Layout::Unified, 50, &theme);
+    let removed = all
+        .iter()
+        .find(|line| line.to_string().contains("old"))
+        .unwrap();
+    assert_eq!(removed.width(), 50);
+    assert!(
+        removed.spans.iter().all(|span| span.style.bg.is_some()),
+        "{removed:?}"
+    );
+    // Without colours the sign says it.
+    let none = Theme::new(Background::Light, Colors::None);
+    let all = lines(&of, Layout::Unified, 50, &none);
+    assert_eq!(text(&all), ["a  +1 -1", "1   - old", "  1 + new"]);
+    let colours = |style: Style| [style.fg, style.bg];
+    assert!(
+        all.iter()
+            .flat_map(|line| &line.spans)
+            .all(|span| colours(span.style) == [None, None])
+    );
+}
+
+#[test]
+fn what_cannot_be_seen_is_named() {
+    let of = v1("/work/a\u{1b}[2J", Some("a\n"), "a\u{202e}b\u{1b}[31m\n");
+    let theme = Theme::new(Background::Dark, Colors::Ansi16);
+    let all = lines(&of, Layout::Unified, 80, &theme);
+    assert_eq!(
+        text(&all),
+        ["a␛[2J  +1 -1", "1   - a", "  1 + a<U+202E>b␛[31m"]
+    );
+    assert_eq!(style(&all, "<U+202E>").fg, Some(Color::Yellow));
+    // Spaces that a change leaves at the end of a line are seen.
+    let all = lines(
+        &v1("/work/a", Some("a\n"), "a  \n"),
+        Layout::Unified,
+        80,
+        &theme,
+    );
+    let spaces = all[2].spans.last().unwrap();
+    assert_eq!(
+        (&*spaces.content, spaces.style.add_modifier),
+        ("  ", Modifier::REVERSED)
+    );
+}
+
+#[test]
+fn ends_of_lines_are_shown_where_they_differ() {
+    let all = unified(&v1("/work/a", Some("one\r\ntwo\r\n"), "one\r\n2\r\n"), 40);
+    assert_eq!(all, ["a  +1 -1", "1 1   one", "2   - two", "  2 + 2"]);
+    let all = unified(&v1("/work/a", Some("one\r\n"), "one\n"), 40);
+    assert_eq!(all, ["a  +1 -1", "1   - one␍", "  1 + one"]);
+    let all = unified(&v1("/work/a", Some("one"), "one\n"), 40);
+    assert_eq!(
+        all,
+        [
+            "a  +1 -1",
+            "1   - one",
+            "      no newline at the end",
+            "  1 + one"
+        ]
+    );
+    let all = text(&lines(
+        &v1("/work/a", Some("one"), "one\n"),
+        Layout::SideBySide,
+        50,
+        &Theme::default(),
+    ));
+    assert!(all[2].starts_with("    no newline"), "{all:?}");
+    // A carriage return alone does not end a line.
+    let all = unified(&v1("/work/a", Some("a\rb\n"), "a\rc\n"), 40);
+    assert_eq!(all, ["a  +1 -1", "1   - a␍b", "  1 + a␍c"]);
+}
+
+#[test]
+fn files_that_did_not_change_or_are_too_large_say_so() {
+    assert_eq!(
+        unified(&v1("/work/a", Some("x\n"), "x\n"), 40),
+        ["a", "no change"]
+    );
+    assert_eq!(
+        unified(&v1("/work/a", None, ""), 40),
+        ["a  new file", "an empty file"]
+    );
+    let large = "x".repeat(3 * 1024 * 1024);
+    let all = unified(&v1("/other/a", Some(&large), &large), 80);
+    assert_eq!(
+        all,
+        [
+            "/other/a",
+            "too large to compare: 3,145,728 bytes before, 3,145,728 bytes now"
+        ]
+    );
+}
+
+#[test]
+fn what_is_too_long_is_counted() {
+    let all = unified(&v1("/work/a", None, &numbered(1..=12_345)), 60);
+    assert_eq!(all.len(), 1 + 5_000 + 1);
+    assert_eq!(all[0], "a  new file  +12,345");
+    assert_eq!(all[5_001], "⋯ 7,345 more changed lines not shown");
+}
+
+#[test]
+fn without_time_a_change_is_shown_roughly() {
+    let none = Patience {
+        lines: Duration::ZERO,
+        words: Duration::ZERO,
+    };
+    let of = v1("/work/a", Some("one\ntwo\nthree\n"), "1\ntwo\n3\n");
+    let of = DiffOf {
+        diff: &of,
+        cwd: None,
+    };
+    let all = diff_within(none, of, Layout::Unified, 60, &Theme::default());
+    let all = text(&all);
+    for line in ["- one", "+ 1", "- three", "+ 3"] {
+        assert!(all.iter().any(|shown| shown.ends_with(line)), "{all:?}");
+    }
+    assert_eq!(
+        all.last().unwrap(),
+        "compared roughly, since it took too long"
+    );
+}
+
+#[test]
+fn a_patch_is_shown_file_by_file() {
+    let patch = "diff --git /work/a.rs /work/a.rs\nindex 1..2 100644\n--- /work/a.rs\n+++ /work/a.rs\n\
+        @@ -10,2 +10,3 @@ fn main() {\n one\n+two\n three\n\\ No newline at end of file\n\
+        @@ -40 +41 @@\n--- not a header\n++++ either\n\
+        diff --git /work/b /work/c\nsimilarity index 100%\nrename from /work/b\nrename to /work/c\n\
+        diff --git /work/run /work/run\nold mode 100644\nnew mode 100755\n\
+        diff --git /work/n /work/n\nnew file mode 100755\n--- /dev/null\n+++ /work/n\n@@ -0,0 +1 @@\n+x\n\
+        diff --git /work/p.png /work/p.png\nBinary files /work/p.png and /work/p.png differ\n\
+        diff --git \"/work/\\303\\251\" \"/work/\\303\\251\"\ndeleted file mode 100644\n--- \"/work/\\303\\251\"\n\
+        +++ /dev/null\n@@ -1 +0,0 @@\n-gone\n";
+    let changes = json!([
+        {"operation": "modify", "path": "/work/a.rs"},
+        {"operation": "delete", "path": "/work/not-in-the-patch", "fileType": "symlink"},
+    ]);
+    let all = unified(&v2(changes, Some(patch)), 60);
+    assert_eq!(
+        all,
+        [
+            "a.rs  +2 -1",
+            "⋯ 9 unchanged lines · fn main() {",
+            "10 10   one",
+            "   11 + two",
+            "11 12   three",
+            "⋯ 28 unchanged lines",
+            "40    - -- not a header",
+            "   41 + +++ either",
+            "",
+            "c  moved from /work/b",
+            "",
+            "run  mode 100644 → 100755",
+            "",
+            "n  new file, executable  +1",
+            "  1 + x",
+            "",
+            "p.png  binary",
+            "",
+            "é  deleted  -1",
+            "1   - gone",
+            "",
+            "not-in-the-patch  deleted, symbolic link",
+        ]
+    );
+}
+
+#[test]
+fn what_a_patch_says_besides_is_not_hidden() {
+    let patch = "From: someone\ndiff --git /work/a /work/a\n--- /work/a\n+++ /work/a\n@@ -1 +1 @@\n-a\n+b\n\
+        +a line that its header does not count\n@@ nonsense @@\n";
+    let all = unified(&v2(json!([]), Some(patch)), 60);
+    assert_eq!(
+        all,
+        [
+            "From: someone",
+            "",
+            "a  +1 -1",
+            "1   - a",
+            "  1 + b",
+            "+a line that its header does not count",
+            "@@ nonsense @@",
+        ]
+    );
+    // Without git's lines.
+    let all = unified(
+        &v2(
+            json!([]),
+            Some("--- a\t2024\n+++ a\t2025\n@@ -1 +1 @@\n-a\n+b\n"),
+        ),
+        60,
+    );
+    assert_eq!(all, ["a  +1 -1", "1   - a", "  1 + b"]);
+    let all = unified(
+        &v2(
+            json!([{"operation": "move", "path": "/work/b", "oldPath": "/work/a"}]),
+            None,
+        ),
+        60,
+    );
+    assert_eq!(all, ["b  moved from /work/a"]);
+}
+
+#[test]
+fn narrow_views_keep_the_text() {
+    let of = v1("/work/a", Some("one\n"), "abcdef\n");
+    assert_eq!(unified(&of, 10), ["a  +1 -1", "- one", "+ abcdef"]);
+    assert_eq!(
+        unified(&of, 3),
+        ["a", "+1", "-1", "-on", " e", "+ab", " cd", " ef"]
+    );
+    assert_eq!(unified(&of, 1).concat(), "a+1-1oneabcdef");
+}
+
+proptest! {
+    #[test]
+    fn no_line_is_wider_than_asked(
+        old in proptest::option::of("([ab漢\t\r\u{202e}\u{1b}👩\u{200d}🚀\u{fe0f}\u{301}]{0,12}\n?){0,8}"),
+        new in "([ab漢\t\r\u{202e}\u{1b}👩\u{200d}🚀\u{fe0f}\u{301}]{0,12}\n?){0,8}|[\\s\\S]{0,60}",
+        width in 1_u16..200,
+        layout in prop_oneof![Just(Layout::Auto), Just(Layout::Unified), Just(Layout::SideBySide)],
+        colors in prop_oneof![Just(Colors::None), Just(Colors::Ansi16), Just(Colors::Full)],
+    ) {
+        let theme = Theme::new(Background::Dark, colors);
+        for line in lines(&v1("/work/a", old.as_deref(), &new), layout, width, &theme) {
+            let text = line.to_string();
+            prop_assert!(line.width() <= usize::from(width), "{text:?}");
+            prop_assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn any_patch_is_shown(
+        lines in prop::collection::vec(
+            prop_oneof![
+                "[-+ \\\\]?[a漢\u{7}\r]{0,6}",
+                "@@ -[0-9]{1,3}(,[0-9]{1,20})? \\+[0-9]{1,20} @@",
+                Just("diff --git /a /a".to_owned()),
+                Just("--- /a".to_owned()),
+                Just("+++ \"/a\\777\\\"".to_owned()),
+                Just("new mode 1".to_owned()),
+                "\\PC{0,9}",
+            ],
+            0..30,
+        ),
+        width in 1_u16..200,
+    ) {
+        let patch = lines.join("\n");
+        for line in diff(
+            DiffOf { diff: &v2(json!([]), Some(&patch)), cwd: None },
+            Layout::Auto,
+            width,
+            &Theme::default(),
+        ) {
+            prop_assert!(line.width() <= usize::from(width));
+            prop_assert!(!line.to_string().contains(char::is_control));
+        }
+    }
+
+    #[test]
+    fn all_lines_of_a_change_are_there(
+        old in prop::collection::vec("[a-d]{1,3}", 0..30),
+        new in prop::collection::vec("[a-d]{1,3}", 0..30),
+    ) {
+        let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let shown = unified(&v1("/work/f", Some(&join(&old)), &join(&new)), 80);
+        // What is shown, put in the place of what was, is what is.
+        let mut rebuilt = Vec::new();
+        let mut at = 0;
+        for line in shown.iter().skip(1).filter(|line| *line != "no change") {
+            if let Some(gap) = line.strip_prefix("⋯ ") {
+                let count: usize = gap.split(' ').next().unwrap().parse().unwrap();
+                rebuilt.extend(old[at..at + count].iter().cloned());
+                at += count;
+                continue;
+            }
+            let mut parts = line.rsplitn(2, ' ');
+            let text = parts.next().unwrap().to_owned();
+            let gutter = parts.next().unwrap();
+            if gutter.ends_with('+') {
+                rebuilt.push(text);
+            } else {
+                prop_assert_eq!(&old[at], &text);
+                at += 1;
+                if !gutter.ends_with('-') {
+                    rebuilt.push(text);
+                }
+            }
+        }
+        if shown.get(1).is_some_and(|line| line == "no change") {
+            prop_assert_eq!(old, new);
+        } else {
+            prop_assert_eq!(rebuilt, new);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A hunk with what was above what is.
+
+use ratatui::style::Style;
+use ratatui::text::Line;
+
+use super::change::Kind;
+use super::paint::Painted;
+use crate::Theme;
+use crate::text::columns::{Row, broken};
+
+/// How many columns of code there must be beside the numbers for these to be shown.
+const CODE: usize = 20;
+
+/// The lines of a hunk. `digits`: how many the largest number has.
+pub(super) fn lines(
+    rows: &[Painted],
+    digits: usize,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    let numbers = 2 * (digits + 1);
+    let numbers = if width >= numbers + 2 + CODE {
+        numbers
+    } else {
+        0
+    };
+    let mut lines = Vec::new();
+    for row in rows {
+        let gutter = |first| {
+            if first && numbers > 0 {
+                let number = |side: usize| {
+                    let of_side =
+                        row.kind == Kind::Context || (row.kind == Kind::Removed) == (side == 0);
+                    let number = row.numbers.get(side).filter(|_| of_side);
+                    number.map_or_else(String::new, usize::to_string)
+                };
+                format!("{:>digits$} {:>digits$} ", number(0), number(1))
+            } else {
+                " ".repeat(numbers)
+            }
+        };
+        let block = block(row, gutter, numbers, width, theme);
+        lines.extend(block.into_iter().map(|row| Line::from(row.spans)));
+        if row.endless {
+            let text = "no newline at the end";
+            for mut said in broken(
+                [(text, theme.dim)],
+                width.saturating_sub(numbers + 2).max(1),
+            ) {
+                let mut row = Row::default();
+                if width > numbers + 2 {
+                    row.push(&" ".repeat(numbers + 2), Style::new());
+                }
+                row.spans.append(&mut said.spans);
+                lines.push(Line::from(row.spans));
+            }
+        }
+    }
+    lines
+}
+
+/// A line of a change in a width: what is before it, its sign, and its text, in as many rows as it takes. `numbers`: how
+/// wide what `gutter` gives is, for the first row and for others.
+pub(super) fn block(
+    row: &Painted,
+    gutter: impl Fn(bool) -> String,
+    numbers: usize,
+    width: usize,
+    theme: &Theme,
+) -> Vec<Row> {
+    let (sign, base, mark) = match row.kind {
+        Kind::Context => (" ", theme.text, Style::new()),
+        Kind::Removed => ("-", theme.removed, theme.bad),
+        Kind::Added => ("+", theme.added, theme.good),
+    };
+    // Where there is hardly any room the sign is all there is beside the text.
+    let sign_width = match width.saturating_sub(numbers) {
+        0..=1 => 0,
+        2..=3 => 1,
+        _ => 2,
+    };
+    let room = width.saturating_sub(numbers + sign_width);
+    let pieces = row.pieces.iter();
+    let texts = broken(pieces.map(|(text, style)| (text.as_str(), *style)), room);
+    let fill = Style {
+        bg: base.bg,
+        ..Style::new()
+    };
+    let mut rows = Vec::with_capacity(texts.len());
+    for (n, mut text) in texts.into_iter().enumerate() {
+        let mut row = Row::default();
+        let gutter = gutter(n == 0);
+        if !gutter.is_empty() {
+            row.push(&gutter, fill.patch(theme.dim));
+        }
+        if sign_width > 0 {
+            let sign = if n == 0 { sign } else { " " };
+            row.push(sign, fill.patch(mark));
+            if sign_width > 1 {
+                row.push(" ", fill);
+            }
+        }
+        row.used += text.used;
+        row.spans.append(&mut text.spans);
+        if base.bg.is_some() {
+            row.pad(width, fill);
+        }
+        rows.push(row);
+    }
+    rows
+}

@@ -1,0 +1,205 @@
+//! Content that is no text, as a line that says what it is.
+
+use acp::v1::{ContentBlock, EmbeddedResourceResource};
+use acp_host::clean;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::columns::counted;
+
+/// How much of an image is looked at to find out how large it is, in characters of base64. Photographs have long notes
+/// before that.
+const HEADER: usize = 512 * 1024;
+
+/// One line that stands for a block: what it is, how large, and where from. Of a text it is the text.
+pub(crate) fn placeholder(block: &ContentBlock) -> String {
+    let text = match block {
+        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Image(image) => {
+            let mut said = kind(&image.mime_type);
+            if let Some((width, height)) = dimensions(&image.data) {
+                said.push_str(&format!(" {width}×{height}"));
+            }
+            labelled(
+                "image",
+                &[
+                    &said,
+                    &size(encoded(&image.data)),
+                    image.uri.as_deref().unwrap_or_default(),
+                ],
+            )
+        }
+        ContentBlock::Audio(audio) => labelled(
+            "sound",
+            &[&kind(&audio.mime_type), &size(encoded(&audio.data))],
+        ),
+        ContentBlock::ResourceLink(link) => {
+            let bytes = link.size.and_then(|size| u64::try_from(size).ok());
+            let kind = link.mime_type.as_deref().map(kind).unwrap_or_default();
+            let name = link
+                .title
+                .as_deref()
+                .filter(|title| !title.trim().is_empty());
+            labelled(
+                name.unwrap_or(&link.name),
+                &[&link.uri, &kind, &bytes.map(size).unwrap_or_default()],
+            )
+        }
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            EmbeddedResourceResource::Text(text) => labelled(
+                "file",
+                &[&text.uri, &counted(text.text.lines().count(), "line")],
+            ),
+            EmbeddedResourceResource::Blob(blob) => {
+                let kind = blob.mime_type.as_deref().map(kind).unwrap_or_default();
+                labelled("file", &[&blob.uri, &kind, &size(encoded(&blob.blob))])
+            }
+            _ => "[a resource of a kind unknown here]".to_owned(),
+        },
+        _ => "[content of a kind unknown here]".to_owned(),
+    };
+    clean::line(&text)
+}
+
+/// `[label: one, another]`, without what there is nothing to say of.
+fn labelled(label: &str, said: &[&str]) -> String {
+    let said: Vec<&str> = said
+        .iter()
+        .map(|said| said.trim())
+        .filter(|said| !said.is_empty())
+        .collect();
+    if said.is_empty() {
+        return format!("[{label}]");
+    }
+    format!("[{label}: {}]", said.join(", "))
+}
+
+/// What people call a media type.
+fn kind(mime_type: &str) -> String {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim();
+    let (_, kind) = essence.split_once('/').unwrap_or(("", essence));
+    let kind = kind.split('+').next().unwrap_or(kind);
+    let known = match kind {
+        "mpeg" => "MP3",
+        "plain" => "text",
+        "octet-stream" => "",
+        kind => &kind.strip_prefix("x-").unwrap_or(kind).to_uppercase(),
+    };
+    known.to_owned()
+}
+
+/// The width and height of an image in pixels, as its first bytes say.
+fn dimensions(data: &str) -> Option<(usize, usize)> {
+    let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
+    let mut header: Vec<u8> = data.bytes().filter(is_base64).take(HEADER).collect();
+    header.truncate(header.len() / 4 * 4);
+    let bytes = STANDARD.decode(header).ok()?;
+    let size = imagesize::blob_size(&bytes).ok()?;
+    Some((size.width, size.height))
+}
+
+/// How many bytes there are in base64.
+fn encoded(data: &str) -> u64 {
+    let filled = data.trim_end_matches(['=', '\n', '\r']).len();
+    filled as u64 * 3 / 4
+}
+
+/// A number of bytes, roughly.
+fn size(bytes: u64) -> String {
+    const KIB: u64 = 1024;
+    const MIB: u64 = 1024 * KIB;
+    match bytes {
+        0 => "empty".to_owned(),
+        1 => "1 byte".to_owned(),
+        2..KIB => format!("{bytes} bytes"),
+        KIB..MIB => format!("{} KB", bytes.div_ceil(KIB)),
+        _ => format!("{}.{} MB", bytes / MIB, bytes % MIB * 10 / MIB),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shown(block: serde_json::Value) -> String {
+        placeholder(&serde_json::from_value(block).unwrap())
+    }
+
+    /// The first bytes of a PNG.
+    fn png(width: u32, height: u32) -> Vec<u8> {
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+        bytes.extend(width.to_be_bytes());
+        bytes.extend(height.to_be_bytes());
+        bytes.extend([8, 6, 0, 0, 0]);
+        bytes
+    }
+
+    fn image(bytes: &[u8], mime_type: &str) -> String {
+        shown(json!({"type": "image", "data": STANDARD.encode(bytes), "mimeType": mime_type}))
+    }
+
+    #[test]
+    fn an_image_says_how_large_it_is() {
+        let mut bytes = png(640, 480);
+        bytes.resize(12 * 1024, 0);
+        assert_eq!(image(&bytes, "image/png"), "[image: PNG 640×480, 12 KB]");
+        let gif = b"GIF89a\x40\x01\xc8\0\0\0\0";
+        assert_eq!(image(gif, "image/gif"), "[image: GIF 320×200, 13 bytes]");
+        let mut webp = b"RIFF\x1e\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0".to_vec();
+        webp.extend([0x7f, 2, 0, 0xdf, 1, 0]);
+        assert_eq!(
+            image(&webp, "image/webp"),
+            "[image: WEBP 640×480, 30 bytes]"
+        );
+        // A photograph has notes before its size.
+        let mut jpeg = b"\xff\xd8\xff\xe1\xff\xfe".to_vec();
+        jpeg.resize(4 + 0xfffe, 0);
+        jpeg.extend(b"\xff\xc0\0\x11\x08\x01\xe0\x02\x80\x03");
+        jpeg.resize(jpeg.len() + 16, 0);
+        assert_eq!(image(&jpeg, "image/jpeg"), "[image: JPEG 640×480, 65 KB]");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_all_the_same() {
+        assert_eq!(
+            image(b"nothing of the kind", "image/png"),
+            "[image: PNG, 19 bytes]"
+        );
+        assert_eq!(
+            shown(json!({"type": "image", "data": "?!", "mimeType": "\u{1b}[2J"})),
+            "[image: 1 byte]"
+        );
+        assert_eq!(
+            shown(json!({"type": "hologram"})),
+            "[content of a kind unknown here]"
+        );
+    }
+
+    #[test]
+    fn sound_and_resources_say_what_they_are() {
+        let data = STANDARD.encode(vec![0; 1_300_000]);
+        assert_eq!(
+            shown(json!({"type": "audio", "data": data, "mimeType": "audio/x-wav"})),
+            "[sound: WAV, 1.2 MB]"
+        );
+        assert_eq!(
+            shown(
+                json!({"type": "resource_link", "name": "report.pdf", "uri": "file:///report.pdf",
+                "mimeType": "application/pdf", "size": 2048})
+            ),
+            "[report.pdf: file:///report.pdf, PDF, 2 KB]"
+        );
+        assert_eq!(
+            shown(
+                json!({"type": "resource", "resource": {"uri": "file:///a.rs", "text": "one\ntwo\n"}})
+            ),
+            "[file: file:///a.rs, 2 lines]"
+        );
+        assert_eq!(
+            shown(json!({"type": "resource", "resource": {"uri": "file:///b", "blob": "AAAA"}})),
+            "[file: file:///b, 3 bytes]"
+        );
+        assert_eq!(shown(json!({"type": "text", "text": "a\u{7}\nb"})), "a b");
+    }
+}
