@@ -124,7 +124,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
         [
             "a  +1 -1",
             "1 - 漢字漢字漢字漢字│1 + b",
-            "    漢字            │",
+            "  -…漢字            │",
             "2   x               │2   x",
         ]
     );
@@ -385,7 +385,7 @@ fn narrow_views_keep_the_text() {
     assert_eq!(unified(&of, 10), ["a  +1 -1", "- one", "+ abcdef"]);
     assert_eq!(
         unified(&of, 3),
-        ["a", "+1", "-1", "-on", " e", "+ab", " cd", " ef"]
+        ["a", "+1", "-1", "-on", "-e", "+ab", "+cd", "+ef"]
     );
     assert_eq!(unified(&of, 1).concat(), "a+1-1oneabcdef");
 }
