@@ -168,7 +168,7 @@ mod tests {
         );
         assert_eq!(
             shown(json!({"type": "image", "data": "?!", "mimeType": "\u{1b}[2J"})),
-            "[image: [2J, 1 byte]".replace("[2J", "")
+            "[image: 1 byte]"
         );
         assert_eq!(
             shown(json!({"type": "hologram"})),

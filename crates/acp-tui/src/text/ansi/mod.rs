@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use acp::thread::ThreadTerminal;
+use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr as _;
 use vt100::capture::{BasicFormattedCaptureState, RowContents};
@@ -41,7 +42,7 @@ const NARROWEST: u16 = 20;
 const AT_ONCE: Duration = Duration::from_millis(6);
 
 /// How much is read between two looks at the clock, in bytes.
-const PIECE: usize = 4 * 1024;
+const PIECE: usize = 1024;
 
 /// A command's output on a screen as wide as the view, with the lines that have scrolled off it.
 pub(crate) struct TerminalText {
@@ -205,7 +206,8 @@ impl TerminalText {
         }
         // What is not seen at the end is not there.
         while let Some(last) = line.spans.last_mut() {
-            if last.style.bg.is_some() || !last.style.add_modifier.is_empty() {
+            let drawn = Modifier::REVERSED | Modifier::UNDERLINED;
+            if last.style.bg.is_some() || last.style.add_modifier.intersects(drawn) {
                 break;
             }
             let end = last.content.trim_end_matches(' ').len();

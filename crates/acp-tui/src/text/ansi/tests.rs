@@ -224,7 +224,9 @@ fn more_than_a_thread_keeps_is_said_to_be_gone() {
     let mut printed = Printed::new("the first\n");
     let mut terminal = TerminalText::new();
     read(&mut terminal, &printed, 40);
-    printed.print(&"y\n".repeat(1024 * 1024));
+    for _ in 0..300 {
+        printed.print(&"y\n".repeat(2048));
+    }
     printed.print("the last\n");
     read(&mut terminal, &printed, 40);
     let all = lines(&terminal);

@@ -1,7 +1,7 @@
 //! What is shown of a file's change, wherever it comes from.
 
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use acp::thread::{FileChange, FileOperation, FileTexts};
 use acp::v2::DiffFileType;
@@ -14,12 +14,6 @@ const LARGEST: usize = 4 * 1024 * 1024;
 
 /// Lines that have not changed around those that have.
 const CONTEXT: usize = 3;
-
-/// How long the lines of a diff may be compared before the rest is taken for changed as a whole.
-pub(super) const FOR_LINES: Duration = Duration::from_millis(200);
-
-/// How long the words of changed lines may be.
-pub(super) const FOR_WORDS: Duration = Duration::from_millis(100);
 
 /// The most text whose words are compared at once, in bytes: what has more was written anew.
 const WORDS: usize = 64 * 1024;

@@ -9,14 +9,14 @@ mod tests;
 mod unified;
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use acp::thread::Diff;
 use acp::v2::DiffPatchFormat;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use self::change::{FOR_LINES, FOR_WORDS, FileDiff};
+use self::change::FileDiff;
 use self::paint::Paint;
 use self::patch::Part;
 use crate::Theme;
@@ -36,6 +36,23 @@ const WIDE: u16 = 100;
 
 /// Below this width there is no room for two halves.
 const NARROW: u16 = 40;
+
+/// How long is worked on a diff.
+#[derive(Debug, Clone, Copy)]
+struct Patience {
+    /// How long lines are compared before the rest is taken for changed as a whole.
+    lines: Duration,
+    /// How long the words of changed lines are compared before none of them is stressed.
+    words: Duration,
+}
+
+impl Patience {
+    /// While a person waits for the screen.
+    const SCREEN: Self = Self {
+        lines: Duration::from_millis(200),
+        words: Duration::from_millis(100),
+    };
+}
 
 /// What is shown.
 #[derive(Debug, Clone, Copy)]
@@ -68,13 +85,23 @@ pub(crate) fn diff(
     width: u16,
     theme: &Theme,
 ) -> Vec<Line<'static>> {
+    diff_within(Patience::SCREEN, of, layout, width, theme)
+}
+
+fn diff_within(
+    patience: Patience,
+    of: DiffOf<'_>,
+    layout: Layout,
+    width: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
     let side_by_side = match layout {
         Layout::Auto => width >= WIDE,
         Layout::Unified => false,
         Layout::SideBySide => width >= NARROW,
     };
     let now = Instant::now();
-    let for_lines = now.checked_add(FOR_LINES).unwrap_or(now);
+    let for_lines = now + patience.lines;
     let mut shown = Shown {
         lines: Vec::new(),
         width: usize::from(width.max(1)),
@@ -84,6 +111,7 @@ pub(crate) fn diff(
         left: CHANGED,
         remarks: 0,
         files: 0,
+        for_words: now + patience.lines + patience.words,
     };
     let mut named = Vec::new();
     if let Some(patch) = &of.diff.patch {
@@ -131,6 +159,8 @@ struct Shown<'a> {
     remarks: usize,
     /// How many files there were.
     files: usize,
+    /// Until when words are compared.
+    for_words: Instant,
 }
 
 impl Shown<'_> {
@@ -144,9 +174,7 @@ impl Shown<'_> {
         }
         self.header(file);
         let changed_before = self.left;
-        let now = Instant::now();
-        let until = now.checked_add(FOR_WORDS).unwrap_or(now);
-        let mut paint = Paint::new(file, self.theme, until);
+        let mut paint = Paint::new(file, self.theme, self.for_words);
         let side_by_side = self.side_by_side && !file.is_one_sided();
         for hunk in &file.hunks {
             if self.left == 0 {

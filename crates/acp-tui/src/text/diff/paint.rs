@@ -36,6 +36,7 @@ pub(super) struct Paint<'a, 't> {
     theme: &'a Theme,
     until: Instant,
     returns: bool,
+    digits: usize,
     /// Lines in the colours of the code by their number, old and new.
     code: [HashMap<usize, Line<'static>>; 2],
 }
@@ -43,11 +44,14 @@ pub(super) struct Paint<'a, 't> {
 impl<'a, 't> Paint<'a, 't> {
     /// `until`: how long words may be compared.
     pub(super) fn new(file: &'a FileDiff<'t>, theme: &'a Theme, until: Instant) -> Self {
+        let rows = file.hunks.iter().flat_map(|hunk| &hunk.rows);
+        let largest = rows.flat_map(|row| row.numbers).max().unwrap_or(0);
         let mut paint = Self {
             file,
             theme,
             until,
             returns: file.shows_returns(),
+            digits: largest.to_string().len(),
             code: [HashMap::new(), HashMap::new()],
         };
         if let Some((old, new)) = &file.whole {
@@ -91,9 +95,7 @@ impl<'a, 't> Paint<'a, 't> {
 
     /// How many digits the largest number has.
     pub(super) fn digits(&self) -> usize {
-        let rows = self.file.hunks.iter().flat_map(|hunk| &hunk.rows);
-        let largest = rows.flat_map(|row| row.numbers).max().unwrap_or(0);
-        largest.to_string().len()
+        self.digits
     }
 
     fn row(&self, row: &Row<'t>, stressed: &[Range<usize>]) -> Painted {

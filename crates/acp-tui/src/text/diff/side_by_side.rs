@@ -7,7 +7,7 @@ use super::change::Kind;
 use super::paint::Painted;
 use super::unified::block;
 use crate::Theme;
-use crate::text::columns::{Row, broken};
+use crate::text::columns::Row;
 
 /// What is between the halves.
 const BETWEEN: &str = "│";
@@ -69,19 +69,5 @@ fn half(row: &Painted, side: usize, digits: usize, width: usize, theme: &Theme) 
         Some(number) if first && numbers > 0 => format!("{number:>digits$} "),
         _ => " ".repeat(numbers),
     };
-    let mut rows = block(row, gutter, numbers, width, theme);
-    if row.endless {
-        let indent = numbers + 2;
-        for mut said in broken(
-            [("no newline at the end", theme.dim)],
-            width.saturating_sub(indent),
-        ) {
-            let mut row = Row::default();
-            row.push(&" ".repeat(indent), Style::new());
-            row.used += said.used;
-            row.spans.append(&mut said.spans);
-            rows.push(row);
-        }
-    }
-    rows
+    block(row, gutter, numbers, width, theme)
 }

@@ -1,4 +1,5 @@
 use std::path::Path;
+use std::time::Duration;
 
 use acp::thread::{Diff, ToolCallContent};
 use proptest::prelude::*;
@@ -6,8 +7,14 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use serde_json::{Value, json};
 
-use super::{DiffOf, Layout, diff};
+use super::{DiffOf, Layout, Patience, diff, diff_within};
 use crate::{Background, Colors, Theme};
+
+/// A busy machine does not change what is shown.
+const PATIENCE: Patience = Patience {
+    lines: Duration::from_secs(600),
+    words: Duration::from_secs(600),
+};
 
 fn v1(path: &str, old: Option<&str>, new: &str) -> Diff {
     let content: acp::v1::ToolCallContent = serde_json::from_value(
@@ -34,7 +41,7 @@ fn of(content: ToolCallContent) -> Diff {
 
 fn lines(of: &Diff, layout: Layout, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let cwd = Some(Path::new("/work"));
-    diff(DiffOf { diff: of, cwd }, layout, width, theme)
+    diff_within(PATIENCE, DiffOf { diff: of, cwd }, layout, width, theme)
 }
 
 fn text(lines: &[Line<'_>]) -> Vec<String> {
@@ -117,7 +124,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
         [
             "a  +1 -1",
             "1 - 漢字漢字漢字漢字│1 + b",
-            "    漢字            │",
+            "  -…漢字            │",
             "2   x               │2   x",
         ]
     );
@@ -205,7 +212,6 @@ fn what_cannot_be_seen_is_named() {
         80,
         &theme,
     );
-    assert!(style(&all, "  ").add_modifier.is_empty());
     let spaces = all[2].spans.last().unwrap();
     assert_eq!(
         (&*spaces.content, spaces.style.add_modifier),
@@ -268,6 +274,28 @@ fn what_is_too_long_is_counted() {
     assert_eq!(all.len(), 1 + 5_000 + 1);
     assert_eq!(all[0], "a  new file  +12,345");
     assert_eq!(all[5_001], "⋯ 7,345 more changed lines not shown");
+}
+
+#[test]
+fn without_time_a_change_is_shown_roughly() {
+    let none = Patience {
+        lines: Duration::ZERO,
+        words: Duration::ZERO,
+    };
+    let of = v1("/work/a", Some("one\ntwo\nthree\n"), "1\ntwo\n3\n");
+    let of = DiffOf {
+        diff: &of,
+        cwd: None,
+    };
+    let all = diff_within(none, of, Layout::Unified, 60, &Theme::default());
+    let all = text(&all);
+    for line in ["- one", "+ 1", "- three", "+ 3"] {
+        assert!(all.iter().any(|shown| shown.ends_with(line)), "{all:?}");
+    }
+    assert_eq!(
+        all.last().unwrap(),
+        "compared roughly, since it took too long"
+    );
 }
 
 #[test]
@@ -357,7 +385,7 @@ fn narrow_views_keep_the_text() {
     assert_eq!(unified(&of, 10), ["a  +1 -1", "- one", "+ abcdef"]);
     assert_eq!(
         unified(&of, 3),
-        ["a", "+1", "-1", "-on", " e", "+ab", " cd", " ef"]
+        ["a", "+1", "-1", "-on", "-e", "+ab", "+cd", "+ef"]
     );
     assert_eq!(unified(&of, 1).concat(), "a+1-1oneabcdef");
 }
@@ -396,7 +424,7 @@ proptest! {
         width in 1_u16..200,
     ) {
         let patch = lines.join("\n");
-        for line in super::diff(
+        for line in diff(
             DiffOf { diff: &v2(json!([]), Some(&patch)), cwd: None },
             Layout::Auto,
             width,

@@ -41,26 +41,12 @@ pub(super) fn lines(
         };
         let block = block(row, gutter, numbers, width, theme);
         lines.extend(block.into_iter().map(|row| Line::from(row.spans)));
-        if row.endless {
-            let text = "no newline at the end";
-            for mut said in broken(
-                [(text, theme.dim)],
-                width.saturating_sub(numbers + 2).max(1),
-            ) {
-                let mut row = Row::default();
-                if width > numbers + 2 {
-                    row.push(&" ".repeat(numbers + 2), Style::new());
-                }
-                row.spans.append(&mut said.spans);
-                lines.push(Line::from(row.spans));
-            }
-        }
     }
     lines
 }
 
-/// A line of a change in a width: what is before it, its sign, and its text, in as many rows as it takes. `numbers`: how
-/// wide what `gutter` gives is, for the first row and for others.
+/// A line of a change in a width: what is before it, its sign, and its text, in as many rows as it takes, and one that
+/// says that no line feed ends it. `numbers`: how wide what `gutter` gives is, for the first row and for others.
 pub(super) fn block(
     row: &Painted,
     gutter: impl Fn(bool) -> String,
@@ -94,10 +80,10 @@ pub(super) fn block(
             row.push(&gutter, fill.patch(theme.dim));
         }
         if sign_width > 0 {
-            let sign = if n == 0 { sign } else { " " };
+            // Every row has it: where there are no colours, a row without would be one that has not changed.
             row.push(sign, fill.patch(mark));
             if sign_width > 1 {
-                row.push(" ", fill);
+                row.push(if n == 0 { " " } else { "…" }, fill.patch(theme.dim));
             }
         }
         row.used += text.used;
@@ -106,6 +92,15 @@ pub(super) fn block(
             row.pad(width, fill);
         }
         rows.push(row);
+    }
+    if row.endless {
+        for mut said in broken([("no newline at the end", theme.dim)], room) {
+            let mut row = Row::default();
+            row.pad(numbers + sign_width, Style::new());
+            row.used += said.used;
+            row.spans.append(&mut said.spans);
+            rows.push(row);
+        }
     }
     rows
 }
