@@ -56,8 +56,8 @@ impl App {
             },
             Action::ScrollUp => tab.view.scroll_up(tab.view.page()),
             Action::ScrollDown => tab.view.scroll_down(tab.view.page()),
-            Action::ToTop => tab.view.to_beginning(),
-            Action::ToEnd => tab.view.to_end(),
+            Action::ToTop => tab.view.go_to_beginning(),
+            Action::ToEnd => tab.view.go_to_end(),
             Action::NewTab => {
                 let agent = tab.agent;
                 return self.new_tab(agent, Open::New);

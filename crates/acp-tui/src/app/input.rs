@@ -176,8 +176,8 @@ impl App {
         match key.code {
             KeyCode::Up | KeyCode::Char('k') if plain => tab.view.select(-1),
             KeyCode::Down | KeyCode::Char('j') if plain => tab.view.select(1),
-            KeyCode::Char('g') | KeyCode::Home if plain => tab.view.to_beginning(),
-            KeyCode::Char('G') | KeyCode::End if plain => tab.view.to_end(),
+            KeyCode::Char('g') | KeyCode::Home if plain => tab.view.go_to_beginning(),
+            KeyCode::Char('G') | KeyCode::End if plain => tab.view.go_to_end(),
             KeyCode::Enter | KeyCode::Char(' ') if plain => tab.view.toggle(),
             KeyCode::Char('d') if plain => tab.view.toggle_layout(),
             KeyCode::Char('e') if plain => tab.view.toggle_all(),

@@ -23,6 +23,7 @@ use crate::picker::{Item, Outcome, Picker};
 use crate::setup::Open;
 
 /// A window over the conversation.
+#[allow(clippy::large_enum_variant, reason = "there is one at most")]
 pub(super) enum Overlay {
     Help(Help),
     Palette(Picker<Action>),

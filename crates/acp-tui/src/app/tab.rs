@@ -189,7 +189,7 @@ impl Tab {
             return vec![Effect::Bell];
         }
         self.queue.push_back(draft);
-        self.view.to_end();
+        self.view.go_to_end();
         self.go_on()
     }
 

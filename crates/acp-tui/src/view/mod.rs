@@ -108,12 +108,12 @@ impl ThreadView {
     }
 
     /// To the first line.
-    pub(crate) fn to_beginning(&mut self) {
+    pub(crate) fn go_to_beginning(&mut self) {
         self.moves.push(Move::Beginning);
     }
 
     /// To the end, and with it from there on.
-    pub(crate) fn to_end(&mut self) {
+    pub(crate) fn go_to_end(&mut self) {
         self.moves.clear();
         self.anchor = Anchor::End;
     }

@@ -83,13 +83,13 @@ fn the_beginning_is_as_near_as_the_end() {
     let thread = messages(100);
     let mut view = ThreadView::default();
     drawn(&mut view, &thread, 40, 6);
-    view.to_beginning();
+    view.go_to_beginning();
     let lines = drawn(&mut view, &thread, 40, 6);
     assert_eq!(lines[0], "┊ ▸ thought: hm");
     assert_eq!(lines[2], "  message 0");
     view.scroll_up(10);
     assert_eq!(drawn(&mut view, &thread, 40, 6), lines);
-    view.to_end();
+    view.go_to_end();
     assert_eq!(drawn(&mut view, &thread, 40, 6)[5], "  message 99");
 }
 

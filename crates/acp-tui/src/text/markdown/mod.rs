@@ -94,6 +94,11 @@ impl Markdown {
         &self.lines
     }
 
+    /// The lines that [`lines`](Self::lines) gave last.
+    pub(crate) fn laid(&self) -> &[Line<'static>] {
+        &self.lines
+    }
+
     /// Makes what is new in `source` harmless. An escape sequence ends with its line at the latest, so that one
     /// that is never finished does not swallow the message.
     fn take_in(&mut self) {
