@@ -10,6 +10,7 @@
 //! | [`Permissions`]   | what an agent may do, by policy, rules and answers | Tool Calls        |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`Environment`]   | which variables agents and commands get           | –                  |
+//! | [`elicitation`]   | the fields of forms, and what is answered to them | Elicitation        |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
 //! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
@@ -24,6 +25,7 @@
 
 mod agent_process;
 pub mod clean;
+pub mod elicitation;
 mod environment;
 mod files;
 mod form;

@@ -97,7 +97,11 @@ impl Desk {
     /// What is asked now, the oldest first.
     pub(crate) fn open(&self) -> Vec<Arc<Asked>> {
         let state = self.lock();
-        state.open.iter().map(|(asked, _)| Arc::clone(asked)).collect()
+        state
+            .open
+            .iter()
+            .map(|(asked, _)| Arc::clone(asked))
+            .collect()
     }
 
     /// Answers a question; nothing happens if it was withdrawn meanwhile.
