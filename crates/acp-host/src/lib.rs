@@ -51,8 +51,8 @@ pub use form::TextForm;
 pub use host::Host;
 pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
 pub use permissions::{
-    Action, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy, Project,
-    Prompter, Remembered, RememberedError, Rule, Rules, RulesError, Subject, Verdict,
+    Action, Always, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy,
+    Project, Prompter, Remembered, RememberedError, Rule, Rules, RulesError, Subject, Verdict,
 };
 pub use process::Exit;
 pub use roots::{Place, Refusal, Roots, open_file};
