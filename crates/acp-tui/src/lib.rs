@@ -4,7 +4,15 @@
 //! `docs/decisions/0014-chat.md`.
 
 mod agent;
+#[allow(dead_code, reason = "the app uses it")]
+mod fuzzy;
+#[allow(dead_code, reason = "the app uses it")]
+mod input;
 mod look;
+#[allow(dead_code, reason = "the app uses it")]
+mod picker;
+#[allow(dead_code, reason = "the app uses it")]
+mod question;
 mod text;
 mod theme;
 
