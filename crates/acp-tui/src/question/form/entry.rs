@@ -105,7 +105,7 @@ impl Entry {
         if let State::Chosen(list) = &mut self.state {
             list.at = match from_below {
                 true => list.found.len().saturating_sub(1),
-                false => list.chosen_at().unwrap_or(0),
+                false => list.first(),
             };
         }
     }
@@ -308,7 +308,7 @@ impl List {
             at: 0,
         };
         list.search();
-        list.at = list.chosen_at().unwrap_or(0);
+        list.at = list.first();
         list
     }
 
@@ -321,10 +321,11 @@ impl List {
         self.at = 0;
     }
 
-    /// Where among those found the first is that is chosen.
-    fn chosen_at(&self) -> Option<usize> {
+    /// Where among those found one begins: at the one that is chosen, where only one can be.
+    fn first(&self) -> usize {
         let is_chosen = |found: &Found| self.chosen.get(found.index) == Some(&true);
-        self.found.iter().position(is_chosen)
+        let chosen = self.found.iter().position(is_chosen);
+        chosen.filter(|_| !self.many).unwrap_or(0)
     }
 
     /// Whether something was chosen by it, too.
