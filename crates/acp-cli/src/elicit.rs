@@ -1,7 +1,5 @@
 //! Elicitation: what the agent wants to know from the person, asked on the terminal.
 
-mod field;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,8 +11,8 @@ use acp::v1::{
     ElicitationMode, ElicitationNoContent, ElicitationSchema, ElicitationUrlCapabilities,
 };
 use acp_host::clean;
+use acp_host::elicitation::{self, Field, Given};
 
-use self::field::{Field, Given};
 use crate::ask::{Dialog, Person};
 
 /// How many web pages that are not done with are remembered; of older ones the end is not told.
@@ -76,7 +74,7 @@ impl Elicit {
 
     /// Asks field by field.
     async fn form(&self, message: &str, form: &ElicitationSchema) -> Result<ElicitationAction> {
-        let fields = Field::of(form).map_err(acp::Error::invalid_params)?;
+        let fields = Field::of(form).map_err(|e| acp::Error::invalid_params(e.to_string()))?;
         let question = |out: &mut crate::screen::Out| {
             out.text(&head(message));
             for about in [&form.title, &form.description].into_iter().flatten() {
@@ -84,7 +82,7 @@ impl Elicit {
                     out.text(&format!("  {line}\n"));
                 }
             }
-            if fields.iter().any(|field| field.required) {
+            if fields.iter().any(|field| field.is_required()) {
                 out.text("  (no answer to what is required declines, Ctrl-C cancels)\n");
             }
         };
@@ -95,9 +93,9 @@ impl Elicit {
         for field in &fields {
             match ask(&mut dialog, field).await {
                 Some(Given::Value(value)) => {
-                    content.insert(field.name.to_owned(), value);
+                    content.insert(field.name().to_owned(), value);
                 }
-                Some(Given::Nothing) if field.required => return Ok(declined()),
+                Some(Given::Nothing) if field.is_required() => return Ok(declined()),
                 Some(Given::Nothing) => {}
                 None => return Ok(cancelled()),
             }
@@ -148,7 +146,7 @@ fn head(message: &str) -> String {
 }
 
 /// Asks for one field until the answer is one it can have; `None` if there will be none.
-async fn ask(dialog: &mut Dialog<'_>, field: &Field<'_>) -> Option<Given> {
+async fn ask(dialog: &mut Dialog<'_>, field: &Field) -> Option<Given> {
     for line in field.about() {
         dialog.say(&format!("  {line}"));
     }
@@ -168,7 +166,7 @@ async fn yes(dialog: &mut Dialog<'_>, prompt: &str) -> Option<bool> {
         if answer.is_empty() {
             return Some(true);
         }
-        if let Some(answer) = field::yes_or_no(&answer) {
+        if let Some(answer) = elicitation::yes_or_no(&answer) {
             return Some(answer);
         }
     }

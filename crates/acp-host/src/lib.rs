@@ -10,6 +10,7 @@
 //! | [`Permissions`]   | what an agent may do, by policy, rules and answers | Tool Calls        |
 //! | [`Host`]          | all of these, as a client of the library lends them | –                |
 //! | [`Environment`]   | which variables agents and commands get           | –                  |
+//! | [`elicitation`]   | the fields of forms, and what is answered to them | Elicitation        |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //! | [`Attachment`]    | a file that goes with a prompt                    | Content            |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
@@ -26,6 +27,7 @@
 mod agent_process;
 mod attachment;
 pub mod clean;
+pub mod elicitation;
 mod environment;
 mod files;
 mod form;
@@ -52,8 +54,8 @@ pub use form::TextForm;
 pub use host::Host;
 pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
 pub use permissions::{
-    Action, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy, Project,
-    Prompter, Remembered, RememberedError, Rule, Rules, RulesError, Subject, Verdict,
+    Action, Always, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy,
+    Project, Prompter, Remembered, RememberedError, Rule, Rules, RulesError, Subject, Verdict,
 };
 pub use process::Exit;
 pub use roots::{Place, Refusal, Roots, open_file};

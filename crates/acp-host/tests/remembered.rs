@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use acp::ThreadHandle;
 use acp::client::{PermissionRequest, Terminals, WriteTextFile};
 use acp_host::{
-    Host, Note, Permissions, Policy, Prompter, Remembered, RememberedError, Rules, Subject,
+    Always, By, Host, Note, Permissions, Policy, Prompter, Remembered, RememberedError, Rules,
+    Subject,
 };
 use acp_wire::v1::{
     CreateTerminalRequest, EnvVariable, PermissionOption, PermissionOptionId, PermissionOptionKind,
@@ -88,7 +89,7 @@ fn command(line: &str) -> ToolCallUpdate {
     call(ToolKind::Execute).raw_input(json!({ "command": line }))
 }
 
-async fn ask(host: &Host<Person>, call: ToolCallUpdate) -> bool {
+async fn ask(host: &Host<impl Prompter + Send + Sync>, call: ToolCallUpdate) -> bool {
     let option = PermissionOption::new;
     let options = vec![
         option("once", "Once", PermissionOptionKind::AllowOnce),
@@ -199,6 +200,65 @@ async fn a_rule_is_stricter_than_what_is_remembered() {
         matches!(notes.last(), Some(Note::NotRemembered { .. })),
         "{notes:?}"
     );
+}
+
+/// Says no, and keeps in mind what yes for always would have come to.
+struct Careful(Arc<Mutex<Vec<Always>>>);
+
+impl Prompter for Careful {
+    async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
+        Some("no".into())
+    }
+
+    async fn ask_with(
+        &self,
+        request: &PermissionRequest,
+        always: &Always,
+    ) -> Option<PermissionOptionId> {
+        self.0.lock().unwrap().push(always.clone());
+        self.ask(request).await
+    }
+}
+
+#[tokio::test]
+async fn who_is_asked_can_be_told_what_always_comes_to() {
+    let bench = Bench::new();
+    let heard: Arc<Mutex<Vec<Always>>> = Arc::default();
+    let host = |permissions: Permissions| {
+        let host = Host::new(permissions, Careful(Arc::clone(&heard)), [bench.root()]).unwrap();
+        host.session_seen(&SessionId::from("s"), &ThreadHandle::new());
+        host
+    };
+    let remembering = Permissions::from(Policy::Ask).remembered(bench.remembered());
+    let host_of_rule = {
+        let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"git push*\"";
+        let rules = Rules::parse(rules, Path::new("r"), &bench.root()).unwrap();
+        host(remembering.clone().user(rules))
+    };
+    assert!(!ask(&host_of_rule, command("git push")).await);
+    assert!(!ask(&host_of_rule, command("make test")).await);
+    assert!(!ask(&host_of_rule, call(ToolKind::Fetch)).await);
+    assert!(!ask(&host(Policy::Ask.into()), command("make test")).await);
+    let path = bench.root().join("a");
+    let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
+    host(remembering).write_text_file(write).await.unwrap_err();
+
+    let heard = heard.lock().unwrap();
+    let [rule, exact, vague, nowhere, unasked] = &heard[..] else {
+        panic!("{heard:?}")
+    };
+    assert!(
+        matches!(rule, Always::EachTime(By::Rule { number: 1, .. })),
+        "{rule:?}"
+    );
+    let remembered = Always::Remembered {
+        kind: ToolKind::Execute,
+        subjects: vec![Subject::Command("make test".into())],
+    };
+    assert_eq!(*exact, remembered);
+    assert_eq!(*vague, Always::ByAgent);
+    assert_eq!(*nowhere, Always::ByAgent);
+    assert_eq!(*unasked, Always::AsNamed);
 }
 
 #[cfg(unix)]

@@ -7,6 +7,8 @@ mod agent;
 mod app;
 mod editor;
 pub mod export;
+mod fuzzy;
+mod input;
 mod keys;
 mod look;
 mod picker;

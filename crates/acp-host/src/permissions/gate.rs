@@ -9,7 +9,7 @@ use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, SessionId, ToolCallUpdate,
 };
 
-use super::{Action, By, Note, Permissions, Prompter, Verdict, answer};
+use super::{Action, Always, By, Note, Permissions, Prompter, Verdict, answer};
 use crate::roots::Roots;
 
 /// Decides, by what is said already or by asking.
@@ -209,7 +209,14 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             return answer(false, &request.options)
                 .unwrap_or_else(RequestPermissionOutcome::cancelled);
         }
-        let outcome = match self.prompter.ask(request).await {
+        let always = match unasked {
+            true => Always::AsNamed,
+            false => {
+                let by = question.rule.as_ref().map(|(by, _)| by);
+                self.permissions.always(&question.action, by)
+            }
+        };
+        let outcome = match self.prompter.ask_with(request, &always).await {
             Some(id) => RequestPermissionOutcome::selected(id),
             None => RequestPermissionOutcome::cancelled(),
         };

@@ -5,6 +5,7 @@
 //! make it stricter.
 
 mod action;
+mod always;
 mod command;
 mod gate;
 mod matching;
@@ -17,6 +18,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use self::action::Action;
+pub use self::always::Always;
 pub(crate) use self::gate::Gate;
 pub(crate) use self::policy::answer;
 pub use self::policy::{Decision, ParsePolicyError, Policy, Prompter};

@@ -9,6 +9,7 @@ use acp_wire::v1::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome, ToolKind,
 };
 
+use super::Always;
 use super::rules::Effect;
 
 /// Which tool calls are allowed without asking a person.
@@ -132,6 +133,15 @@ pub trait Prompter {
         &self,
         request: &PermissionRequest,
     ) -> impl Future<Output = Option<PermissionOptionId>> + Send;
+
+    /// The same, for those who also say what an answer for always comes to. This is what is called.
+    fn ask_with(
+        &self,
+        request: &PermissionRequest,
+        _always: &Always,
+    ) -> impl Future<Output = Option<PermissionOptionId>> + Send {
+        self.ask(request)
+    }
 
     /// Whether there is anyone to ask now. Where there is nobody, what would be asked is rejected.
     fn can_ask(&self) -> bool {

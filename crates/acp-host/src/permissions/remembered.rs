@@ -240,7 +240,7 @@ impl Remembered {
 }
 
 /// What the action is about, if that can be said exactly.
-fn subjects(action: &Action) -> Option<Vec<Subject>> {
+pub(super) fn subjects(action: &Action) -> Option<Vec<Subject>> {
     let fits = |subject: &Subject| match subject {
         Subject::Command(line) => line.len() <= LONGEST,
         Subject::Path(path) => path.as_os_str().len() <= LONGEST && path.to_str().is_some(),

@@ -6,13 +6,15 @@ use acp::client::PermissionRequest;
 use acp::v1::{
     CreateElicitationRequest, ElicitationAction, ElicitationScope, PermissionOptionId, SessionId,
 };
+use acp_host::Always;
 use tokio::sync::{Notify, oneshot};
 
 /// What is asked.
 #[derive(Debug, Clone)]
 pub(crate) enum Question {
-    /// Whether something may be done: tool calls, "Requesting Permission".
-    Permission(Box<PermissionRequest>),
+    /// Whether something may be done, and what an answer for always comes to: tool calls, "Requesting
+    /// Permission".
+    Permission(Box<PermissionRequest>, Always),
     /// To fill in a form, or to go to a web page: Elicitation.
     Elicitation(Box<CreateElicitationRequest>),
 }
@@ -68,7 +70,7 @@ impl Desk {
     pub(crate) async fn ask(&self, question: Question) -> Option<Answer> {
         let (sender, answer) = oneshot::channel();
         let session = match &question {
-            Question::Permission(request) => Some(request.session_id.clone()),
+            Question::Permission(request, _) => Some(request.session_id.clone()),
             Question::Elicitation(request) => match &request.scope {
                 ElicitationScope::Session { session_id, .. } => Some(session_id.clone()),
                 _ => None,
@@ -156,12 +158,8 @@ mod tests {
 
     fn permission(session: &str) -> Question {
         let call = ToolCallUpdate::new("call");
-        Question::Permission(Box::new(PermissionRequest::new(
-            session,
-            &call,
-            Vec::new(),
-            ThreadHandle::new(),
-        )))
+        let request = PermissionRequest::new(session, &call, Vec::new(), ThreadHandle::new());
+        Question::Permission(Box::new(request), Always::ByAgent)
     }
 
     #[tokio::test]

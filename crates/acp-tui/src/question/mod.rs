@@ -1,57 +1,382 @@
-//! Stand-in.
-use crate::agent::{Answer, Asked, Question};
-use crate::look::Look;
-use crossterm::event::{KeyCode, KeyEvent};
+//! Asking the person: a question has the place of the editor until it is answered.
+//!
+//! What is asked about scrolls where it is longer than the room; what can be answered is always seen. Nothing is
+//! answered by a key that was meant for something else: see [`QuestionView::key`].
+
+mod address;
+mod changes;
+mod form;
+pub(crate) mod lines;
+mod permission;
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use acp::v1::{ElicitationAction, ElicitationMode, ElicitationNoContent};
+use acp_host::clean;
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use std::sync::Arc;
-use std::time::Instant;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
+
+pub(crate) use self::address::{Address, open};
+use self::form::FormView;
+use self::permission::PermissionView;
+use crate::Theme;
+use crate::agent::{Answer, Asked, Question};
+use crate::look::Look;
+
+/// How long nothing must have been typed before a key counts as an answer: who types a prompt goes on for a moment
+/// when a question takes the place of the editor.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// What a key did.
+#[derive(Debug)]
 pub(crate) enum Outcome {
+    /// Nothing: it is for others. Escape always is: it leaves the question open.
     Ignored,
+    /// It came too early to be meant for the question. It is for the editor, if that was being written in.
+    Early,
+    /// It looks different.
     Changed,
+    /// This address is to be [opened](open), as the person has asked for.
+    Open(Address),
+    /// It is answered.
     Answer(Answer),
 }
+
+/// A question as it is shown.
 pub(crate) struct QuestionView {
     asked: Arc<Asked>,
+    /// Who asks.
+    agent: String,
+    kind: Kind,
+    /// When a key was last found too early, or the question appeared.
+    unsettled: Instant,
+    /// A key was too early, and none has counted since.
+    was_early: bool,
+    /// The first line of the body that is shown.
+    top: usize,
+    /// How many lines of the body were seen last.
+    seen: usize,
+    /// What has the keyboard is to be scrolled to.
+    follow: bool,
+    /// Told apart from what was laid out before something changed.
+    revision: u64,
+    laid_out: RefCell<Option<(Key, Arc<Body>)>>,
 }
+
+enum Kind {
+    Permission(PermissionView),
+    Form(FormView),
+    Address(address::AddressView),
+}
+
+/// What a body was laid out for.
+#[derive(PartialEq)]
+struct Key {
+    width: u16,
+    revision: u64,
+    theme: Theme,
+}
+
+/// What is asked about, as lines.
+#[derive(Default)]
+struct Body {
+    lines: Vec<Line<'static>>,
+    /// The lines of what has the keyboard.
+    focus: Option<Range<usize>>,
+    /// Where the cursor is: line and column.
+    cursor: Option<(usize, u16)>,
+}
+
 impl QuestionView {
-    pub(crate) fn new(asked: Arc<Asked>, _: Instant) -> Self {
-        Self { asked }
+    /// `agent` is how the person knows it; `now` is when the question appears.
+    pub(crate) fn new(asked: Arc<Asked>, agent: &str, now: Instant) -> Self {
+        let kind = match &asked.question {
+            Question::Permission(request, always) => {
+                Kind::Permission(PermissionView::new(request, always))
+            }
+            Question::Elicitation(request) => match &request.mode {
+                ElicitationMode::Form { requested_schema } => {
+                    Kind::Form(FormView::new(&request.message, requested_schema))
+                }
+                ElicitationMode::Url { url, .. } => {
+                    Kind::Address(address::AddressView::new(&request.message, url))
+                }
+                _ => Kind::Form(FormView::unknown(&request.message)),
+            },
+        };
+        Self {
+            asked,
+            agent: clean::line(agent),
+            kind,
+            unsettled: now,
+            was_early: false,
+            top: 0,
+            seen: 0,
+            follow: true,
+            revision: 0,
+            laid_out: RefCell::default(),
+        }
     }
+
     pub(crate) fn id(&self) -> u64 {
         self.asked.id
     }
-    pub(crate) fn paste(&mut self, _: &str) {}
-    pub(crate) fn key(&mut self, key: KeyEvent, _: Instant) -> Outcome {
-        let Question::Permission(p) = &self.asked.question else {
-            return Outcome::Ignored;
-        };
-        if let KeyCode::Char(c @ '1'..='9') = key.code
-            && let Some(o) = p.options.get(usize::from(c as u8 - b'1'))
-        {
-            return Outcome::Answer(Answer::Permission(Some(o.option_id.clone())));
+
+    /// It is seen again, after another tab: keys count once they have settled.
+    pub(crate) fn appeared(&mut self, now: Instant) {
+        self.unsettled = now;
+    }
+
+    /// What came of opening the address, for the person.
+    pub(crate) fn opened(&mut self, result: Result<(), String>) {
+        if let Kind::Address(view) = &mut self.kind {
+            view.opened(result);
+            self.changed();
         }
-        if matches!(key.code, KeyCode::Char(_)) {
-            Outcome::Changed
+    }
+
+    fn changed(&mut self) {
+        self.revision += 1;
+    }
+
+    /// Whether what comes at this time was meant for something else. Then so is what follows without a pause.
+    fn is_early(&mut self, now: Instant) -> bool {
+        let early = now.saturating_duration_since(self.unsettled) < SETTLE;
+        if early {
+            self.unsettled = now;
         } else {
-            Outcome::Ignored
+            // From here on it has the keyboard.
+            self.unsettled = now.checked_sub(SETTLE).unwrap_or(now);
         }
+        self.was_early = early;
+        early
     }
-    pub(crate) fn height(&self, _: u16, _: u16, _: &Look<'_>) -> u16 {
-        4
+
+    /// A key was pressed at the time `now`. Keys that come within 300 ms after the question appeared are
+    /// [early](Outcome::Early), and so is each that follows within 300 ms of one: what is typed on without looking
+    /// answers nothing. Scrolling is always possible.
+    pub(crate) fn key(&mut self, key: KeyEvent, now: Instant) -> Outcome {
+        if key.kind == KeyEventKind::Release || key.code == KeyCode::Esc {
+            return Outcome::Ignored;
+        }
+        let line = key.modifiers == KeyModifiers::CONTROL || key.modifiers == KeyModifiers::SHIFT;
+        let page = isize::try_from(self.seen.saturating_sub(1).max(1)).unwrap_or(1);
+        let form = matches!(self.kind, Kind::Form(_));
+        match key.code {
+            KeyCode::PageUp => return self.scroll(-page),
+            KeyCode::PageDown => return self.scroll(page),
+            KeyCode::Up if line => return self.scroll(-1),
+            KeyCode::Down if line => return self.scroll(1),
+            KeyCode::Home if !form => return self.scroll(isize::MIN),
+            KeyCode::End if !form => return self.scroll(isize::MAX),
+            _ => {}
+        }
+        if self.is_early(now) {
+            return Outcome::Early;
+        }
+        let outcome = match &mut self.kind {
+            Kind::Permission(view) => view.key(key),
+            Kind::Form(view) => view.key(key),
+            Kind::Address(view) => view.key(key),
+        };
+        if !matches!(outcome, Outcome::Ignored) {
+            self.follow = true;
+            self.changed();
+        }
+        outcome
     }
-    pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, _: &Look<'_>) -> Option<Position> {
-        if let Question::Permission(p) = &self.asked.question {
-            buf.set_string(area.x, area.y, &p.title, ratatui::style::Style::new());
-            for (n, o) in p.options.iter().enumerate().take(3) {
-                buf.set_string(
-                    area.x,
-                    area.y + 1 + n as u16,
-                    format!("{} {}", n + 1, o.name),
-                    ratatui::style::Style::new(),
-                );
+
+    /// Text was pasted at the time `now`.
+    pub(crate) fn paste(&mut self, text: &str, now: Instant) -> Outcome {
+        if self.is_early(now) {
+            return Outcome::Early;
+        }
+        match &mut self.kind {
+            Kind::Form(view) => {
+                view.paste(text);
+                self.follow = true;
+                self.changed();
+                Outcome::Changed
             }
+            _ => Outcome::Ignored,
         }
-        None
+    }
+
+    /// Shows what is so many lines further down, or up.
+    pub(crate) fn scroll(&mut self, lines: isize) -> Outcome {
+        self.top = self.top.saturating_add_signed(lines);
+        self.follow = false;
+        Outcome::Changed
+    }
+
+    fn body(&self, width: u16, look: &Look<'_>) -> Arc<Body> {
+        let key = Key {
+            width,
+            revision: self.revision,
+            theme: look.theme.clone(),
+        };
+        let mut laid_out = self.laid_out.borrow_mut();
+        if let Some((known, body)) = &*laid_out
+            && *known == key
+        {
+            return Arc::clone(body);
+        }
+        let body = Arc::new(match &self.kind {
+            Kind::Permission(view) => view.body(&self.agent, width, look),
+            Kind::Form(view) => view.body(&self.agent, width, look),
+            Kind::Address(view) => view.body(&self.agent, width, look),
+        });
+        *laid_out = Some((key, Arc::clone(&body)));
+        body
+    }
+
+    /// What can be answered, in at most `most` lines where that is possible.
+    fn choices(&self, width: u16, most: usize, look: &Look<'_>) -> Vec<Line<'static>> {
+        match &self.kind {
+            Kind::Permission(view) => view.choices(width, most, look),
+            Kind::Form(view) => view.choices(look),
+            Kind::Address(view) => view.choices(width, look),
+        }
+    }
+
+    /// How many rows of at most `most` it takes in `width` columns.
+    pub(crate) fn height(&self, width: u16, most: u16, look: &Look<'_>) -> u16 {
+        let inner = width.saturating_sub(4);
+        // The frame, and the line between what is asked and what can be answered.
+        let rows = self.body(inner, look).lines.len()
+            + self.choices(inner, usize::MAX, look).len()
+            + 3;
+        u16::try_from(rows).unwrap_or(u16::MAX).min(most)
+    }
+
+    /// Draws it, and gives where the cursor is.
+    pub(crate) fn draw(
+        &mut self,
+        area: Rect,
+        buf: &mut Buffer,
+        look: &Look<'_>,
+    ) -> Option<Position> {
+        Clear.render(area, buf);
+        let block = Block::bordered()
+            .border_type(BorderType::Rounded)
+            .border_style(look.theme.focus)
+            .padding(Padding::horizontal(1))
+            .title_top(self.title(look))
+            .title_bottom(self.keys(look));
+        let inner = block.inner(area);
+        block.render(area, buf);
+        if inner.is_empty() {
+            return None;
+        }
+        let body = self.body(inner.width, look);
+        let height = usize::from(inner.height);
+        // A third of the room is for what is asked about, if there is so much of it.
+        let least = body.lines.len().min(height / 3) + 1;
+        let choices = self.choices(inner.width, height.saturating_sub(least), look);
+        let rows = height.saturating_sub(choices.len() + 1);
+        self.seen = rows;
+        self.scroll_to(&body, rows);
+
+        let shown = body.lines.iter().skip(self.top).take(rows);
+        for (y, line) in (inner.y..).zip(shown) {
+            buf.set_line(inner.x, y, line, inner.width);
+        }
+        let shown = body.lines.len().saturating_sub(self.top).min(rows);
+        let below = body.lines.len() - shown - self.top;
+        let row = |row: usize| inner.y + u16::try_from(row).unwrap_or(inner.height);
+        if choices.len() < height {
+            let rule = rule(self.top, below, inner.width, look);
+            buf.set_line(inner.x, row(shown), &rule, inner.width);
+        }
+        let first = height.min(shown + 1).min(height.saturating_sub(choices.len()));
+        for (n, line) in choices.iter().enumerate().take(height - first) {
+            buf.set_line(inner.x, row(first + n), line, inner.width);
+        }
+        let (line, column) = body.cursor?;
+        let at = line.checked_sub(self.top).filter(|at| *at < rows)?;
+        let x = (inner.x + column).min(inner.right() - 1);
+        Some(Position::new(x, row(at)))
+    }
+
+    /// Sets what is scrolled to: within the body, and what has the keyboard is seen.
+    fn scroll_to(&mut self, body: &Body, rows: usize) {
+        if let (true, Some(focus)) = (self.follow, &body.focus) {
+            let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
+            // All of it, or at least where the cursor is.
+            self.top = self.top.max(focus.end.saturating_sub(rows)).min(focus.start);
+            self.top = self.top.max((cursor + 1).saturating_sub(rows)).min(cursor);
+        }
+        self.top = self.top.min(body.lines.len().saturating_sub(rows));
+    }
+
+    fn title(&self, look: &Look<'_>) -> Line<'static> {
+        let what = match &self.kind {
+            Kind::Permission(_) => "asks for permission",
+            Kind::Form(_) => "asks you",
+            Kind::Address(_) => "asks you to open a web page",
+        };
+        let agent = lines::fit(&self.agent, 30);
+        Line::from(vec![
+            Span::styled(format!(" {agent} "), look.theme.strong),
+            Span::styled(format!("{what} "), look.theme.text),
+        ])
+    }
+
+    fn keys(&self, look: &Look<'_>) -> Line<'static> {
+        if self.was_early {
+            let early = " that key came too early to count; pause, then answer ";
+            return Line::styled(early, look.theme.warn);
+        }
+        let keys: &[(&str, &str)] = match &self.kind {
+            Kind::Permission(view) => view.keys(),
+            Kind::Form(view) => view.keys(),
+            Kind::Address(_) => &[("esc", "cancel the turn")],
+        };
+        let mut line = Line::default();
+        for (key, what) in keys {
+            let before = if line.spans.is_empty() { " " } else { " · " };
+            line.spans.push(Span::styled(before, look.theme.border));
+            line.spans.push(Span::styled(*key, look.theme.accent));
+            line.spans
+                .push(Span::styled(format!(" {what}"), look.theme.dim));
+        }
+        line.spans.push(Span::raw(" "));
+        line
     }
 }
+
+/// The line below what is asked about: it says whether there is more of it.
+fn rule(above: usize, below: usize, width: u16, look: &Look<'_>) -> Line<'static> {
+    let said = match (above, below) {
+        (0, 0) => String::new(),
+        (0, below) => format!(" {below} more below: PgDn "),
+        (above, 0) => format!(" {above} more above: PgUp "),
+        (above, below) => format!(" {above} above, {below} below: PgUp PgDn "),
+    };
+    let said = lines::fit(&said, width.saturating_sub(2));
+    let rest = usize::from(width).saturating_sub(said.len() + 2);
+    Line::from(vec![
+        Span::styled("──", look.theme.border),
+        Span::styled(said, look.theme.warn),
+        Span::styled("─".repeat(rest), look.theme.border),
+    ])
+}
+
+fn declined() -> Outcome {
+    let action = ElicitationAction::Decline(ElicitationNoContent::default());
+    Outcome::Answer(Answer::Elicitation(action))
+}
+
+fn cancelled() -> Outcome {
+    let action = ElicitationAction::Cancel(ElicitationNoContent::default());
+    Outcome::Answer(Answer::Elicitation(action))
+}
+
+#[cfg(test)]
+mod tests;

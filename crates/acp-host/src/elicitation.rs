@@ -1,0 +1,475 @@
+//! Elicitation: the fields of a form, how they are asked for, and what an answer means.
+//!
+//! Texts that are for a person are clean already (see [`clean`]); names and values are the agent's own.
+
+use acp_wire::v1::{
+    ElicitationContentValue as Value, ElicitationPropertySchema as Schema, ElicitationSchema,
+    EnumOption, MultiSelectItems, MultiSelectPropertySchema, StringPropertySchema,
+};
+use regex::RegexBuilder;
+
+use crate::clean;
+
+/// How large a pattern of the agent's may become, in bytes.
+const PATTERN: usize = 1024 * 1024;
+
+/// A field of a form.
+#[derive(Debug, Clone)]
+pub struct Field {
+    name: String,
+    required: bool,
+    schema: Schema,
+    choices: Vec<Choice>,
+}
+
+/// What there is to choose from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Choice {
+    /// What the agent gets.
+    pub value: String,
+    /// What it is called.
+    pub title: String,
+    /// What it means, if the agent says.
+    pub description: Option<String>,
+}
+
+/// How a field is filled in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldKind {
+    /// By typing.
+    Text,
+    /// By typing what nobody else should see (the format `password`).
+    Secret,
+    /// By typing a number.
+    Number,
+    /// By typing a whole number.
+    Integer,
+    /// With yes or no.
+    Boolean,
+    /// By choosing one.
+    One,
+    /// By choosing some.
+    Some,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Given {
+    /// This value.
+    Value(Value),
+    /// None: the field is left out.
+    Nothing,
+}
+
+/// Why a form cannot be shown.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormError {
+    /// A field must be filled in and is not described.
+    #[error("the field {0} is required and not described")]
+    Undescribed(String),
+    /// A field must be filled in and is of a type unknown here, or offers nothing to choose from.
+    #[error("the field {0} is of an unknown type")]
+    UnknownType(String),
+}
+
+/// Why an answer does not fit its field, as a sentence for the person.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unfit(String);
+
+impl Field {
+    /// The fields of a form, in its order. What is optional and of a type unknown here is left out.
+    ///
+    /// # Errors
+    /// A field that is required cannot be asked for here.
+    pub fn of(form: &ElicitationSchema) -> Result<Vec<Self>, FormError> {
+        let required = form.required.as_deref().unwrap_or_default();
+        if let Some(name) = required.iter().find(|n| !form.properties.contains_key(*n)) {
+            return Err(FormError::Undescribed(clean::line(name)));
+        }
+        let mut fields = Vec::new();
+        for (name, schema) in &form.properties {
+            let required = required.contains(name);
+            match Self::new(name, schema, required) {
+                Some(field) => fields.push(field),
+                None if required => return Err(FormError::UnknownType(clean::line(name))),
+                None => {}
+            }
+        }
+        Ok(fields)
+    }
+
+    /// `None` for a type unknown here.
+    fn new(name: &str, schema: &Schema, required: bool) -> Option<Self> {
+        let choices = match schema {
+            Schema::String(string) => string_choices(string),
+            Schema::Array(array) => array_choices(array)?,
+            Schema::Number(_) | Schema::Integer(_) | Schema::Boolean(_) => Vec::new(),
+            _ => return None,
+        };
+        Some(Self {
+            name: name.to_owned(),
+            required,
+            schema: schema.clone(),
+            choices,
+        })
+    }
+
+    /// What it is called in the answer.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the form cannot be sent without it.
+    #[must_use]
+    pub fn is_required(&self) -> bool {
+        self.required
+    }
+
+    /// How it is filled in.
+    #[must_use]
+    pub fn kind(&self) -> FieldKind {
+        match &self.schema {
+            Schema::String(_) if !self.choices.is_empty() => FieldKind::One,
+            Schema::String(s) => match &s.format {
+                Some(format) if format.as_str() == "password" => FieldKind::Secret,
+                _ => FieldKind::Text,
+            },
+            Schema::Number(_) => FieldKind::Number,
+            Schema::Integer(_) => FieldKind::Integer,
+            Schema::Boolean(_) => FieldKind::Boolean,
+            // There are no others: `new`.
+            _ => FieldKind::Some,
+        }
+    }
+
+    /// What there is to choose from, if that is how it is filled in. Values and titles are as they came.
+    #[must_use]
+    pub fn choices(&self) -> &[Choice] {
+        &self.choices
+    }
+
+    /// What people call it, on one line.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let title = match &self.schema {
+            Schema::String(s) => &s.title,
+            Schema::Number(s) => &s.title,
+            Schema::Integer(s) => &s.title,
+            Schema::Boolean(s) => &s.title,
+            Schema::Array(s) => &s.title,
+            _ => &None,
+        };
+        clean::line(title.as_deref().unwrap_or(&self.name))
+    }
+
+    /// What it is, maybe in several lines; empty if the agent does not say.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let description = match &self.schema {
+            Schema::String(s) => &s.description,
+            Schema::Number(s) => &s.description,
+            Schema::Integer(s) => &s.description,
+            Schema::Boolean(s) => &s.description,
+            Schema::Array(s) => &s.description,
+            _ => &None,
+        };
+        clean::clean(description.as_deref().unwrap_or_default())
+    }
+
+    /// What values it takes, in a few words such as `18 to 99`; `None` if it takes any.
+    #[must_use]
+    pub fn bounds(&self) -> Option<String> {
+        match &self.schema {
+            Schema::String(_) if !self.choices.is_empty() => None,
+            Schema::String(s) => {
+                let format = s.format.as_ref().map(|format| clean::line(format.as_str()));
+                let length = between(s.min_length, s.max_length).map(|n| format!("{n} characters"));
+                let bounds: Vec<String> = format.into_iter().chain(length).collect();
+                (!bounds.is_empty()).then(|| bounds.join(", "))
+            }
+            Schema::Number(s) => between(s.minimum, s.maximum),
+            Schema::Integer(s) => between(s.minimum, s.maximum),
+            Schema::Array(s) => between(s.min_items, s.max_items).map(|n| format!("choose {n}")),
+            _ => None,
+        }
+    }
+
+    /// What it is to begin with.
+    #[must_use]
+    pub fn default(&self) -> Option<Value> {
+        match &self.schema {
+            Schema::String(s) => s.default.clone().map(Value::String),
+            Schema::Number(s) => s.default.map(Value::Number),
+            Schema::Integer(s) => s.default.map(Value::Integer),
+            Schema::Boolean(s) => s.default.map(Value::Boolean),
+            Schema::Array(s) => s.default.clone().map(Value::StringArray),
+            _ => None,
+        }
+    }
+
+    /// A value as people read it.
+    #[must_use]
+    pub fn show(&self, value: &Value) -> String {
+        let title = |value: &String| {
+            let known = self.choices.iter().find(|choice| choice.value == *value);
+            known.map_or(value, |choice| &choice.title).clone()
+        };
+        let text = match value {
+            Value::String(value) => title(value),
+            Value::Integer(value) => value.to_string(),
+            Value::Number(value) => value.to_string(),
+            Value::Boolean(value) => if *value { "y" } else { "n" }.to_owned(),
+            Value::StringArray(values) => {
+                let titles: Vec<String> = values.iter().map(title).collect();
+                titles.join(", ")
+            }
+            // No field here has such a value.
+            _ => String::new(),
+        };
+        clean::line(&text)
+    }
+
+    /// What is said of it before it is asked for on a line: what it is, and what there is to choose from.
+    #[must_use]
+    pub fn about(&self) -> Vec<String> {
+        let description = self.description();
+        let mut lines: Vec<String> = description.lines().map(str::to_owned).collect();
+        for (n, choice) in self.choices.iter().enumerate() {
+            let about = choice.description.as_ref();
+            let about = about.map(|about| format!(" - {about}"));
+            let line = format!("{}{}", choice.title, about.unwrap_or_default());
+            lines.push(format!("  {}) {}", n + 1, clean::line(&line)));
+        }
+        lines
+    }
+
+    /// Its name for people, what can be typed, and what it is if nothing is.
+    #[must_use]
+    pub fn prompt(&self) -> String {
+        let mut hints: Vec<String> = Vec::new();
+        if !self.required {
+            hints.push("optional".to_owned());
+        }
+        match self.kind() {
+            FieldKind::One => hints.push(format!("1-{}", self.choices.len())),
+            FieldKind::Boolean => hints.push("y/n".to_owned()),
+            FieldKind::Some => hints.push("numbers with commas between them".to_owned()),
+            _ => {}
+        }
+        hints.extend(self.bounds());
+        let mut prompt = self.label();
+        if !hints.is_empty() {
+            prompt.push_str(&format!(" ({})", hints.join(", ")));
+        }
+        if let Some(default) = self.default() {
+            prompt.push_str(&format!(" [{}]", self.show(&default)));
+        }
+        prompt
+    }
+
+    /// What a line means that is typed at the [prompt](Self::prompt): nothing is the default, choices go by
+    /// their numbers, values or titles.
+    ///
+    /// # Errors
+    /// It is nothing that the field can be.
+    pub fn read(&self, answer: &str) -> Result<Given, Unfit> {
+        if answer.is_empty() {
+            return Ok(self.default().map_or(Given::Nothing, Given::Value));
+        }
+        let value = match self.kind() {
+            FieldKind::One => Value::String(self.choice(answer)?.to_owned()),
+            FieldKind::Some => {
+                let mut values: Vec<String> = Vec::new();
+                let parts = answer.split(',').map(str::trim);
+                for part in parts.filter(|part| !part.is_empty()) {
+                    let value = self.choice(part)?;
+                    if !values.iter().any(|known| known == value) {
+                        values.push(value.to_owned());
+                    }
+                }
+                Value::StringArray(values)
+            }
+            _ => return self.parse(answer).map(Given::Value),
+        };
+        self.check(&value)?;
+        Ok(Given::Value(value))
+    }
+
+    /// What a text means that is typed into the field: its value, and for yes or no a word that says so.
+    ///
+    /// # Errors
+    /// It is nothing that the field can be.
+    pub fn parse(&self, text: &str) -> Result<Value, Unfit> {
+        let number = || text.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+        let unfit = |why: &str| Unfit(why.to_owned());
+        let value = match self.kind() {
+            FieldKind::Text | FieldKind::Secret | FieldKind::One => Value::String(text.to_owned()),
+            FieldKind::Number => {
+                Value::Number(number().ok_or_else(|| unfit("That is no number."))?)
+            }
+            FieldKind::Integer => Value::Integer(
+                (text.trim().parse()).map_err(|_| unfit("That is no whole number."))?,
+            ),
+            FieldKind::Boolean => {
+                Value::Boolean(yes_or_no(text).ok_or_else(|| unfit("Answer with y or n."))?)
+            }
+            FieldKind::Some => Value::StringArray(vec![text.to_owned()]),
+        };
+        self.check(&value)?;
+        Ok(value)
+    }
+
+    /// Whether it can have this value.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(&self, value: &Value) -> Result<(), Unfit> {
+        match (&self.schema, value) {
+            (Schema::String(_), Value::String(value)) if !self.choices.is_empty() => {
+                self.is_choice(value)
+            }
+            (Schema::String(schema), Value::String(text)) => check_text(schema, text),
+            (Schema::Number(schema), Value::Number(number)) => {
+                check_between(*number, schema.minimum, schema.maximum)
+            }
+            (Schema::Integer(schema), Value::Integer(number)) => {
+                check_between(*number, schema.minimum, schema.maximum)
+            }
+            (Schema::Boolean(_), Value::Boolean(_)) => Ok(()),
+            (Schema::Array(schema), Value::StringArray(values)) => {
+                let chosen = u64::try_from(values.len()).unwrap_or(u64::MAX);
+                if let Some(min) = schema.min_items.filter(|min| chosen < *min) {
+                    return Err(Unfit(format!("Choose {min} at least.")));
+                }
+                if let Some(max) = schema.max_items.filter(|max| chosen > *max) {
+                    return Err(Unfit(format!("Choose {max} at most.")));
+                }
+                values.iter().try_for_each(|value| self.is_choice(value))
+            }
+            _ => Err(Unfit("That is of another type.".to_owned())),
+        }
+    }
+
+    fn is_choice(&self, value: &str) -> Result<(), Unfit> {
+        let known = self.choices.iter().any(|choice| choice.value == value);
+        let value = clean::line(value);
+        known
+            .then_some(())
+            .ok_or_else(|| Unfit(format!("`{value}` is not offered.")))
+    }
+
+    /// The value of the choice with this number, value or title.
+    fn choice(&self, answer: &str) -> Result<&str, Unfit> {
+        let number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let by_number = number.and_then(|n| self.choices.get(n));
+        let mut choices = self.choices.iter();
+        let named = || choices.find(|choice| choice.value == answer || choice.title == answer);
+        let choice = by_number.or_else(named);
+        choice.map(|choice| choice.value.as_str()).ok_or_else(|| {
+            Unfit(format!(
+                "`{answer}` is none of 1 to {}.",
+                self.choices.len()
+            ))
+        })
+    }
+}
+
+fn string_choices(schema: &StringPropertySchema) -> Vec<Choice> {
+    let titled = schema.one_of.as_deref().unwrap_or_default();
+    let plain = schema.enum_values.as_deref().unwrap_or_default();
+    if titled.is_empty() {
+        plain_choices(plain)
+    } else {
+        titled_choices(titled)
+    }
+}
+
+/// `None` for a type unknown here, and if there is nothing to choose from.
+fn array_choices(schema: &MultiSelectPropertySchema) -> Option<Vec<Choice>> {
+    let choices = match &schema.items {
+        MultiSelectItems::Strings(items) => plain_choices(&items.values),
+        MultiSelectItems::Titled(items) => titled_choices(&items.options),
+        _ => return None,
+    };
+    (!choices.is_empty()).then_some(choices)
+}
+
+fn plain_choices(values: &[String]) -> Vec<Choice> {
+    let choice = |value: &String| Choice {
+        value: value.clone(),
+        title: value.clone(),
+        description: None,
+    };
+    values.iter().map(choice).collect()
+}
+
+fn titled_choices(options: &[EnumOption]) -> Vec<Choice> {
+    let choice = |option: &EnumOption| Choice {
+        value: option.value.clone(),
+        title: option.title.clone(),
+        description: option.description.clone(),
+    };
+    options.iter().map(choice).collect()
+}
+
+fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), Unfit> {
+    let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+    if let Some(min) = schema.min_length.filter(|min| length < *min) {
+        return Err(Unfit(format!(
+            "That is too short: {min} characters at least."
+        )));
+    }
+    if let Some(max) = schema.max_length.filter(|max| length > *max) {
+        return Err(Unfit(format!(
+            "That is too long: {max} characters at most."
+        )));
+    }
+    let Some(pattern) = &schema.pattern else {
+        return Ok(());
+    };
+    // One that is not understood here is for the agent to check.
+    let regex = RegexBuilder::new(pattern).size_limit(PATTERN).build();
+    match regex {
+        Ok(regex) if !regex.is_match(text) => {
+            let pattern = clean::line(pattern);
+            Err(Unfit(format!("It must match {pattern}.")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn between<T: ToString>(min: Option<T>, max: Option<T>) -> Option<String> {
+    let (min, max) = (min.map(|n| n.to_string()), max.map(|n| n.to_string()));
+    match (min, max) {
+        (Some(min), Some(max)) => Some(format!("{min} to {max}")),
+        (Some(min), None) => Some(format!("{min} or more")),
+        (None, Some(max)) => Some(format!("{max} or less")),
+        (None, None) => None,
+    }
+}
+
+fn check_between<T: PartialOrd + ToString + Copy>(
+    number: T,
+    min: Option<T>,
+    max: Option<T>,
+) -> Result<(), Unfit> {
+    let fits = min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max);
+    let range = between(min, max).unwrap_or_default();
+    fits.then_some(())
+        .ok_or_else(|| Unfit(format!("It must be {range}.")))
+}
+
+/// Yes or no, as people type it: `y`, `no`, `true`.
+#[must_use]
+pub fn yes_or_no(answer: &str) -> Option<bool> {
+    match answer.to_lowercase().as_str() {
+        "y" | "yes" | "true" => Some(true),
+        "n" | "no" | "false" => Some(false),
+        _ => None,
+    }
+}

@@ -1,0 +1,307 @@
+//! A line that is being typed: in a form, or to find something in a list.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::buffer::CellWidth;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// What stands for a line feed, so that all is on one line.
+const LINE_FEED: &str = "⏎";
+/// What stands for a letter of a secret.
+const SECRET: &str = "•";
+
+/// A line that is being typed.
+#[derive(Clone)]
+pub(crate) struct Input {
+    text: String,
+    /// Where the next letter goes, in bytes; between two graphemes.
+    cursor: usize,
+    /// How many bytes it takes at most.
+    most: usize,
+    /// It is not shown what it is.
+    secret: bool,
+}
+
+/// What a key did to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Edit {
+    /// Nothing: it is for others.
+    Ignored,
+    /// The cursor is elsewhere, or could have been.
+    Moved,
+    /// The text has changed.
+    Changed,
+    /// There is no room for all of what was put in.
+    Full,
+}
+
+impl Input {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            text: String::new(),
+            cursor: 0,
+            most,
+            secret: false,
+        }
+    }
+
+    /// One that is not echoed.
+    pub(crate) fn secret(most: usize) -> Self {
+        Self {
+            secret: true,
+            ..Self::new(most)
+        }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Puts text in where the cursor is. Control characters are left out, line feeds and tabs become spaces
+    /// unless it `has_lines`.
+    pub(crate) fn insert(&mut self, text: &str, has_lines: bool) -> Edit {
+        let mut edit = Edit::Changed;
+        let mut put = String::new();
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            let c = match c {
+                '\r' if chars.peek() == Some(&'\n') => continue,
+                '\r' | '\n' if has_lines => '\n',
+                '\r' | '\n' | '\t' => ' ',
+                c if c.is_control() => continue,
+                c => c,
+            };
+            if self.text.len() + put.len() + c.len_utf8() > self.most {
+                edit = Edit::Full;
+                break;
+            }
+            put.push(c);
+        }
+        self.text.insert_str(self.cursor, &put);
+        self.cursor += put.len();
+        // A mark that was put behind a letter has become one with it.
+        self.cursor = self.boundary(self.cursor);
+        edit
+    }
+
+    /// The end of the grapheme that `at` is in, or `at` itself between two.
+    fn boundary(&self, at: usize) -> usize {
+        let mut ends = self.text.grapheme_indices(true).map(|(begin, _)| begin);
+        ends.find(|begin| *begin >= at).unwrap_or(self.text.len())
+    }
+
+    fn before(&self) -> &str {
+        self.text.get(..self.cursor).unwrap_or(&self.text)
+    }
+
+    fn left(&self) -> usize {
+        let last = self.before().grapheme_indices(true).next_back();
+        last.map_or(0, |(begin, _)| begin)
+    }
+
+    fn right(&self) -> usize {
+        let rest = self.text.get(self.cursor..).unwrap_or_default();
+        let next = rest.graphemes(true).next().map_or(0, str::len);
+        self.cursor + next
+    }
+
+    /// Where the word begins that ends at the cursor.
+    fn word_left(&self) -> usize {
+        let words = self.before().trim_end().split_word_bound_indices();
+        words.last().map_or(0, |(begin, _)| begin)
+    }
+
+    /// Where the word ends that begins at the cursor.
+    fn word_right(&self) -> usize {
+        let rest = self.text.get(self.cursor..).unwrap_or_default();
+        let mut words = rest.split_word_bound_indices();
+        let word = words.find(|(_, word)| !word.trim().is_empty());
+        word.map_or(self.text.len(), |(at, word)| self.cursor + at + word.len())
+    }
+
+    fn remove(&mut self, from: usize, to: usize) -> Edit {
+        if from >= to {
+            return Edit::Moved;
+        }
+        self.text.replace_range(from..to, "");
+        self.cursor = self.boundary(from);
+        Edit::Changed
+    }
+
+    fn go(&mut self, to: usize) -> Edit {
+        self.cursor = to;
+        Edit::Moved
+    }
+
+    /// As in a shell.
+    pub(crate) fn key(&mut self, key: KeyEvent) -> Edit {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let alt = key.modifiers.contains(KeyModifiers::ALT);
+        let (cursor, end) = (self.cursor, self.text.len());
+        match key.code {
+            KeyCode::Char('a') if control => self.go(0),
+            KeyCode::Char('e') if control => self.go(end),
+            KeyCode::Char('b') if control => self.go(self.left()),
+            KeyCode::Char('f') if control => self.go(self.right()),
+            KeyCode::Char('h') if control => self.remove(self.left(), cursor),
+            KeyCode::Char('d') if control => self.remove(cursor, self.right()),
+            KeyCode::Char('u') if control => self.remove(0, cursor),
+            KeyCode::Char('k') if control => self.remove(cursor, end),
+            KeyCode::Char('w') if control => self.remove(self.word_left(), cursor),
+            KeyCode::Char('b') if alt => self.go(self.word_left()),
+            KeyCode::Char('f') if alt => self.go(self.word_right()),
+            KeyCode::Char('d') if alt => self.remove(cursor, self.word_right()),
+            // With both, as AltGr is reported by some terminals, it is a letter.
+            KeyCode::Char(c) if control == alt => self.insert(c.encode_utf8(&mut [0; 4]), false),
+            KeyCode::Left if control || alt => self.go(self.word_left()),
+            KeyCode::Right if control || alt => self.go(self.word_right()),
+            KeyCode::Left => self.go(self.left()),
+            KeyCode::Right => self.go(self.right()),
+            KeyCode::Home => self.go(0),
+            KeyCode::End => self.go(end),
+            KeyCode::Backspace if control || alt => self.remove(self.word_left(), cursor),
+            KeyCode::Backspace => self.remove(self.left(), cursor),
+            KeyCode::Delete => self.remove(cursor, self.right()),
+            _ => Edit::Ignored,
+        }
+    }
+
+    /// What of it is seen in `width` columns, and in which of them the cursor is: always within.
+    pub(crate) fn view(&self, width: u16, style: Style) -> (Span<'static>, u16) {
+        let room = width.saturating_sub(1);
+        let shown = |grapheme: &str| -> String {
+            match grapheme {
+                _ if self.secret => SECRET.to_owned(),
+                "\n" | "\r\n" => LINE_FEED.to_owned(),
+                grapheme if grapheme.cell_width() == 0 => "\u{fffd}".to_owned(),
+                grapheme => grapheme.to_owned(),
+            }
+        };
+        // As much of what is before the cursor as there is room for, from its end.
+        let mut text = String::new();
+        let mut column = 0;
+        let mut front = Vec::new();
+        for grapheme in self.before().graphemes(true).rev() {
+            let grapheme = shown(grapheme);
+            let columns = grapheme.cell_width();
+            if column + columns > room {
+                break;
+            }
+            column += columns;
+            front.push(grapheme);
+        }
+        text.extend(front.into_iter().rev());
+        let mut used = column;
+        let rest = self.text.get(self.cursor..).unwrap_or_default();
+        for grapheme in rest.graphemes(true) {
+            let grapheme = shown(grapheme);
+            used += grapheme.cell_width();
+            if used > width {
+                break;
+            }
+            text.push_str(&grapheme);
+        }
+        (Span::styled(text, style), column.min(room))
+    }
+}
+
+/// Without what was typed, which may be secret.
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Input")
+            .field("bytes", &self.text.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn typed(keys: &[KeyEvent]) -> Input {
+        let mut input = Input::new(100);
+        for key in keys {
+            input.key(*key);
+        }
+        input
+    }
+
+    fn key(code: KeyCode) -> KeyEvent {
+        KeyEvent::new(code, KeyModifiers::NONE)
+    }
+
+    fn control(c: char) -> KeyEvent {
+        KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL)
+    }
+
+    #[test]
+    fn it_is_edited_by_what_is_seen_as_a_letter() {
+        let mut input = typed(&[]);
+        assert_eq!(input.insert("né\u{301}e 日本\u{1b}[2J\n👩\u{200d}👧", false), Edit::Changed);
+        assert_eq!(input.text(), "né\u{301}e 日本[2J 👩\u{200d}👧");
+        input.key(key(KeyCode::Backspace));
+        input.key(control('w'));
+        assert_eq!(input.text(), "né\u{301}e 日本[");
+        input.key(key(KeyCode::Home));
+        input.key(key(KeyCode::Right));
+        input.key(key(KeyCode::Delete));
+        assert_eq!(input.text(), "ne 日本[");
+        assert_eq!(input.key(key(KeyCode::Char('x'))), Edit::Changed);
+        assert_eq!(input.key(key(KeyCode::Tab)), Edit::Ignored);
+        assert_eq!(input.key(control('c')), Edit::Ignored);
+        assert_eq!(input.text(), "nxe 日本[");
+        input.key(control('k'));
+        assert_eq!(input.text(), "nx");
+    }
+
+    #[test]
+    fn the_cursor_is_always_seen_and_a_secret_never() {
+        let mut input = Input::new(20);
+        input.insert("日本語日本", false);
+        assert_eq!(input.view(6, Style::new()).0.content, "日本");
+        assert_eq!(input.view(6, Style::new()).1, 4);
+        input.key(key(KeyCode::Home));
+        assert_eq!(input.view(5, Style::new()).0.content, "日本");
+        assert_eq!(input.insert("123456", false), Edit::Full);
+        assert_eq!(input.text(), "12345日本語日本");
+
+        let mut secret = Input::secret(20);
+        secret.insert("open\nsesame", true);
+        assert_eq!(secret.text(), "open\nsesame");
+        assert_eq!(secret.view(40, Style::new()).0.content, "•".repeat(11));
+        assert!(!format!("{secret:?}").contains("sesame"));
+        let mut lines = Input::new(20);
+        lines.insert("a\r\nb\n", true);
+        assert_eq!(lines.text(), "a\nb\n");
+        assert_eq!(lines.view(40, Style::new()).0.content, "a⏎b⏎");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_is_typed_breaks_it(
+            pieces in prop::collection::vec((".{0,4}", 0_usize..12), 0..12),
+            width in 0_u16..40,
+        ) {
+            let mut input = Input::new(64);
+            let codes = [KeyCode::Left, KeyCode::Right, KeyCode::Home, KeyCode::End, KeyCode::Backspace, KeyCode::Delete];
+            for (text, n) in pieces {
+                input.insert(&text, true);
+                match codes.get(n) {
+                    Some(code) => input.key(key(*code)),
+                    None => input.key(control(['w', 'u', 'k', 'b', 'f', 'd'][n - codes.len()])),
+                };
+                let (span, column) = input.view(width, Style::new());
+                let columns: u16 = span.content.graphemes(true).map(CellWidth::cell_width).sum();
+                prop_assert!(columns <= width && column <= width.saturating_sub(1));
+                prop_assert!(!span.content.contains(char::is_control));
+                prop_assert!(input.text().len() <= 64);
+            }
+        }
+    }
+}

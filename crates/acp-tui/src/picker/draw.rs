@@ -1,0 +1,273 @@
+//! How a picker looks.
+
+use acp_host::clean;
+use ratatui::buffer::{Buffer, CellWidth};
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{Item, Picker};
+use crate::fuzzy::marked;
+use crate::look::Look;
+use crate::question::lines::fit;
+
+/// How wide the window becomes at most, and how high.
+const WIDEST: u16 = 96;
+const HIGHEST: u16 = 30;
+/// What moves while something is on its way.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// A row of the list.
+enum Row<'a> {
+    Heading(&'a str),
+    /// Which of those found.
+    Found(usize),
+}
+
+impl<T: Clone + PartialEq> Picker<T> {
+    /// Draws it in the middle of `screen`; gives where the cursor is.
+    pub(crate) fn draw(
+        &mut self,
+        screen: Rect,
+        buf: &mut Buffer,
+        look: &Look<'_>,
+    ) -> Option<Position> {
+        let theme = look.theme;
+        let height = {
+            // Frame, filter and the line below it; one row to say that there is nothing, or what is on its way.
+            let said = u16::from(self.loading || self.found.is_empty());
+            let wrong = u16::from(self.error.is_some());
+            let rows = u16::try_from(self.rows().len()).unwrap_or(u16::MAX);
+            rows.saturating_add(4 + said + wrong)
+        };
+        let window = centred(screen, height);
+        part(window, buf);
+        Clear.render(window, buf);
+        let block = Block::bordered()
+            .border_type(BorderType::Rounded)
+            .border_style(theme.focus)
+            .padding(Padding::horizontal(1))
+            .title_top(Span::styled(
+                format!(" {} ", clean::line(&self.title)),
+                theme.strong,
+            ))
+            .title_bottom(self.keys(look));
+        let inner = block.inner(window);
+        block.render(window, buf);
+        if inner.is_empty() {
+            return None;
+        }
+
+        let cursor = self.draw_filter(Rect { height: 1, ..inner }, buf, look);
+        let mut list = inner;
+        list.y += inner.height.min(2);
+        list.height -= inner.height.min(2);
+        if inner.height > 1 {
+            let rule = "─".repeat(inner.width.into());
+            buf.set_stringn(inner.x, inner.y + 1, rule, inner.width.into(), theme.border);
+        }
+        for (text, style) in self.said(look) {
+            if list.height > 0 {
+                list.height -= 1;
+                let text = fit(&text, list.width);
+                buf.set_stringn(list.x, list.bottom(), text, list.width.into(), style);
+            }
+        }
+        self.draw_list(list, buf, look);
+        Some(cursor)
+    }
+
+    /// What is said below the list.
+    fn said(&self, look: &Look<'_>) -> Vec<(String, Style)> {
+        let mut said = Vec::new();
+        if let Some(error) = &self.error {
+            said.push((clean::line(error), look.theme.bad));
+        }
+        if self.loading {
+            let frame = SPINNER.get(look.frame % SPINNER.len()).unwrap_or(&"…");
+            said.push((format!("{frame} loading…"), look.theme.dim));
+        } else if self.items.is_empty() {
+            said.push(("There is nothing here.".to_owned(), look.theme.dim));
+        } else if self.found.is_empty() {
+            said.push(("Nothing fits what you typed.".to_owned(), look.theme.dim));
+        }
+        said
+    }
+
+    fn keys(&self, look: &Look<'_>) -> Line<'static> {
+        let mut line = Line::default();
+        let mut key = |key: String, what: &str| {
+            let before = if line.spans.is_empty() { " " } else { " · " };
+            line.spans.push(Span::styled(before, look.theme.border));
+            line.spans.push(Span::styled(key, look.theme.accent));
+            line.spans.push(Span::styled(format!(" {what}"), look.theme.dim));
+        };
+        key("enter".to_owned(), "choose");
+        for (letter, what) in &self.actions {
+            key(format!("ctrl-{letter}"), what);
+        }
+        key("esc".to_owned(), "close");
+        line.spans.push(Span::raw(" "));
+        line
+    }
+
+    fn draw_filter(&self, area: Rect, buf: &mut Buffer, look: &Look<'_>) -> Position {
+        let theme = look.theme;
+        let count = match self.filter.is_empty() {
+            true => format!(" {}", self.items.len()),
+            false => format!(" {}/{}", self.found.len(), self.items.len()),
+        };
+        let counted = u16::try_from(count.len()).unwrap_or(u16::MAX);
+        let room = area.width.saturating_sub(2);
+        let room = match room.checked_sub(counted) {
+            Some(room) if room >= 10 => {
+                let x = area.right() - counted;
+                buf.set_stringn(x, area.y, &count, counted.into(), theme.dim);
+                room
+            }
+            _ => room,
+        };
+        buf.set_stringn(area.x, area.y, "> ", area.width.into(), theme.accent);
+        let x = area.x + area.width.min(2);
+        let (text, column) = self.filter.view(room, theme.text);
+        match self.filter.is_empty() {
+            true => buf.set_stringn(x, area.y, "type to filter", room.into(), theme.dim),
+            false => buf.set_span(x, area.y, &text, room),
+        };
+        let x = (x + column).min(area.right().saturating_sub(1));
+        Position::new(x, area.y)
+    }
+
+    /// All rows: those found, and, where nothing is looked for, their groups above them.
+    fn rows(&self) -> Vec<Row<'_>> {
+        let mut rows = Vec::new();
+        let mut group = None;
+        for at in 0..self.found.len() {
+            let own = self.found_item(at).and_then(|item| item.group.as_deref());
+            if self.filter.is_empty() && own != group {
+                rows.extend(own.map(Row::Heading));
+                group = own;
+            }
+            rows.push(Row::Found(at));
+        }
+        rows
+    }
+
+    fn draw_list(&mut self, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+        let rows = self.rows();
+        let height = usize::from(area.height);
+        let is_selected = |row: &Row<'_>| matches!(row, Row::Found(at) if *at == self.selected);
+        let selected = rows.iter().position(is_selected).unwrap_or(0);
+        // What is selected is seen, and the heading above the first of all is.
+        let top = if selected <= 1 { 0 } else { self.top.min(selected) };
+        let top = top.max((selected + 1).saturating_sub(height));
+        let top = top.min(rows.len().saturating_sub(height));
+        let mut drawn = Vec::new();
+        for (y, row) in (area.y..area.bottom()).zip(rows.iter().skip(top)) {
+            let area = Rect { y, height: 1, ..area };
+            match row {
+                Row::Heading(heading) => {
+                    let heading = fit(&clean::line(heading), area.width);
+                    buf.set_stringn(area.x, y, heading, area.width.into(), look.theme.heading);
+                    drawn.push(None);
+                }
+                Row::Found(at) => {
+                    self.draw_item(*at, area, buf, look);
+                    drawn.push(Some(*at));
+                }
+            }
+        }
+        drop(rows);
+        self.top = top;
+        self.drawn = (area, drawn);
+    }
+
+    fn draw_item(&self, at: usize, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+        let theme = look.theme;
+        let (Some(found), Some(item)) = (self.found.get(at), self.found_item(at)) else {
+            return;
+        };
+        let selected = at == self.selected;
+        let mark = match (selected, item.current) {
+            (_, true) => "● ",
+            (true, false) => "› ",
+            (false, false) => "  ",
+        };
+        let label = match item.disabled {
+            Some(_) => theme.dim,
+            None if item.current => theme.strong,
+            None => theme.text,
+        };
+        let mut line = Line::from(Span::styled(mark, theme.accent));
+        line.spans
+            .extend(texts(item, &found.letters, label, look, area.width));
+        if let Some(why) = &item.disabled {
+            let why = format!("  ({})", clean::line(why));
+            line.spans.push(Span::styled(why, theme.warn));
+        } else if let (false, Some(group)) = (self.filter.is_empty(), &item.group) {
+            let group = format!("  {}", clean::line(group));
+            line.spans.push(Span::styled(group, theme.dim));
+        }
+        buf.set_line(area.x, area.y, &line, area.width);
+        if selected {
+            buf.set_style(area, theme.selected);
+        }
+    }
+}
+
+/// The label, and the detail behind it, with what matched marked; each cut where there is no room for it.
+fn texts<T>(
+    item: &Item<T>,
+    letters: &[u32],
+    label: Style,
+    look: &Look<'_>,
+    width: u16,
+) -> Vec<Span<'static>> {
+    let theme = look.theme;
+    let room = width.saturating_sub(2);
+    let name = fit(&item.label, room);
+    let used = columns(&name);
+    let mut spans = marked(&name, 0, letters, label, theme.matched);
+    if !item.detail.is_empty() && room > used + 6 {
+        let first = item.label.graphemes(true).count() + 1;
+        let detail = fit(&item.detail, room - used - 2);
+        spans.push(Span::raw("  "));
+        spans.extend(marked(&detail, first, letters, theme.dim, theme.matched));
+    }
+    spans
+}
+
+fn columns(text: &str) -> u16 {
+    text.graphemes(true).map(CellWidth::cell_width).sum()
+}
+
+/// A window in the middle of the screen, with some of the screen around it where there is room.
+fn centred(screen: Rect, height: u16) -> Rect {
+    let margin = |room: u16, most: u16| room.saturating_sub(most).min(room / 10);
+    let width = screen.width - margin(screen.width, 40);
+    let width = width.min(WIDEST);
+    let most = screen.height - margin(screen.height, 10);
+    let height = height.min(most).min(HIGHEST);
+    Rect {
+        x: screen.x + (screen.width - width) / 2,
+        y: screen.y + (screen.height - height) / 2,
+        width,
+        height,
+    }
+}
+
+/// Blanks what would be half of a wide character at the window's edges.
+fn part(window: Rect, buf: &mut Buffer) {
+    let Some(x) = window.x.checked_sub(1) else {
+        return;
+    };
+    for y in window.top()..window.bottom() {
+        if let Some(cell) = buf.cell_mut((x, y))
+            && cell.symbol().cell_width() > 1
+        {
+            cell.set_symbol(" ");
+        }
+    }
+}

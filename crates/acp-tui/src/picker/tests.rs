@@ -1,0 +1,242 @@
+use super::*;
+use std::path::Path;
+
+use proptest::prelude::*;
+use ratatui::buffer::{Buffer, CellWidth};
+
+use crate::Theme;
+use crate::look::Look;
+
+fn item(n: u32, label: &str, detail: &str, group: &str) -> Item<u32> {
+    Item {
+        detail: detail.to_owned(),
+        group: (!group.is_empty()).then(|| group.to_owned()),
+        ..Item::new(n, label)
+    }
+}
+
+fn models() -> Vec<Item<u32>> {
+    let mut items = vec![
+        item(1, "opus", "the largest", "Anthropic"),
+        item(2, "sonnet", "quick", "Anthropic"),
+        item(3, "日本モデル", "wide 👩\u{200d}👧", "Others"),
+        item(4, "gone", "", "Others"),
+    ];
+    items[1].current = true;
+    items[3].disabled = Some("no key".to_owned());
+    items
+}
+
+fn press(picker: &mut Picker<u32>, code: KeyCode) -> Outcome<u32> {
+    picker.key(KeyEvent::new(code, KeyModifiers::NONE))
+}
+
+fn typed(picker: &mut Picker<u32>, text: &str) {
+    for c in text.chars() {
+        assert_eq!(press(picker, KeyCode::Char(c)), Outcome::Changed);
+    }
+}
+
+fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Position>) {
+    let theme = Theme::default();
+    let look = Look {
+        theme: &theme,
+        cwd: Path::new("/"),
+        frame: 3,
+    };
+    let area = Rect::new(0, 0, width, height);
+    // The screen below is full of wide characters.
+    let mut buf = Buffer::empty(area);
+    for y in 0..height {
+        buf.set_string(0, y, "字".repeat(usize::from(width / 2)), theme.text);
+    }
+    let cursor = picker.draw(area, &mut buf, &look);
+    (buf, cursor)
+}
+
+/// What is in the window, row by row, without its frame.
+fn rows(buf: &Buffer) -> Vec<String> {
+    let mut rows = Vec::new();
+    for y in 0..buf.area.height {
+        let mut row = String::new();
+        let mut skip = 0;
+        for x in 0..buf.area.width {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            let symbol = buf[(x, y)].symbol();
+            skip = symbol.cell_width().saturating_sub(1);
+            row.push_str(symbol);
+        }
+        let begin = row.find(['│', '╭', '╰']);
+        let end = row.rfind(['│', '╮', '╯']);
+        if let (Some(begin), Some(end)) = (begin, end) {
+            rows.push(row[begin..end].trim_matches(['│', ' ']).to_owned());
+        }
+    }
+    rows
+}
+
+fn shown(picker: &mut Picker<u32>) -> Vec<String> {
+    let rows = rows(&draw(picker, 80, 24).0);
+    // Between the line below the filter and the frame.
+    rows[3..rows.len() - 1].to_vec()
+}
+
+#[test]
+fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
+    let mut picker = Picker::new("Model", models()).action('d', "delete");
+    let (buf, cursor) = draw(&mut picker, 80, 24);
+    let rows = rows(&buf);
+    assert!(rows[0].starts_with("╭ Model ─"), "{rows:?}");
+    assert!(rows[1].starts_with("> type to filter") && rows[1].ends_with('4'), "{rows:?}");
+    assert_eq!(
+        rows[3..9],
+        [
+            "Anthropic",
+            "opus  the largest",
+            "● sonnet  quick",
+            "Others",
+            "日本モデル  wide 👩\u{200d}👧",
+            "gone  (no key)"
+        ]
+    );
+    assert!(rows[9].starts_with("╰ enter choose · ctrl-d delete · esc close ─"), "{rows:?}");
+    assert_eq!(picker.selected(), Some(&2));
+    let cursor = cursor.unwrap();
+    assert_eq!(buf[(cursor.x - 2, cursor.y)].symbol(), ">");
+    // In the middle, and no wide character of the screen is cut in half.
+    let corner = buf.content().iter().position(|cell| cell.symbol() == "╭").unwrap();
+    let (x, y) = (corner % 80, corner / 80);
+    assert!(x > 0 && y == (24 - 10) / 2, "{x} {y}");
+    for y in 0..24_u16 {
+        for x in 0..79_u16 {
+            if buf[(x, y)].symbol().cell_width() == 2 {
+                assert!(matches!(buf[(x + 1, y)].symbol(), " " | ""), "{x} {y}");
+            }
+        }
+    }
+    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Picked(2));
+    assert_eq!(press(&mut picker, KeyCode::Esc), Outcome::Closed);
+}
+
+#[test]
+fn one_types_to_find_and_moves_to_choose() {
+    let mut picker = Picker::new("Model", models()).action('d', "delete");
+    typed(&mut picker, "on");
+    assert_eq!(shown(&mut picker).len(), 2);
+    let theme = Theme::default();
+    let (buf, _) = draw(&mut picker, 80, 24);
+    let at = buf.content().windows(6).position(|cells| {
+        cells.iter().map(|cell| cell.symbol()).collect::<String>() == "sonnet"
+    });
+    let at = at.unwrap();
+    let is_marked = |at: usize| {
+        let style = buf.content()[at].style();
+        style.add_modifier.contains(theme.matched.add_modifier)
+    };
+    assert!(is_marked(at + 1) && is_marked(at + 2) && !is_marked(at + 3));
+    // The group is said where headings are not.
+    assert!(shown(&mut picker).iter().any(|row| row.ends_with("Anthropic")));
+    typed(&mut picker, "zzz");
+    assert_eq!(shown(&mut picker), ["Nothing fits what you typed."]);
+    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Changed);
+    let delete = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
+    assert_eq!(picker.key(delete), Outcome::Changed);
+    // The first escape takes back what was typed.
+    assert_eq!(press(&mut picker, KeyCode::Esc), Outcome::Changed);
+    assert_eq!(picker.selected(), Some(&2));
+    assert_eq!(picker.key(delete), Outcome::Action('d', 2));
+    for (code, selected) in [
+        (KeyCode::Home, 1),
+        (KeyCode::Up, 4),
+        (KeyCode::Down, 1),
+        (KeyCode::End, 4),
+    ] {
+        assert_eq!(press(&mut picker, code), Outcome::Changed);
+        assert_eq!(picker.selected(), Some(&selected), "{code:?}");
+    }
+    // What is disabled cannot be chosen.
+    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Changed);
+    let other = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert_eq!(picker.key(other), Outcome::Ignored);
+    picker.paste("opus\n");
+    assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Picked(1));
+}
+
+#[test]
+fn pages_that_arrive_leave_the_selection_where_it_is() {
+    let page = |from: u32, to: u32| -> Vec<Item<u32>> {
+        (from..to).map(|n| Item::new(n, format!("session {n}"))).collect()
+    };
+    let mut picker = Picker::new("Sessions", Vec::new());
+    picker.set_loading(true);
+    assert_eq!(shown(&mut picker), ["⠸ loading…"]);
+    picker.set_items(page(10, 60));
+    draw(&mut picker, 80, 24);
+    press(&mut picker, KeyCode::PageDown);
+    let selected = picker.selected().copied().unwrap();
+    assert!(selected > 20, "{selected}");
+    picker.set_items(page(0, 100));
+    assert_eq!(picker.selected(), Some(&selected));
+    let row = format!("› session {selected}");
+    assert!(shown(&mut picker).contains(&row));
+    picker.set_loading(false);
+    picker.set_error(Some("the agent\u{1b}[2J has gone".to_owned()));
+    let rows = shown(&mut picker);
+    assert_eq!(rows.last().unwrap(), "the agent has gone");
+    press(&mut picker, KeyCode::End);
+    assert!(shown(&mut picker).contains(&"› session 99".to_owned()));
+    picker.set_items(page(0, 5));
+    assert_eq!(picker.selected(), Some(&4));
+    picker.set_items(Vec::new());
+    picker.set_error(None);
+    assert_eq!(shown(&mut picker), ["There is nothing here."]);
+    assert_eq!(picker.selected(), None);
+}
+
+#[test]
+fn the_mouse_picks_what_it_points_at() {
+    let mut picker = Picker::new("Model", models());
+    let (buf, _) = draw(&mut picker, 80, 24);
+    let at = buf.content().windows(4).position(|cells| {
+        cells.iter().map(|cell| cell.symbol()).collect::<String>() == "opus"
+    });
+    let at = u16::try_from(at.unwrap()).unwrap();
+    let at = Position::new(at % 80, at / 80);
+    assert_eq!(picker.click(at), Outcome::Picked(1));
+    // A heading is nothing to pick, and what is outside is for others.
+    assert_eq!(picker.click(Position::new(at.x, at.y - 1)), Outcome::Changed);
+    assert_eq!(picker.click(Position::new(0, 0)), Outcome::Ignored);
+    picker.scroll(2);
+    assert_eq!(picker.selected(), Some(&3));
+    picker.scroll(-9);
+    assert_eq!(picker.selected(), Some(&1));
+}
+
+proptest! {
+    #[test]
+    fn no_label_and_no_size_breaks_it(
+        labels in prop::collection::vec("(\\PC|[\u{0}-\u{20}\u{1b}\u{202e}日👩\u{200d}\u{301}]){0,30}", 0..20),
+        filter in "\\PC{0,3}",
+        width in 1_u16..200,
+        height in 1_u16..40,
+        down in 0..25,
+    ) {
+        let items = (0..).zip(&labels).map(|(n, label)| item(n, label, label, label)).collect();
+        let mut picker = Picker::new("T", items);
+        picker.paste(&filter);
+        picker.set_error(labels.first().cloned());
+        for _ in 0..down {
+            press(&mut picker, KeyCode::Down);
+        }
+        let (buf, cursor) = draw(&mut picker, width, height);
+        for cell in buf.content() {
+            prop_assert!(!cell.symbol().contains(|c: char| c.is_control() || c == '\u{202e}'));
+        }
+        if let Some(cursor) = cursor {
+            prop_assert!(buf.area.contains(cursor));
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! A web page that the agent asks the person to go to. Elicitation, URL mode.
+//!
+//! The whole address is shown, as a browser reads it, and nothing is opened but by the person's key for it.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use acp::v1::{ElicitationAcceptAction, ElicitationAction};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use tokio::process::Command;
+use url::{Host, Position, Url};
+
+use super::lines::{Break, exact, paragraph, prose, wrap};
+use super::{Body, Outcome, declined};
+use crate::Theme;
+use crate::agent::Answer;
+use crate::look::Look;
+
+/// How long the program that opens addresses may take to say that it cannot. Some stay as long as the browser does.
+const OPENING: Duration = Duration::from_secs(3);
+
+/// An address that may be opened: of `http` or `https`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address(Url);
+
+impl Address {
+    fn new(url: &Url) -> Option<Self> {
+        let web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        web.then(|| Self(url.clone()))
+    }
+}
+
+pub(super) struct AddressView {
+    message: String,
+    /// As the agent gave it.
+    given: String,
+    /// As a browser reads it.
+    url: Option<Url>,
+    /// What came of opening it.
+    opened: Option<Result<(), String>>,
+}
+
+impl AddressView {
+    pub(super) fn new(message: &str, given: &str) -> Self {
+        Self {
+            message: message.to_owned(),
+            given: given.to_owned(),
+            url: Url::parse(given).ok(),
+            opened: None,
+        }
+    }
+
+    fn address(&self) -> Option<Address> {
+        self.url.as_ref().and_then(Address::new)
+    }
+
+    pub(super) fn opened(&mut self, result: Result<(), String>) {
+        self.opened = Some(result);
+    }
+
+    pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
+        let plain = key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+        if !plain || key.kind != KeyEventKind::Press {
+            return Outcome::Ignored;
+        }
+        match key.code {
+            KeyCode::Char('o') => self.address().map_or(Outcome::Changed, Outcome::Open),
+            KeyCode::Char('y') => {
+                let action = ElicitationAction::Accept(ElicitationAcceptAction::default());
+                Outcome::Answer(Answer::Elicitation(action))
+            }
+            KeyCode::Char('n') => declined(),
+            KeyCode::Char(_) | KeyCode::Enter => Outcome::Changed,
+            _ => Outcome::Ignored,
+        }
+    }
+
+    pub(super) fn body(&self, agent: &str, width: u16, look: &Look<'_>) -> Body {
+        let theme = look.theme;
+        let asks = format!("{agent} asks: {}", self.message);
+        let mut lines = paragraph(&asks, theme.text, theme, width);
+        let whole = |text: &str, style: Style| {
+            let line = text.replace('\n', "\\n");
+            wrap(&exact(&line, style, theme), Break::Anywhere, 2, width)
+        };
+        lines.push(Line::default());
+        match &self.url {
+            Some(url) => {
+                let spans = shown(url, theme);
+                lines.extend(wrap(&spans, Break::Anywhere, 2, width));
+                // What it is read as may be another than what one sees.
+                let same = [url.as_str(), url.as_str().trim_end_matches('/')];
+                if !same.contains(&self.given.as_str()) {
+                    lines.push(Line::styled("The agent wrote it so:", theme.dim));
+                    lines.extend(whole(&self.given, theme.dim));
+                }
+            }
+            None => lines.extend(whole(&self.given, theme.strong)),
+        }
+        lines.push(Line::default());
+        for warning in self.warnings() {
+            let mut spans = vec![Span::styled("! ", theme.warn)];
+            spans.extend(prose(&warning, theme.warn, theme));
+            lines.extend(wrap(&spans, Break::Words, 2, width));
+        }
+        match &self.opened {
+            Some(Ok(())) => lines.push(Line::styled("It is open in your browser.", theme.good)),
+            Some(Err(why)) => {
+                let why = format!("It could not be opened: {why}. Open it by hand.");
+                lines.extend(paragraph(&why, theme.bad, theme, width));
+            }
+            None => {}
+        }
+        if lines.last().is_some_and(|line| line.spans.is_empty()) {
+            lines.pop();
+        }
+        Body {
+            lines,
+            ..Body::default()
+        }
+    }
+
+    /// What one should know before one goes there.
+    fn warnings(&self) -> Vec<String> {
+        let Some(url) = &self.url else {
+            return vec!["This is no address that a browser understands.".to_owned()];
+        };
+        let mut warnings = Vec::new();
+        let host = url.host_str().unwrap_or_default();
+        if self.address().is_none() {
+            let scheme = url.scheme();
+            warnings.push(format!(
+                "This is no web page, but an address of the kind `{scheme}`: it is not opened from here."
+            ));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            warnings.push(format!("What stands before the @ is not the site. The site is {host}."));
+        }
+        if host.split('.').any(|label| label.starts_with("xn--")) {
+            let (letters, _) = idna::domain_to_unicode(host);
+            warnings.push(format!(
+                "The site's name has letters that can look like others: it is meant to be read as {letters}. \
+                 Make sure that it is the one you expect."
+            ));
+        }
+        let here = match url.host() {
+            Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+            Some(Host::Ipv4(ip)) => ip.is_loopback(),
+            Some(Host::Ipv6(ip)) => ip.is_loopback(),
+            None => false,
+        };
+        if url.scheme() == "http" && !here {
+            warnings.push("What you enter there is not encrypted on its way (http).".to_owned());
+        }
+        warnings
+    }
+
+    pub(super) fn choices(&self, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+        let theme = look.theme;
+        let open = self.address().map(|_| ("o", "open it in your browser"));
+        let others = [
+            ("y", "tell the agent to go on: you are there, or it is done"),
+            ("n", "decline"),
+        ];
+        let choices = open.into_iter().chain(others);
+        choices
+            .flat_map(|(key, what)| {
+                let key = Span::styled(format!(" {key}  "), theme.accent);
+                let spans = [key, Span::styled(what, theme.text)];
+                wrap(&spans, Break::Words, 4, width)
+            })
+            .collect()
+    }
+}
+
+/// The address with the part that says whose it is standing out.
+fn shown(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
+    let mut spans = exact(&url[..Position::BeforeHost], theme.dim, theme);
+    let host = theme.strong.patch(theme.link);
+    spans.extend(exact(&url[Position::BeforeHost..Position::AfterPort], host, theme));
+    spans.extend(exact(&url[Position::AfterPort..], theme.text, theme));
+    spans
+}
+
+/// Opens an address as the system opens those that are clicked on, without a shell in between.
+///
+/// # Errors
+/// There is no program for that, or it says that it cannot; the text says which.
+pub(crate) async fn open(address: &Address) -> Result<(), String> {
+    #[cfg(target_os = "macos")]
+    let program: &[&str] = &["open"];
+    #[cfg(windows)]
+    let program: &[&str] = &["rundll32", "url.dll,FileProtocolHandler"];
+    #[cfg(not(any(target_os = "macos", windows)))]
+    let program: &[&str] = &["xdg-open"];
+    open_with(program, address).await
+}
+
+async fn open_with(program: &[&str], address: &Address) -> Result<(), String> {
+    let Some((name, arguments)) = program.split_first() else {
+        return Err("there is no program for it".to_owned());
+    };
+    let mut command = Command::new(name);
+    command
+        .args(arguments)
+        .arg(address.0.as_str())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // What is typed at this terminal is not for it: neither keys nor Ctrl-C.
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command.spawn().map_err(|e| format!("{name}: {e}"))?;
+    match tokio::time::timeout(OPENING, child.wait()).await {
+        Ok(Ok(status)) if !status.success() => Err(format!("{name} failed ({status})")),
+        Ok(Err(e)) => Err(format!("{name}: {e}")),
+        // It may be the browser itself by now, which stays: the runtime takes note of its end.
+        Ok(Ok(_)) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn the_address_is_an_argument_and_nothing_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("heard");
+        let script = format!("printf %s \"$0\" > '{}'", file.display());
+        let url = Url::parse("https://example.org/?a=1&b=$(touch%20x);`id`'\"").unwrap();
+        let address = Address::new(&url).unwrap();
+        open_with(&["sh", "-c", &script], &address).await.unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), url.as_str());
+        let why = open_with(&["sh", "-c", "exit 3"], &address).await.unwrap_err();
+        assert!(why.contains("sh failed") && why.contains('3'), "{why}");
+        let why = open_with(&["no-such-program-here"], &address).await;
+        assert!(why.unwrap_err().starts_with("no-such-program-here: "));
+    }
+
+    #[test]
+    fn only_the_web_is_opened() {
+        for address in ["file:///etc/passwd", "javascript:alert(1)", "ssh://x", "mailto:a@b"] {
+            assert_eq!(Address::new(&Url::parse(address).unwrap()), None, "{address}");
+        }
+    }
+}
