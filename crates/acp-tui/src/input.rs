@@ -243,7 +243,10 @@ mod tests {
     #[test]
     fn it_is_edited_by_what_is_seen_as_a_letter() {
         let mut input = typed(&[]);
-        assert_eq!(input.insert("né\u{301}e 日本\u{1b}[2J\n👩\u{200d}👧", false), Edit::Changed);
+        assert_eq!(
+            input.insert("né\u{301}e 日本\u{1b}[2J\n👩\u{200d}👧", false),
+            Edit::Changed
+        );
         assert_eq!(input.text(), "né\u{301}e 日本[2J 👩\u{200d}👧");
         input.key(key(KeyCode::Backspace));
         input.key(control('w'));

@@ -239,6 +239,18 @@ impl Worker {
                     Err(e) => format!("not saved as {file}: {e}"),
                 }))
             }),
+            Effect::OpenAddress {
+                tab,
+                question,
+                address,
+            } => self.tell(async move {
+                let result = crate::question::open(&address).await;
+                Some(Event::AddressOpened {
+                    tab,
+                    question,
+                    result,
+                })
+            }),
             // Done where the terminal is at hand.
             Effect::Redraw
             | Effect::Bell

@@ -10,7 +10,7 @@ use acp::v1::{
     RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle};
-use acp_host::{Host, Prompter};
+use acp_host::{Always, Host, Prompter};
 use tokio::sync::Notify;
 
 use super::desk::{Answer, Desk, Question};
@@ -44,7 +44,15 @@ pub(crate) struct Ask(pub(crate) Arc<Desk>);
 
 impl Prompter for Ask {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
-        let question = Question::Permission(Box::new(request.clone()));
+        self.ask_with(request, &Always::ByAgent).await
+    }
+
+    async fn ask_with(
+        &self,
+        request: &PermissionRequest,
+        always: &Always,
+    ) -> Option<PermissionOptionId> {
+        let question = Question::Permission(Box::new(request.clone()), always.clone());
         match self.0.ask(question).await {
             Some(Answer::Permission(option)) => option,
             _ => None,

@@ -124,6 +124,9 @@ impl App {
             self.active = n;
             if let Some(tab) = self.tab() {
                 tab.unseen = false;
+                if let Some(question) = &mut tab.question {
+                    question.appeared(Instant::now());
+                }
             }
         }
     }

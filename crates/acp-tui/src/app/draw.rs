@@ -55,10 +55,10 @@ impl App {
 
         let width = area.width.saturating_sub(2);
         let writing = match &tab.question {
-            Some(question) => question.height(width, (area.height * 3 / 5).max(6), &look),
-            None => tab.editor.height(width, area.height),
+            Some(question) => question.height(area.width, (area.height * 3 / 5).max(8), &look),
+            None => tab.editor.height(width, area.height) + 2,
         };
-        let rows = Rows::new(area, beside.len(), writing + 2);
+        let rows = Rows::new(area, beside.len(), writing);
 
         line(&bar, rows.bar, buf);
         let thread = tab.thread.clone();
@@ -83,14 +83,16 @@ impl App {
         line(&status, rows.status, buf);
         let focused = focus == Focus::Writing;
         let style = if focused { theme.focus } else { theme.border };
-        let block = Block::bordered()
-            .border_type(BorderType::Rounded)
-            .border_style(style);
-        let inner = block.inner(rows.writing);
-        block.render(rows.writing, buf);
         let cursor = match &mut tab.question {
-            Some(question) => question.draw(inner, buf, &look),
-            None => tab.editor.draw(inner, buf, &theme),
+            Some(question) => question.draw(rows.writing, buf, &look),
+            None => {
+                let block = Block::bordered()
+                    .border_type(BorderType::Rounded)
+                    .border_style(style);
+                let inner = block.inner(rows.writing);
+                block.render(rows.writing, buf);
+                tab.editor.draw(inner, buf, &theme)
+            }
         };
         line(&footer, rows.footer, buf);
         let over = self

@@ -14,6 +14,7 @@ use acp_host::AgentProcess;
 use super::event::{AgentKey, Stamp, TabKey};
 use crate::agent::{Desk, Link, Notes};
 use crate::editor::Draft;
+use crate::question::Address;
 use crate::setup::{AgentSpec, Open};
 
 /// What is to be done.
@@ -86,6 +87,12 @@ pub(crate) enum Effect {
     LogOut {
         agent: AgentKey,
         connection: AgentConnection,
+    },
+    /// Open an address where the person looks at addresses.
+    OpenAddress {
+        tab: TabKey,
+        question: u64,
+        address: Address,
     },
     /// Run the agent's program for logging in, which has the terminal for itself meanwhile.
     LogInInTerminal {

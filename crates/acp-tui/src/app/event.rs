@@ -87,6 +87,12 @@ pub(crate) enum Event {
         id: SessionId,
         result: Result<(), Trouble>,
     },
+    /// The address of a question was opened where the person looks at addresses, or was not.
+    AddressOpened {
+        tab: TabKey,
+        question: u64,
+        result: Result<(), String>,
+    },
     /// What was written in the person's own editor.
     Written { tab: TabKey, text: String },
     /// Something to be said beside the conversation.

@@ -62,6 +62,11 @@ impl Help {
         }
     }
 
+    pub(super) fn scroll(&mut self, by: isize) {
+        let by = i16::try_from(by).unwrap_or_default();
+        self.from = self.from.saturating_add_signed(by).min(self.most);
+    }
+
     /// Whether it stays open.
     pub(super) fn key(&mut self, key: KeyEvent) -> bool {
         let page = 10;

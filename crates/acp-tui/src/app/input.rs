@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 use super::overlay::Overlay;
 use super::tab::Phase;
@@ -15,7 +17,7 @@ use crate::question;
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// How many lines a turn of the mouse's wheel goes.
-const WHEEL: usize = 3;
+const WHEEL: isize = 3;
 
 impl App {
     /// A key goes to what lies on top, and down from there until someone takes it.
@@ -102,8 +104,12 @@ impl App {
         let Some(tab) = self.tab() else {
             return Vec::new();
         };
-        if let Some(question) = &mut tab.question {
-            question.paste(text);
+        if let Some(question) = &mut tab.question
+            && !matches!(
+                question.paste(text, Instant::now()),
+                question::Outcome::Early
+            )
+        {
             return Vec::new();
         }
         if let editor::Outcome::Told(said) = tab.editor.paste(text) {
@@ -113,16 +119,19 @@ impl App {
     }
 
     pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
-        let up = match mouse.kind {
-            MouseEventKind::ScrollUp => true,
-            MouseEventKind::ScrollDown => false,
+        let by = match mouse.kind {
+            MouseEventKind::ScrollUp => -WHEEL,
+            MouseEventKind::ScrollDown => WHEEL,
+            MouseEventKind::Down(MouseButton::Left) => return self.click(mouse),
             _ => return Vec::new(),
         };
-        if let Some(tab) = self.tab() {
-            if up {
-                tab.view.scroll_up(WHEEL);
-            } else {
-                tab.view.scroll_down(WHEEL);
+        if let Some(overlay) = &mut self.overlay {
+            overlay.scroll(by);
+        } else if let Some(tab) = self.tab() {
+            match &mut tab.question {
+                Some(question) => drop(question.scroll(by)),
+                None if by < 0 => tab.view.scroll_up(by.unsigned_abs()),
+                None => tab.view.scroll_down(by.unsigned_abs()),
             }
         }
         Vec::new()
@@ -134,13 +143,22 @@ impl App {
             return None;
         }
         let agent = self.tabs.get(self.active)?.agent;
-        let desk = std::sync::Arc::clone(&self.agent(agent)?.desk);
+        let agent = self.agent(agent)?;
+        let (desk, name) = (std::sync::Arc::clone(&agent.desk), agent.name());
         let tab = self.tab()?;
-        match tab.question.as_mut()?.key(key, Instant::now()) {
+        let question = tab.question.as_mut()?;
+        match question.key(key, Instant::now()) {
             question::Outcome::Ignored => None,
+            // It belongs to what was being written when the question came.
+            question::Outcome::Early => Some(self.write(key)),
             question::Outcome::Changed => Some(Vec::new()),
+            question::Outcome::Open(address) => Some(vec![Effect::OpenAddress {
+                question: question.id(),
+                tab: tab.key,
+                address,
+            }]),
             question::Outcome::Answer(answer) => {
-                tab.answer(&desk, answer);
+                tab.answer(&desk, &name, answer);
                 Some(Vec::new())
             }
         }

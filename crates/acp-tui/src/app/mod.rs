@@ -178,6 +178,17 @@ impl App {
             Event::Sessions { agent, result } => self.sessions_listed(agent, result),
             Event::Deleted { agent, id, result } => self.session_deleted(agent, &id, result),
             Event::Written { tab, text } => self.written(tab, text),
+            Event::AddressOpened {
+                tab,
+                question,
+                result,
+            } => {
+                let asked = self.tab_by(tab).and_then(|tab| tab.question.as_mut());
+                if let Some(asked) = asked.filter(|asked| asked.id() == question) {
+                    asked.opened(result);
+                }
+                Vec::new()
+            }
             Event::Said(text) => {
                 self.note(text);
                 Vec::new()
@@ -203,7 +214,7 @@ impl App {
         }
         for tab in &mut self.tabs {
             if let Some(agent) = self.agents.get(tab.agent.0) {
-                tab.collect(&agent.desk);
+                tab.collect(&agent.desk, &agent.name());
             }
         }
         let now = Instant::now();

@@ -8,9 +8,9 @@ use acp::v1::{
     SessionConfigSelectOptions, SessionId,
 };
 use acp_host::clean;
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
 use super::help::Help;
 use super::prompt_line::PromptLine;
@@ -53,8 +53,9 @@ pub(super) struct Sessions {
 /// How many sessions are listed at most.
 const SESSIONS: usize = 2_000;
 
-const DELETE: KeyEvent = KeyEvent::new(KeyCode::Char('d'), KeyModifiers::CONTROL);
-const FORK: KeyEvent = KeyEvent::new(KeyCode::Char('f'), KeyModifiers::CONTROL);
+/// The letters that, with Ctrl, delete and fork the session that is selected.
+const DELETE: char = 'd';
+const FORK: char = 'f';
 
 impl Sessions {
     /// Takes a page; gives where the next one begins, if there is one.
@@ -70,7 +71,8 @@ impl Sessions {
                     let id = session.session_id;
                     let label = title.unwrap_or_else(|| clean::line(id.as_str()));
                     let when = session.updated_at.as_deref().map(super::when::ago);
-                    let item = Item::new(label, id).detail(when.unwrap_or_default());
+                    let mut item = Item::new(id, label);
+                    item.detail = when.unwrap_or_default();
                     self.known.push(item);
                 }
                 self.known.truncate(SESSIONS);
@@ -99,7 +101,7 @@ impl Overlay {
     }
 
     pub(super) fn agents(agents: impl Iterator<Item = (AgentKey, String)>) -> Self {
-        let items = agents.map(|(key, name)| Item::new(name, key)).collect();
+        let items = agents.map(|(key, name)| Item::new(key, name)).collect();
         Self::Agents(Picker::new("A session with", items))
     }
 
@@ -110,7 +112,9 @@ impl Overlay {
                 AuthMethod::Terminal(_) => "in the terminal",
                 _ => "",
             };
-            Some(Item::new(clean::line(&name), method).detail(detail))
+            let mut item = Item::new(method, name);
+            item.detail = detail.to_owned();
+            Some(item)
         };
         let items = methods.into_iter().filter_map(item).collect();
         Self::Logins(agent, Picker::new("Log in", items))
@@ -133,7 +137,9 @@ impl Overlay {
                     SessionConfigKind::Boolean { .. } => "off".to_owned(),
                     _ => String::new(),
                 };
-                Item::new(clean::line(&option.name), option.clone()).detail(clean::line(&now))
+                let mut item = Item::new(option.clone(), &*option.name);
+                item.detail = now;
+                item
             })
             .collect();
         Self::Options(Picker::new("Options", items))
@@ -147,20 +153,20 @@ impl Overlay {
                 .map(|(group, value)| {
                     let detail = value.description.as_deref().unwrap_or_default();
                     let set = SessionConfigOptionValue::from(value.value.clone());
-                    let mut item = Item::new(clean::line(&value.name), (id(), set))
-                        .detail(clean::line(detail))
-                        .current(value.value == select.current_value);
-                    if let Some(group) = group {
-                        item = item.group(clean::line(group));
-                    }
+                    let mut item = Item::new((id(), set), &*value.name);
+                    item.detail = detail.to_owned();
+                    item.current = value.value == select.current_value;
+                    item.group = group.map(str::to_owned);
                     item
                 })
                 .collect(),
             SessionConfigKind::Boolean { current_value } => [("on", true), ("off", false)]
                 .into_iter()
                 .map(|(name, value)| {
-                    Item::new(name, (id(), SessionConfigOptionValue::Boolean(value)))
-                        .current(*current_value == value)
+                    let set = SessionConfigOptionValue::Boolean(value);
+                    let mut item = Item::new((id(), set), name);
+                    item.current = *current_value == value;
+                    item
                 })
                 .collect(),
             _ => Vec::new(),
@@ -201,13 +207,26 @@ impl Overlay {
     pub(super) fn paste(&mut self, text: &str) {
         match self {
             Self::Line(_, line) => line.paste(text),
-            Self::Palette(picker) => picker.paste(text),
-            Self::Agents(picker) => picker.paste(text),
-            Self::Logins(_, picker) => picker.paste(text),
-            Self::Options(picker) => picker.paste(text),
-            Self::Values(picker) => picker.paste(text),
-            Self::Sessions(sessions) => sessions.picker.paste(text),
+            Self::Palette(picker) => drop(picker.paste(text)),
+            Self::Agents(picker) => drop(picker.paste(text)),
+            Self::Logins(_, picker) => drop(picker.paste(text)),
+            Self::Options(picker) => drop(picker.paste(text)),
+            Self::Values(picker) => drop(picker.paste(text)),
+            Self::Sessions(sessions) => drop(sessions.picker.paste(text)),
             Self::Help(_) => {}
+        }
+    }
+
+    pub(super) fn scroll(&mut self, by: isize) {
+        match self {
+            Self::Help(help) => help.scroll(by),
+            Self::Palette(picker) => drop(picker.scroll(by)),
+            Self::Agents(picker) => drop(picker.scroll(by)),
+            Self::Logins(_, picker) => drop(picker.scroll(by)),
+            Self::Options(picker) => drop(picker.scroll(by)),
+            Self::Values(picker) => drop(picker.scroll(by)),
+            Self::Sessions(sessions) => drop(sessions.picker.scroll(by)),
+            Self::Line(..) => {}
         }
     }
 
@@ -216,7 +235,7 @@ impl Overlay {
         area: Rect,
         buf: &mut Buffer,
         look: &Look<'_>,
-    ) -> Option<ratatui::layout::Position> {
+    ) -> Option<Position> {
         match self {
             Self::Help(help) => {
                 help.draw(area, buf, look);
@@ -256,7 +275,7 @@ enum Done {
     Option(SessionConfigOption),
     Value(SessionConfigId, SessionConfigOptionValue),
     Session(AgentKey, SessionId),
-    SessionAction(AgentKey, KeyEvent, SessionId),
+    SessionAction(AgentKey, char, SessionId),
     Line(For, String),
 }
 
@@ -270,10 +289,7 @@ fn done<T>(outcome: Outcome<T>, picked: impl FnOnce(T) -> Done) -> Done {
 
 impl App {
     pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let Some(overlay) = &mut self.overlay else {
-            return Vec::new();
-        };
-        let done = match overlay {
+        self.with_overlay(|overlay| match overlay {
             Overlay::Help(help) => match help.key(key) {
                 true => Done::Stays,
                 false => Done::Closes,
@@ -298,7 +314,35 @@ impl App {
                 super::prompt_line::Outcome::Closed => Done::Closes,
                 super::prompt_line::Outcome::Stays => Done::Stays,
             },
+        })
+    }
+
+    /// What is clicked on is chosen.
+    pub(super) fn click(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        let at = Position::new(mouse.column, mouse.row);
+        self.with_overlay(|overlay| match overlay {
+            Overlay::Help(_) | Overlay::Line(..) => Done::Stays,
+            Overlay::Palette(picker) => done(picker.click(at), Done::Palette),
+            Overlay::Agents(picker) => done(picker.click(at), Done::Agent),
+            Overlay::Logins(agent, picker) => {
+                let agent = *agent;
+                done(picker.click(at), |method| Done::Login(agent, method))
+            }
+            Overlay::Options(picker) => done(picker.click(at), Done::Option),
+            Overlay::Values(picker) => done(picker.click(at), |(id, v)| Done::Value(id, v)),
+            Overlay::Sessions(sessions) => {
+                let agent = sessions.agent;
+                done(sessions.picker.click(at), |id| Done::Session(agent, id))
+            }
+        })
+    }
+
+    /// Lets the overlay have something, and does what comes of it.
+    fn with_overlay(&mut self, have: impl FnOnce(&mut Overlay) -> Done) -> Vec<Effect> {
+        let Some(overlay) = &mut self.overlay else {
+            return Vec::new();
         };
+        let done = have(overlay);
         if !matches!(done, Done::Stays | Done::SessionAction(..)) {
             self.overlay = None;
         }
@@ -328,7 +372,7 @@ impl App {
         self.new_tab(agent, open)
     }
 
-    fn session_action(&mut self, agent: AgentKey, key: KeyEvent, id: SessionId) -> Vec<Effect> {
+    fn session_action(&mut self, agent: AgentKey, key: char, id: SessionId) -> Vec<Effect> {
         if key == FORK {
             self.overlay = None;
             return self.new_tab(agent, Open::Fork(id));

@@ -12,7 +12,9 @@ impl App {
             .map(|action| {
                 let key = self.setup.keys.key(*action);
                 let key = key.map(|key| key.to_string()).unwrap_or_default();
-                Item::new(action.about(), *action).detail(key)
+                let mut item = Item::new(*action, action.about());
+                item.detail = key;
+                item
             })
             .collect();
         Overlay::Palette(Picker::new("Do", items))

@@ -3,10 +3,13 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::widgets::{Block, Clear, Widget};
-use ratatui_textarea::TextArea;
+use ratatui::widgets::{Block, BorderType, Clear, Widget};
 
+use crate::input::Input;
 use crate::look::Look;
+
+/// How much may be typed, in bytes.
+const MOST: usize = 4 * 1024;
 
 /// What a key has made of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,32 +22,30 @@ pub(super) enum Outcome {
 /// A line to fill in.
 pub(super) struct PromptLine {
     title: &'static str,
-    area: TextArea<'static>,
+    input: Input,
 }
 
 impl PromptLine {
     pub(super) fn new(title: &'static str, text: &str) -> Self {
-        let mut area = TextArea::new(vec![text.to_owned()]);
-        area.move_cursor(ratatui_textarea::CursorMove::End);
-        Self { title, area }
+        let mut input = Input::new(MOST);
+        input.insert(text, false);
+        Self { title, input }
     }
 
     pub(super) fn key(&mut self, key: KeyEvent) -> Outcome {
         match key.code {
             KeyCode::Esc => Outcome::Closed,
             KeyCode::Char('c') if key.modifiers == KeyModifiers::CONTROL => Outcome::Closed,
-            KeyCode::Enter => Outcome::Done(self.area.lines().join(" ")),
-            // A line stays one.
-            KeyCode::Char('m' | 'j') if key.modifiers == KeyModifiers::CONTROL => Outcome::Stays,
+            KeyCode::Enter => Outcome::Done(self.input.text().to_owned()),
             _ => {
-                self.area.input(key);
+                self.input.key(key);
                 Outcome::Stays
             }
         }
     }
 
     pub(super) fn paste(&mut self, text: &str) {
-        self.area.insert_str(acp_host::clean::line(text));
+        self.input.insert(text, false);
     }
 
     pub(super) fn draw(
@@ -62,14 +63,17 @@ impl PromptLine {
         };
         Clear.render(window, buf);
         let block = Block::bordered()
-            .border_type(ratatui::widgets::BorderType::Rounded)
+            .border_type(BorderType::Rounded)
             .border_style(look.theme.focus)
             .title(format!(" {} ", self.title))
             .title_bottom(" Enter: do it  Esc: not ");
         let inner = block.inner(window);
         block.render(window, buf);
-        self.area.set_cursor_line_style(look.theme.text);
-        self.area.render(inner, buf);
-        None
+        if inner.is_empty() {
+            return None;
+        }
+        let (shown, column) = self.input.view(inner.width, look.theme.text);
+        buf.set_span(inner.x, inner.y, &shown, inner.width);
+        Some(Position::new(inner.x + column, inner.y))
     }
 }

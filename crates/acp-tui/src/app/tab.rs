@@ -136,7 +136,7 @@ impl Tab {
     }
 
     /// Takes what is asked now from the desk.
-    pub(super) fn collect(&mut self, desk: &Desk) {
+    pub(super) fn collect(&mut self, desk: &Desk, name: &str) {
         let id = self.session.as_ref().map(|session| session.id().clone());
         let mine = |asked: &Arc<Asked>| match &asked.session {
             Some(session) => id.as_ref() == Some(session),
@@ -162,7 +162,7 @@ impl Tab {
             Some(first) => {
                 let known = self.question.as_ref().is_some_and(|q| q.id() == first.id);
                 if !known {
-                    self.question = Some(QuestionView::new(first, Instant::now()));
+                    self.question = Some(QuestionView::new(first, name, Instant::now()));
                 }
             }
         }
@@ -317,10 +317,10 @@ impl Tab {
     }
 
     /// Answers the question that is open.
-    pub(super) fn answer(&mut self, desk: &Desk, answer: Answer) {
+    pub(super) fn answer(&mut self, desk: &Desk, name: &str, answer: Answer) {
         if let Some(question) = self.question.take() {
             desk.answer(question.id(), answer);
         }
-        self.collect(desk);
+        self.collect(desk, name);
     }
 }

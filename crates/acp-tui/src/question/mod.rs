@@ -4,7 +4,6 @@
 //! answered by a key that was meant for something else: see [`QuestionView::key`].
 
 mod address;
-mod changes;
 mod form;
 pub(crate) mod lines;
 mod permission;
@@ -249,9 +248,8 @@ impl QuestionView {
     pub(crate) fn height(&self, width: u16, most: u16, look: &Look<'_>) -> u16 {
         let inner = width.saturating_sub(4);
         // The frame, and the line between what is asked and what can be answered.
-        let rows = self.body(inner, look).lines.len()
-            + self.choices(inner, usize::MAX, look).len()
-            + 3;
+        let rows =
+            self.body(inner, look).lines.len() + self.choices(inner, usize::MAX, look).len() + 3;
         u16::try_from(rows).unwrap_or(u16::MAX).min(most)
     }
 
@@ -294,7 +292,9 @@ impl QuestionView {
             let rule = rule(self.top, below, inner.width, look);
             buf.set_line(inner.x, row(shown), &rule, inner.width);
         }
-        let first = height.min(shown + 1).min(height.saturating_sub(choices.len()));
+        let first = height
+            .min(shown + 1)
+            .min(height.saturating_sub(choices.len()));
         for (n, line) in choices.iter().enumerate().take(height - first) {
             buf.set_line(inner.x, row(first + n), line, inner.width);
         }
@@ -309,7 +309,10 @@ impl QuestionView {
         if let (true, Some(focus)) = (self.follow, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
             // All of it, or at least where the cursor is.
-            self.top = self.top.max(focus.end.saturating_sub(rows)).min(focus.start);
+            self.top = self
+                .top
+                .max(focus.end.saturating_sub(rows))
+                .min(focus.start);
             self.top = self.top.max((cursor + 1).saturating_sub(rows)).min(cursor);
         }
         self.top = self.top.min(body.lines.len().saturating_sub(rows));

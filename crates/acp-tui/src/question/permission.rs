@@ -13,9 +13,10 @@ use ratatui::text::{Line, Span};
 use serde_json::Value;
 
 use super::lines::{Break, exact, fit, paragraph, prose, wrap};
-use super::{Body, Outcome, changes};
+use super::{Body, Outcome};
 use crate::agent::Answer;
 use crate::look::Look;
+use crate::text::diff::{DiffOf, Layout, diff};
 
 /// Where an option's name begins: behind its keys.
 const NAME: u16 = 6;
@@ -103,9 +104,7 @@ impl PermissionView {
 
     fn choose(&self, at: usize) -> Outcome {
         match self.request.options.get(at) {
-            Some(option) => {
-                Outcome::Answer(Answer::Permission(Some(option.option_id.clone())))
-            }
+            Some(option) => Outcome::Answer(Answer::Permission(Some(option.option_id.clone()))),
             None => Outcome::Changed,
         }
     }
@@ -138,9 +137,13 @@ impl PermissionView {
         let mut named: Vec<&str> = Vec::new();
         for content in &call.content {
             match content {
-                ToolCallContent::Diff(diff) => {
-                    named.extend(diff.changes.iter().map(|change| change.path.as_str()));
-                    lines.extend(changes::lines(diff, width, look));
+                ToolCallContent::Diff(change) => {
+                    named.extend(change.changes.iter().map(|change| change.path.as_str()));
+                    let of = DiffOf {
+                        diff: change,
+                        cwd: Some(look.cwd),
+                    };
+                    lines.extend(diff(of, Layout::Unified, width, look.theme));
                 }
                 ToolCallContent::Content(block) => lines.extend(show_block(block, width, look)),
                 ToolCallContent::Terminal(id) => lines.extend(self.terminal(id, width, look)),
@@ -274,7 +277,8 @@ impl PermissionView {
                 if let (true, Some(line)) = (more, row.first_mut()) {
                     let text: String = line.spans.drain(..).map(|span| span.content).collect();
                     let text = format!("{text} …");
-                    line.spans.push(Span::styled(fit(&text, width), theme.strong));
+                    line.spans
+                        .push(Span::styled(fit(&text, width), theme.strong));
                 }
                 self.highlight(at, row, look)
             })
@@ -286,7 +290,10 @@ impl PermissionView {
         let top = (self.highlighted.unwrap_or(0) + 1).saturating_sub(rows);
         let mut some: Vec<Line<'static>> = short.into_iter().skip(top).take(rows).collect();
         let others = self.request.options.len() - some.len();
-        some.push(Line::styled(format!("  {others} other options: ↑↓"), theme.warn));
+        some.push(Line::styled(
+            format!("  {others} other options: ↑↓"),
+            theme.warn,
+        ));
         some
     }
 
@@ -313,15 +320,29 @@ impl PermissionView {
         let Some(option) = self.request.options.get(at) else {
             return Vec::new();
         };
-        let number = if at < 9 { format!("{}", at + 1) } else { " ".to_owned() };
+        let number = if at < 9 {
+            format!("{}", at + 1)
+        } else {
+            " ".to_owned()
+        };
         let letter = self.letters.get(at).copied().flatten().unwrap_or(' ');
-        let mark = if self.highlighted == Some(at) { "›" } else { " " };
-        let mut spans = vec![Span::styled(format!("{mark}{number} {letter}  "), theme.accent)];
+        let mark = if self.highlighted == Some(at) {
+            "›"
+        } else {
+            " "
+        };
+        let mut spans = vec![Span::styled(
+            format!("{mark}{number} {letter}  "),
+            theme.accent,
+        )];
         spans.extend(prose(&one_line(&option.name), theme.strong, theme));
         if meaning {
             let (means, style) = match self.means(&option.kind, look.cwd) {
                 Some(means) => (means, theme.dim),
-                None => ("the agent does not say whether this is a yes".to_owned(), theme.warn),
+                None => (
+                    "the agent does not say whether this is a yes".to_owned(),
+                    theme.warn,
+                ),
             };
             if !means.is_empty() {
                 spans.push(Span::styled(" – ", theme.dim));
