@@ -12,10 +12,10 @@ use acp::v1::{
     ElicitationAction, ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId,
     ElicitationMode, ElicitationNoContent, ElicitationSchema, ElicitationUrlCapabilities,
 };
+use acp_host::clean;
 
 use self::field::{Field, Given};
 use crate::ask::{Dialog, Person};
-use crate::clean;
 
 /// How many web pages that are not done with are remembered; of older ones the end is not told.
 const PAGES: usize = 64;

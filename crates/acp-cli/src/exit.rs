@@ -3,8 +3,7 @@
 use std::process::ExitCode;
 
 use acp::v1::StopReason;
-
-use crate::clean;
+use acp_host::clean;
 
 /// The end of a command: a code, and what to say about it on stderr.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 
 use acp::client::AgentConnection;
 use acp::v1::{AuthMethod, AuthMethodTerminal, ProtocolVersion};
+use acp_host::clean;
 
 use crate::args::{LoginArgs, LogoutArgs};
-use crate::clean;
 use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::screen::{Screen, print};

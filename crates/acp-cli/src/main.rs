@@ -7,7 +7,6 @@ mod ask;
 mod bridge;
 mod check;
 mod check_relay;
-mod clean;
 mod config;
 mod elicit;
 mod environment;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use acp_agent::RuleFiles;
 use acp_host::{
-    Answer, By, Effect, Note, Permissions, Policy, Project, Remembered, Rule, Rules, Subject,
+    Answer, By, Effect, Note, Permissions, Policy, Project, Remembered, Rule, Rules, Subject, clean,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use crate::args::{
     ListFormat, ListPermissionsArgs, PermissionsArgs, PermissionsCommand, RevokeArgs,
 };
 use crate::ask;
-use crate::clean;
 use crate::exit::Exit;
 use crate::places::{self, short};
 use crate::screen::print;

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use acp::client::AgentConnection;
 use acp::v1::{ListSessionsRequest, SessionInfo};
+use acp_host::clean;
 
 use crate::args::{ListFormat, SessionsArgs};
-use crate::clean;
 use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::login;

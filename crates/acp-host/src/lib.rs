@@ -12,6 +12,7 @@
 //! | [`Environment`]   | which variables agents and commands get           | –                  |
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
+//! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
 //!
 //! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
 //! errors, and knows nothing of connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
@@ -22,6 +23,7 @@
 //! small process runs beside this one on Unix, from the first start of a command until this program ends.
 
 mod agent_process;
+pub mod clean;
 mod environment;
 mod files;
 mod form;

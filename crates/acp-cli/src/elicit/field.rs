@@ -4,9 +4,8 @@ use acp::v1::{
     ElicitationContentValue as Value, ElicitationPropertySchema as Schema, ElicitationSchema,
     EnumOption, MultiSelectItems, MultiSelectPropertySchema, StringPropertySchema,
 };
+use acp_host::clean;
 use regex::RegexBuilder;
-
-use crate::clean;
 
 /// How large a pattern of the agent's may become, in bytes.
 const PATTERN: usize = 1024 * 1024;

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use acp_check::suite::Level;
 use acp_check::trace::{Lint, Problem, Reader, Side};
+use acp_host::clean;
 use anstyle::Style;
 use serde_json::json;
 
 use super::args::{From, LintArgs, LintFormat};
-use crate::clean;
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 

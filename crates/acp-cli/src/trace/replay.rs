@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use acp::{Transport, transport};
 use acp_check::trace::{Difference, Reader, Replay, ReplaySettings, Report, Side};
-use acp_host::{AgentCommand, AgentProcess};
+use acp_host::{AgentCommand, AgentProcess, clean};
 use serde_json::Value;
 
 use super::args::{From, ReplayArgs};
-use crate::clean;
 use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::screen;

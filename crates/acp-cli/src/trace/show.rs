@@ -4,11 +4,11 @@ use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 
 use acp_check::trace::{Entry, Event, Kind, Reader, Show, Side, What};
+use acp_host::clean;
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::args::{From, ShowArgs};
-use crate::clean;
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 

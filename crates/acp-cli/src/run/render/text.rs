@@ -7,9 +7,9 @@ use acp::thread::{Item, ItemKind, Message, PlanContent, PlanEntry, PlanEntryStat
 use acp::v1::{
     CompactionStatus, ContentBlock, EmbeddedResourceResource, NoticeSeverity, PlanId, ToolCallId,
 };
+use acp_host::clean::{self, Clean};
 
 use super::tool_call::{Shown, may_be_unfinished};
-use crate::clean::{self, Clean};
 use crate::screen::Out;
 
 /// How much of a thread has been shown.

@@ -6,10 +6,10 @@ use acp::Thread;
 use acp::client::PermissionRequest;
 use acp::thread::{Diff, FileChange, FileTexts, ThreadToolCall, ToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, TerminalId};
+use acp_host::clean::{self, Clean};
 use similar::TextDiff;
 
 use super::text::placeholder;
-use crate::clean::{self, Clean};
 use crate::screen::Out;
 
 /// How many lines of a tool's text are shown. Commands are shown whole, as they run.

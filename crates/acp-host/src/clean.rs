@@ -1,17 +1,24 @@
-//! Text of an agent's or a command's, made fit to be printed.
+//! Text of an agent's or a command's, made fit to be shown.
+//!
+//! Whatever comes from another program may hold what commands a terminal: a title to set, a screen to erase, keys
+//! to be typed back. None of it passes. What is left are printable characters, tabs and line feeds.
 
 use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
-/// Takes out what would command the terminal rather than be shown on it. Keeps its place between
-/// pieces, so that a sequence that is split over two of them is taken out as well.
+/// Cleans a text that comes in pieces. It keeps its place between them, so that a sequence that is split over two
+/// is taken out as well.
 #[derive(Default)]
-pub(crate) struct Clean {
+pub struct Clean {
     parser: Parser<DefaultCharAccumulator>,
     shown: Shown,
 }
 
 impl Clean {
-    pub(crate) fn text(&mut self, piece: &str) -> String {
+    /// The next piece without what would command the terminal rather than be shown on it: control characters,
+    /// escape sequences, and the marks that change the direction of text. A carriage return that begins a line anew
+    /// begins a new line.
+    #[must_use]
+    pub fn text(&mut self, piece: &str) -> String {
         for byte in piece.bytes() {
             self.parser.advance(&mut self.shown, byte);
         }
@@ -19,7 +26,7 @@ impl Clean {
     }
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Shown {
     text: String,
     /// A carriage return that a line feed may follow.
@@ -63,13 +70,15 @@ impl Perform for Shown {
     }
 }
 
-/// A piece that stands alone.
-pub(crate) fn clean(text: &str) -> String {
+/// A text that stands alone, cleaned as [`Clean::text`] says.
+#[must_use]
+pub fn clean(text: &str) -> String {
     Clean::default().text(text)
 }
 
-/// A piece that stands alone on one line.
-pub(crate) fn line(text: &str) -> String {
+/// A text that stands alone on one line: line feeds and tabs are spaces.
+#[must_use]
+pub fn line(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
 }
 
