@@ -2,6 +2,7 @@
 
 mod agent;
 mod agent_login;
+mod agents;
 mod args;
 mod ask;
 mod bridge;
@@ -15,6 +16,7 @@ mod login;
 mod mcp_proxy;
 mod mcp_servers;
 mod models;
+mod names;
 mod permissions;
 mod places;
 mod run;
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     log_to_stderr(args.log);
     let exit = match args.command {
+        Command::Agents(args) => agents::list::agents(&args),
         Command::Bridge(args) => finish(bridge::bridge(args)),
         Command::CheckRelay(args) => finish(check_relay::check_relay(args)),
         Command::Agent(mut args) => match args.command.take() {

@@ -183,9 +183,8 @@ mod tests {
     fn what_is_too_large_or_broken_is_said_and_stays_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let kept = KeptFile::new(directory.path().join("text.json"), 16);
-        let write = |text: &str| {
-            kept.change(|_: Option<String>| Ok::<_, KeptError>((text.to_owned(), ())))
-        };
+        let write =
+            |text: &str| kept.change(|_: Option<String>| Ok::<_, KeptError>((text.to_owned(), ())));
         write("short").unwrap();
         let full = write("much longer than that").unwrap_err();
         assert!(matches!(full, KeptError::Full { .. }), "{full}");

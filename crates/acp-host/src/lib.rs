@@ -44,9 +44,7 @@ mod sandbox;
 mod sys;
 mod terminals;
 
-pub use agent_process::{
-    AgentCommand, AgentProcess, ParseLineError, SpawnError, words_of_line,
-};
+pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError, words_of_line};
 pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use form::TextForm;

@@ -3,6 +3,7 @@
 //! It renders [`acp::Thread`]s, one a tab, and holds no protocol of its own. What is where, and why:
 //! `docs/decisions/0014-chat.md`.
 
+pub mod export;
 mod text;
 mod theme;
 

@@ -1,0 +1,151 @@
+//! Markdown of someone else's, made part of a document of ours.
+
+use std::ops::Range;
+
+use acp_host::clean;
+use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag};
+
+use super::fenced;
+
+/// How often what has become something else is looked at again, before it is shown as it is.
+const TRIES: usize = 8;
+
+/// The Markdown, so that it stays in its place: its headings are below the three levels of ours, it has no HTML, and
+/// what it opens ends with it. What cannot be made so is shown as the text that it is.
+pub(super) fn tame(text: &str) -> String {
+    let mut text = clean::clean(text).trim_matches('\n').to_owned();
+    for _ in 0..TRIES {
+        let edits = edits(&text);
+        if edits.is_empty() {
+            break;
+        }
+        apply(&mut text, edits);
+    }
+    if !stays(&text) {
+        return fenced("", &text);
+    }
+    text
+}
+
+fn parse(text: &str) -> Parser<'_> {
+    Parser::new_ext(text, options())
+}
+
+/// What Markdown can be: all that those who read it may know.
+fn options() -> Options {
+    Options::ENABLE_TABLES
+        | Options::ENABLE_TASKLISTS
+        | Options::ENABLE_STRIKETHROUGH
+        | Options::ENABLE_FOOTNOTES
+        | Options::ENABLE_GFM
+}
+
+/// A part of the text, and what is to stand there.
+type Edit = (Range<usize>, String);
+
+/// What is to be changed.
+fn edits(text: &str) -> Vec<Edit> {
+    let mut edits: Vec<Edit> = Vec::new();
+    let mut depth = 0usize;
+    for (event, range) in parse(text).into_offset_iter() {
+        match event {
+            Event::Start(Tag::Heading { level, .. }) => {
+                edits.extend(heading(text, range, level));
+            }
+            Event::Html(_) | Event::InlineHtml(_) => {
+                edits.extend(html(text, range));
+            }
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(_))) if depth == 0 => {
+                edits.extend(open_fence(text, range));
+                depth += 1;
+            }
+            Event::Start(_) => depth += 1,
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    edits
+}
+
+/// Changes the text from its end, so that places stay what they are. What overlaps waits for the next time.
+fn apply(text: &mut String, mut edits: Vec<Edit>) {
+    edits.sort_by(|(one, _), (other, _)| other.start.cmp(&one.start));
+    let mut from = usize::MAX;
+    for (range, new) in edits {
+        if range.end <= from {
+            from = range.start;
+            text.replace_range(range, &new);
+        }
+    }
+}
+
+/// A heading that would be one of ours is put below them.
+fn heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Edit> {
+    if level > HeadingLevel::H3 {
+        return None;
+    }
+    let source = text.get(range.clone())?;
+    let lower = "#".repeat((level as usize + 3).min(6));
+    let marks = source.len() - source.trim_start_matches('#').len();
+    if marks > 0 {
+        return Some((range.start..range.start + marks, lower));
+    }
+    // One that is underlined: its line of `=` or `-` goes, and what is above it becomes one line.
+    let (words, _) = source.trim_end().rsplit_once('\n')?;
+    let words: Vec<&str> = words
+        .lines()
+        .map(|line| line.trim_start_matches([' ', '\t', '>']).trim_end())
+        .collect();
+    Some((range, format!("{lower} {}\n", words.join(" "))))
+}
+
+/// HTML becomes the text that it is.
+fn html(text: &str, range: Range<usize>) -> Vec<Edit> {
+    let source = text.get(range.clone()).unwrap_or_default();
+    let edit = |(at, _): (usize, &str)| {
+        let at = range.start + at;
+        (at..at + 1, "&lt;".to_owned())
+    };
+    source.match_indices('<').map(edit).collect()
+}
+
+/// A fence that is not closed is closed at the end.
+fn open_fence(text: &str, range: Range<usize>) -> Option<Edit> {
+    if range.end < text.trim_end().len() {
+        return None;
+    }
+    let source = text.get(range)?;
+    let first = source.lines().next()?.trim_start();
+    let mark = first.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let fence: String = first.chars().take_while(|c| *c == mark).collect();
+    let last = source.lines().skip(1).last().map(str::trim);
+    let closed =
+        last.is_some_and(|last| last.len() >= fence.len() && last.chars().all(|c| c == mark));
+    (!closed).then(|| (text.len()..text.len(), format!("\n{fence}")))
+}
+
+/// Whether what comes behind it is not part of it, and nothing in it can be taken for what is ours.
+fn stays(text: &str) -> bool {
+    const BEHIND: &str = "behind";
+    let document = format!("{text}\n\n## {BEHIND}\n");
+    let mut depth = 0usize;
+    let mut ours = 0;
+    let mut at_top = false;
+    for event in parse(&document) {
+        match event {
+            Event::Html(_) | Event::InlineHtml(_) => return false,
+            Event::Start(tag) => {
+                if let Tag::Heading { level, .. } = tag
+                    && level <= HeadingLevel::H3
+                {
+                    ours += 1;
+                    at_top = depth == 0;
+                }
+                depth += 1;
+            }
+            Event::End(_) => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    ours == 1 && at_top
+}
