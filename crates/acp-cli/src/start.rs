@@ -96,10 +96,6 @@ impl Target<'_> {
 }
 
 /// Starts an agent.
-pub(crate) fn spawn(command: &AgentCommand) -> Result<AgentProcess, Exit> {
-    spawned(command).map_err(|e| not_started(&e, ""))
-}
-
 fn spawned(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(command, log)

@@ -63,13 +63,14 @@ fn a_configured_agent_gets_what_is_configured() {
         acp(&project, programs.path(), &all)
     };
     let edit = "/edit notes.txt\nsecond\n===\n2nd";
-    run(&[edit]).code(0).shows(&["failed"]);
-    assert_eq!(project.read("notes.txt"), "first\nsecond\nthird\n");
+    run(&[edit]).code(0).shows(&["Ready for implementation"]);
+    project.write("notes.txt", "first\nsecond\nthird\n");
     let given = started(&project, "mine").unwrap();
     assert!(given.contains("LEVEL=3\n"), "{given}");
     assert!(given.contains("WONDER_API_KEY=hush-1\n"), "{given}");
     // What is typed goes before it.
-    run(&["--env", "LEVEL=4", "--mode", "code", edit]).code(0);
+    let ended = run(&["--env", "LEVEL=4", "--mode", "code", edit]).code(0);
+    assert!(!ended.stdout.contains("Ready for"), "{ended:?}");
     assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
     assert!(started(&project, "mine").unwrap().contains("LEVEL=4\n"));
 }
@@ -87,9 +88,14 @@ fn options_are_set_when_a_session_begins_and_what_is_typed_goes_before_them() {
         all.extend(args);
         project.run(&all)
     };
-    run(&[edit]).code(0).shows(&["failed"]);
-    run(&["--set", "mode=code", edit]).code(0);
-    assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
+    run(&[edit]).code(0).shows(&["Ready for implementation"]);
+    project.write("notes.txt", "first\nsecond\nthird\n");
+    let ended = run(&["--set", "mode=code", "--session", "it", edit]).code(0);
+    assert!(!ended.stdout.contains("Ready for"), "{ended:?}");
+    // In one that is gone on with it is as it was left.
+    let ended = run(&["--session", "it", "/edit notes.txt\nthird\n===\n3rd"]).code(0);
+    assert!(!ended.stdout.contains("Ready for"), "{ended:?}");
+    assert_eq!(project.read("notes.txt"), "first\n2nd\n3rd\n");
     project.configure("config.toml", "[agents.acp]\nmode = 'dreaming'\n");
     run(&["/help"])
         .code(2)
@@ -328,10 +334,6 @@ fn what_is_wrong_with_the_configuration_is_said() {
         ("[agents.x]\ncommand = \"y 'z\"\n", "not closed"),
         ("[agents.x]\ncommand = 'y'\npass = ['A=B']\n", "`A=B`"),
         ("[agents.acp]\ncommand = 'y'\n", "has no `command`"),
-        (
-            "[[agents.x.mcp_servers]]\nname = 'a'\n[agents.x]\ncommand = 'y'\n",
-            "line 3",
-        ),
         (
             "[agents.x]\ncommand = 'y'\n[[agents.x.mcp_servers]]\nname = 'a'\n",
             "needs either `command` or `url`",

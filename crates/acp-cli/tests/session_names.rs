@@ -237,7 +237,7 @@ fn a_session_is_exported_as_markdown() {
         assert_eq!(ended.stderr, "");
         let document = ended.clone().shows(&[
             "# ",
-            "## You\n\n/edit notes.txt",
+            "## You\n\n/edit notes.txt\nsecond\n\\===\n2nd\n",
             "## Agent\n",
             "*edit, completed*",
             "```diff\n",

@@ -82,8 +82,8 @@ pub(crate) const KNOWN: &[Known] = &[
         name: "droid",
         aliases: &["factory-droid"],
         title: "Droid, of Factory",
-        command: &["droid", "exec", "--output-format", "acp-daemon"],
-        install: "npm install -g droid",
+        command: &["droid", "exec", "--output-format", "acp"],
+        install: "curl -fsSL https://app.factory.ai/cli | sh",
     },
     Known {
         name: "gemini",

@@ -173,7 +173,7 @@ impl Run {
     fn configured(&self, what: &str, error: acp::Error) -> Failure {
         match error {
             acp::Error::NotOffered { .. } | acp::Error::Invalid(_) => {
-                let name = self.agent.name.as_deref().unwrap_or_default();
+                let name = self.agent.key();
                 Exit::usage(format!("[agents.{name}], {what}: {error}")).into()
             }
             other => other.into(),
