@@ -1,5 +1,6 @@
 //! Markdown of someone else's, made part of a document of ours.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use acp_host::clean;
@@ -69,7 +70,7 @@ fn edits(text: &str, dialect: Options) -> Vec<Edit> {
 
 /// Changes the text from its end, so that places stay what they are. What overlaps waits for the next time.
 fn apply(text: &mut String, mut edits: Vec<Edit>) {
-    edits.sort_by(|(one, _), (other, _)| (other.start, other.end).cmp(&(one.start, one.end)));
+    edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
     let mut from = usize::MAX;
     for (range, new) in edits {
         // One dialect's is mostly another's, too.
