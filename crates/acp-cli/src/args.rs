@@ -7,9 +7,13 @@ use acp_mcp::Endpoint;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
+use crate::agents::WhichArgs;
+use crate::agents::args::AgentsArgs;
 use crate::check::CheckArgs;
 use crate::environment::EnvArgs;
 use crate::exit::Exit;
+use crate::names::SessionName;
+use crate::sessions::args::SessionsArgs;
 use crate::trace::TraceArgs;
 
 /// Use and be agents of the Agent Client Protocol (ACP).
@@ -72,8 +76,16 @@ pub(crate) enum Command {
     /// Log out of an agent.
     Logout(LogoutArgs),
 
-    /// List the sessions that an agent keeps, to go on with by `acp run --resume`.
+    /// List the sessions that an agent keeps, with the names you gave them; name, forget and export them.
+    ///
+    /// `acp run --session NAME` goes on with one by its name, `acp run --resume` by its id.
     Sessions(SessionsArgs),
+
+    /// List the agents that can be named: yours, the project's and well-known ones, and which are installed.
+    ///
+    /// Yours are in `[agents.NAME]` of config.toml in your configuration directory. A project's are in
+    /// .acp/config.toml, and are used when you have said yes to what that file says. Nothing is started.
+    Agents(AgentsArgs),
 
     /// Say what agents may do in a project: your rules, what you said for always, and the project's rules.
     ///
@@ -312,9 +324,8 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Vec<String>,
 
-    /// The agent to run, with its arguments; without one, the bundled agent.
-    #[arg(last = true, value_name = "AGENT COMMAND")]
-    pub(crate) agent: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
 
     /// Read what to say from a file.
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
@@ -329,13 +340,22 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "SESSION ID")]
     pub(crate) resume: Option<String>,
 
+    /// Go on with the session of this name, or begin it if there is none yet. The name is one of this agent in
+    /// this directory. Takes an agent that keeps its sessions.
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) session: Option<SessionName>,
+
+    /// Begin another session under the name, also if there is one.
+    #[arg(long, requires = "session")]
+    pub(crate) new: bool,
+
     /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
     /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
     /// everything, whatever your rules say. By default `ask` on a terminal and `reads` elsewhere.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
-    /// The mode to work in, by its id.
+    /// The mode to work in, by its id. By default, in a new session, what is configured of the agent.
     #[arg(long, value_name = "ID")]
     pub(crate) mode: Option<String>,
 
@@ -354,12 +374,6 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
-
-    #[command(flatten)]
-    pub(crate) env: EnvArgs,
-
-    #[command(flatten)]
-    pub(crate) protocol: ProtocolArg,
 
     /// Give up after this time.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -436,68 +450,28 @@ pub(crate) enum Theming {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp login [OPTIONS] -- AGENT COMMAND...",
+    override_usage = "acp login [OPTIONS] [-- AGENT COMMAND...]",
     after_long_help = LOGIN_EXIT_CODES,
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct LoginArgs {
-    /// The agent, with its arguments.
-    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
-    pub(crate) agent: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
 
     /// Which way to log in, by its id.
     #[arg(long, value_name = "ID")]
     pub(crate) method: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) env: EnvArgs,
-
-    #[command(flatten)]
-    pub(crate) protocol: ProtocolArg,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "acp logout [OPTIONS] -- AGENT COMMAND...",
+    override_usage = "acp logout [OPTIONS] [-- AGENT COMMAND...]",
     after_long_help = LOGIN_EXIT_CODES,
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct LogoutArgs {
-    /// The agent, with its arguments.
-    #[arg(last = true, required = true, value_name = "AGENT COMMAND")]
-    pub(crate) agent: Vec<String>,
-
     #[command(flatten)]
-    pub(crate) env: EnvArgs,
-
-    #[command(flatten)]
-    pub(crate) protocol: ProtocolArg,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(
-    override_usage = "acp sessions [OPTIONS] [-- AGENT COMMAND...]",
-    after_long_help = SESSIONS_EXIT_CODES,
-    after_help = "See --help for the exit codes."
-)]
-pub(crate) struct SessionsArgs {
-    /// The agent, with its arguments; without one, the bundled agent.
-    #[arg(last = true, value_name = "AGENT COMMAND")]
-    pub(crate) agent: Vec<String>,
-
-    /// Only sessions that work in this directory.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) env: EnvArgs,
-
-    #[command(flatten)]
-    pub(crate) protocol: ProtocolArg,
-
-    /// What to print: `text` for people; `json` for programs, a session a line as the protocol writes it.
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: ListFormat,
+    pub(crate) which: WhichArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -557,14 +531,6 @@ Exit codes:
     0  logged in, or out
     1  the agent answered with an error, or its program did not end with 0
     2  wrong usage, a way the agent does not offer, or no terminal where one is needed
-    3  the agent could not be started, or broke the connection
-  130  cancelled by Ctrl-C";
-
-const SESSIONS_EXIT_CODES: &str = "\
-Exit codes:
-    0  all sessions, or the first 10,000 of them, are listed
-    1  the agent answered with an error
-    2  wrong usage, or the agent does not list sessions
     3  the agent could not be started, or broke the connection
   130  cancelled by Ctrl-C";
 

@@ -1,12 +1,13 @@
 //! Asking the person at the terminal.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, IsTerminal};
+use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::{Mutex, MutexGuard, mpsc, watch};
 
 use crate::screen::{Out, Question, Screen};
+use crate::typing;
 
 #[cfg(unix)]
 const TERMINAL: &str = "/dev/tty";
@@ -17,6 +18,22 @@ const TERMINAL: &str = "CONIN$";
 /// that stdin and stdout are free for other things.
 pub(crate) fn possible() -> bool {
     std::io::stderr().is_terminal() && File::open(TERMINAL).is_ok_and(|tty| tty.is_terminal())
+}
+
+/// The longest answer to a question of yes or no, in bytes.
+const LONGEST_YES: u64 = 1024;
+
+/// Asks something before anything is started: whether they say yes. Ctrl-C ends the program, as nothing runs yet.
+pub(crate) fn says_yes(question: &str) -> bool {
+    let Ok(terminal) = File::open(TERMINAL) else {
+        return false;
+    };
+    typing::forget(&terminal);
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    let read = BufReader::new(terminal.take(LONGEST_YES)).read_line(&mut answer);
+    let answer = answer.trim().to_lowercase();
+    read.is_ok() && (answer == "y" || answer == "yes")
 }
 
 /// The person at the terminal, who is asked one thing after the other.

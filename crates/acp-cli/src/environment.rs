@@ -7,11 +7,12 @@ use std::str::FromStr;
 
 use acp_host::Environment;
 
+use crate::agents::settings::Settings;
 use crate::config;
 use crate::exit::Exit;
 
 // `--env`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct EnvArgs {
     /// Give the agent an environment variable, with its value here or with another; can be given several
     /// times. Keys are not passed on otherwise. Others on this machine can see the command line: a secret is
@@ -50,11 +51,27 @@ pub(crate) struct ForAgent {
 impl ForAgent {
     /// What the configuration and the command line say.
     pub(crate) fn of(args: &EnvArgs) -> Result<Self, Exit> {
-        let mut environment = Environment::new();
-        for name in config::read()?.environment.pass {
+        Self::with(configured(&config::read()?.environment)?, args)
+    }
+
+    /// The same for an agent with settings of its own; `wrong` says what is wrong with them.
+    pub(crate) fn of_agent(
+        everyone: &config::Environment,
+        settings: &Settings,
+        args: &EnvArgs,
+        wrong: impl Fn(String) -> Exit,
+    ) -> Result<Self, Exit> {
+        let mut environment = configured(everyone)?;
+        for name in &settings.pass {
             environment = environment
                 .pass(name)
-                .map_err(|e| Exit::usage(format!("config.toml, environment.pass: {e}")))?;
+                .map_err(|e| wrong(format!("pass: {e}")))?;
+        }
+        for (name, value) in &settings.env {
+            if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
+                return Err(wrong(format!("env: {name:?} is no environment variable")));
+            }
+            environment = environment.set(name, value);
         }
         Self::with(environment, args)
     }
@@ -129,6 +146,17 @@ impl ForAgent {
             flags.join(" ")
         ))
     }
+}
+
+/// What the user passes on to all agents.
+fn configured(everyone: &config::Environment) -> Result<Environment, Exit> {
+    let mut environment = Environment::new();
+    for name in &everyone.pass {
+        environment = environment
+            .pass(name)
+            .map_err(|e| Exit::usage(format!("config.toml, environment.pass: {e}")))?;
+    }
+    Ok(environment)
 }
 
 /// Whether a variable is named as a key of the agent with this command.

@@ -1,13 +1,14 @@
 //! `acp login` and `acp logout`: the specification's page Authentication.
 
 use std::io::IsTerminal;
+use std::path::Path;
 
 use acp::client::AgentConnection;
 use acp::v1::{AuthMethod, AuthMethodTerminal, ProtocolVersion};
 use acp_host::clean;
 
+use crate::agents::{Chosen, WhichArgs};
 use crate::args::{LoginArgs, LogoutArgs};
-use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::screen::{Screen, print};
 use crate::signals::{Signal, Signals};
@@ -19,20 +20,22 @@ pub(crate) async fn login(args: LoginArgs) -> Exit {
         Ok(cwd) => cwd,
         Err(e) => return Exit::usage(format!("the working directory is not there: {e}")),
     };
-    let given = match ForAgent::of(&args.env) {
-        Ok(given) => given,
+    let agent = match which(&args.which, &cwd) {
+        Ok(agent) => agent,
         Err(exit) => return exit,
     };
     let target = Target {
-        command: &args.agent,
+        agent: &agent,
         cwd: &cwd,
-        protocol: args.protocol,
-        given: &given,
     };
     let wanted = args.method.as_deref();
     let work = async |agent: &AgentConnection, screen: &Screen| {
         let method = choose(target, agent, wanted)?;
-        if let Some(hint) = given.hint(&[], &in_words(std::slice::from_ref(method))) {
+        if let Some(hint) = target
+            .agent
+            .given
+            .hint(&[], &in_words(std::slice::from_ref(method)))
+        {
             screen.note(&hint);
         }
         authenticate(agent, screen, method).await
@@ -55,15 +58,13 @@ pub(crate) async fn logout(args: LogoutArgs) -> Exit {
         Ok(cwd) => cwd,
         Err(e) => return Exit::usage(format!("the working directory is not there: {e}")),
     };
-    let given = match ForAgent::of(&args.env) {
-        Ok(given) => given,
+    let agent = match which(&args.which, &cwd) {
+        Ok(agent) => agent,
         Err(exit) => return exit,
     };
     let target = Target {
-        command: &args.agent,
+        agent: &agent,
         cwd: &cwd,
-        protocol: args.protocol,
-        given: &given,
     };
     let work = async |agent: &AgentConnection, _: &Screen| {
         agent.logout().await?;
@@ -76,6 +77,17 @@ pub(crate) async fn logout(args: LogoutArgs) -> Exit {
         }
         Err(exit) => exit,
     }
+}
+
+/// The agent that is meant. Nobody has to guess to whom a login goes.
+fn which(args: &WhichArgs, cwd: &Path) -> Result<Chosen, Exit> {
+    let agent = args.choose(cwd)?;
+    if agent.name.is_none() && !args.says() {
+        return Err(Exit::usage(
+            "which agent? --agent NAME, or -- AGENT COMMAND...; keys of the bundled agent are typed with `acp agent login`",
+        ));
+    }
+    Ok(agent)
 }
 
 /// How far a login has come with the agent itself.

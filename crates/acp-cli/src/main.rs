@@ -2,6 +2,7 @@
 
 mod agent;
 mod agent_login;
+mod agents;
 mod args;
 mod ask;
 mod bridge;
@@ -16,6 +17,7 @@ mod login;
 mod mcp_proxy;
 mod mcp_servers;
 mod models;
+mod names;
 mod permissions;
 mod places;
 mod run;
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     log_to_stderr(args.log);
     let exit = match args.command {
+        Command::Agents(args) => agents::list::agents(&args),
         Command::Bridge(args) => finish(bridge::bridge(args)),
         Command::CheckRelay(args) => finish(check_relay::check_relay(args)),
         Command::Agent(mut args) => match args.command.take() {

@@ -6,6 +6,8 @@ use std::fmt;
 use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, McpServerStdio};
 use serde::Deserialize;
 
+use crate::start::quoted;
+
 /// A server. It is a program (`command`) or is somewhere (`url`).
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,6 +52,24 @@ enum Transport {
 }
 
 impl UsersServer {
+    /// All that it says, on a line: for someone who is asked whether it may be used.
+    pub(crate) fn shown(&self) -> String {
+        let mut words = vec![format!("{}:", self.name)];
+        words.extend(self.url.clone());
+        words.extend(self.command.as_deref().map(quoted));
+        words.extend(self.args.iter().map(|arg| quoted(arg)));
+        let pair = |(name, value): (&String, &String)| format!("{name}={}", quoted(value));
+        let mut more = |what: &str, list: Vec<String>| {
+            if !list.is_empty() {
+                words.push(format!("({what} {})", list.join(" ")));
+            }
+        };
+        more("with", self.env.iter().map(pair).collect());
+        more("gets", self.pass.clone());
+        more("sends", self.headers.iter().map(pair).collect());
+        words.join(" ")
+    }
+
     /// The server as the protocol has it. `variable` gives the value of a variable of this process.
     ///
     /// # Errors

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp::jsonrpc::{self, Incoming, RequestId};
-use acp_host::{AgentCommand, AgentProcess};
+use acp_host::{AgentCommand, AgentProcess, SpawnError};
 
-use crate::args::{Format, ProtocolArg};
-use crate::environment::ForAgent;
+use crate::agents::Chosen;
+use crate::args::Format;
 use crate::exit::Exit;
 use crate::screen::print;
 
@@ -28,43 +28,52 @@ pub(crate) const SLOW: &str = "the agent has not answered yet; Ctrl-C ends it";
 /// The agent that was asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
-    /// Its program and arguments; nothing for the bundled agent.
-    pub(crate) command: &'a [String],
+    pub(crate) agent: &'a Chosen,
     /// Where it runs.
     pub(crate) cwd: &'a Path,
-    pub(crate) protocol: ProtocolArg,
-    pub(crate) given: &'a ForAgent,
 }
 
 impl Target<'_> {
     /// How it is started.
     pub(crate) fn command(&self) -> Result<AgentCommand, Exit> {
-        let command = match self.command.split_first() {
+        let command = match self.agent.command.split_first() {
             Some((program, args)) => AgentCommand::new(program).args(args),
             None => {
                 let this = std::env::current_exe()
                     .map_err(|e| Exit::broken(format!("cannot find this program: {e}")))?;
-                let protocol = format!("--protocol={}", self.protocol.protocol);
+                let protocol = format!("--protocol={}", self.agent.protocol.protocol);
                 AgentCommand::new(this).args(["agent", &protocol, "--client-has-rules"])
             }
         };
-        Ok(command.cwd(self.cwd).environment(self.given.environment()))
+        let environment = self.agent.given.environment();
+        Ok(command.cwd(self.cwd).environment(environment))
     }
 
     /// Starts it.
     pub(crate) fn spawn(&self) -> Result<AgentProcess, Exit> {
-        spawn(&self.command()?)
+        self.spawn_as(&self.command()?)
+    }
+
+    /// Starts it by its command, to which something may have been added.
+    pub(crate) fn spawn_as(&self, command: &AgentCommand) -> Result<AgentProcess, Exit> {
+        spawned(command).map_err(|e| {
+            let install = match e {
+                SpawnError::NotInPath { .. } => self.agent.how_to_install(),
+                _ => String::new(),
+            };
+            not_started(&e, &install)
+        })
     }
 
     /// What to do if the agent lacks a key that is set here, after what it `said`; for the end of a message.
     pub(crate) fn hint(&self, said: &str) -> String {
-        let hint = self.given.hint(self.command, said);
+        let hint = self.agent.given.hint(&self.agent.command, said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
     /// The same, only if the key is named in what it said: it may be about something else.
     pub(crate) fn hint_if_named(&self, said: &str) -> String {
-        let hint = self.given.hint(&[], said);
+        let hint = self.agent.given.hint(&[], said);
         hint.map(|hint| format!("\n{hint}")).unwrap_or_default()
     }
 
@@ -72,27 +81,34 @@ impl Target<'_> {
     pub(crate) fn to_type(self, arguments: &[&str]) -> String {
         let mut words = vec!["acp".to_owned()];
         words.extend(arguments.iter().map(|word| quoted(word)));
-        if self.protocol.protocol != 1 {
-            words.push(format!("--protocol {}", self.protocol.protocol));
+        if self.agent.protocol_typed {
+            words.push(format!("--protocol {}", self.agent.protocol.protocol));
         }
-        words.extend(self.given.typed().iter().cloned());
-        if !self.command.is_empty() {
+        words.extend(self.agent.given.typed().iter().cloned());
+        if let Some(name) = &self.agent.name {
+            words.push(format!("--agent {}", quoted(name)));
+        } else if !self.agent.is_bundled() {
             words.push("--".to_owned());
+            words.extend(self.agent.command.iter().map(|word| quoted(word)));
         }
-        words.extend(self.command.iter().map(|word| quoted(word)));
         words.join(" ")
     }
 }
 
 /// Starts an agent.
-pub(crate) fn spawn(command: &AgentCommand) -> Result<AgentProcess, Exit> {
+fn spawned(command: &AgentCommand) -> Result<AgentProcess, SpawnError> {
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(command, log)
-        .map_err(|e| Exit::broken(format!("the agent could not be started: {e}")))
+}
+
+fn not_started(error: &SpawnError, what_to_do: &str) -> Exit {
+    Exit::broken(format!(
+        "the agent could not be started: {error}{what_to_do}"
+    ))
 }
 
 /// A word as one types it in a shell.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -141,6 +157,11 @@ pub(crate) fn transport_of_turn(
             print(&bytes);
         }
     }))
+}
+
+/// Whether the agent says that what it was asked for is not there (Overview, "Error Handling").
+pub(crate) fn gone(error: &acp::Error) -> bool {
+    matches!(error, acp::Error::Rpc(error) if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND)
 }
 
 /// Why what was begun with an agent did not come to its end.
@@ -222,25 +243,43 @@ pub(crate) fn tail(process: &AgentProcess) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::ProtocolArg;
+    use crate::environment::ForAgent;
+
+    fn chosen(name: Option<&str>, protocol: u16, command: &[&str]) -> Chosen {
+        Chosen {
+            name: name.map(str::to_owned),
+            command: command.iter().map(|word| (*word).to_owned()).collect(),
+            protocol: ProtocolArg { protocol },
+            protocol_typed: protocol != 1,
+            given: ForAgent::default(),
+            mode: None,
+            options: Vec::new(),
+            mcp_servers: Vec::new(),
+            install: None,
+            note: None,
+        }
+    }
 
     #[test]
     fn what_is_to_be_typed_can_be_typed() {
-        let command = ["my agent", "--key=it's", ""].map(str::to_owned);
-        let given = ForAgent::default();
-        let target = |protocol| Target {
-            command: &command,
-            cwd: Path::new("."),
-            protocol: ProtocolArg { protocol },
-            given: &given,
+        let typed = |agent: Chosen, arguments: &[&str]| {
+            let cwd = Path::new(".");
+            let agent = &agent;
+            Target { agent, cwd }.to_type(arguments)
         };
+        let command = ["my agent", "--key=it's", ""];
         assert_eq!(
-            target(1).to_type(&["login", "--method", "a b"]),
+            typed(chosen(None, 1, &command), &["login", "--method", "a b"]),
             r"acp login --method 'a b' -- 'my agent' '--key=it'\''s' ''"
         );
         assert!(
-            target(2)
-                .to_type(&["login"])
-                .starts_with("acp login --protocol 2 -- ")
+            typed(chosen(None, 2, &command), &["login"]).starts_with("acp login --protocol 2 -- ")
         );
+        assert_eq!(
+            typed(chosen(Some("goose"), 1, &["goose", "acp"]), &["logout"]),
+            "acp logout --agent goose"
+        );
+        assert_eq!(typed(chosen(None, 1, &[]), &["sessions"]), "acp sessions");
     }
 }

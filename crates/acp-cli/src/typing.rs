@@ -1,4 +1,4 @@
-//! The terminal's settings while something is typed that is not shown.
+//! The terminal where something is typed: its settings while that is not shown, and what was typed too early.
 
 /// The settings as they were. Whoever hides what is typed gives them back itself, but not where it is stopped.
 #[cfg(unix)]
@@ -36,3 +36,14 @@ impl Settings {
 
     pub(crate) fn restore(&self) {}
 }
+
+/// Forgets what was typed there before anything was asked.
+#[cfg(unix)]
+pub(crate) fn forget(terminal: &std::fs::File) {
+    // Of a terminal that is gone nothing will be read either.
+    let _ = rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush);
+}
+
+/// What was typed early stays there.
+#[cfg(not(unix))]
+pub(crate) fn forget(_: &std::fs::File) {}

@@ -79,8 +79,7 @@ impl AgentCommand {
     /// # Errors
     /// There is no word, or a quote without its end.
     pub fn from_line(line: &str) -> Result<Self, ParseLineError> {
-        let words = shell_words::split(line).map_err(|_| ParseLineError::OpenQuote)?;
-        let mut words = words.into_iter();
+        let mut words = words_of_line(line)?.into_iter();
         let program = words.next().ok_or(ParseLineError::Empty)?;
         Ok(Self::new(program).args(words))
     }
@@ -136,6 +135,14 @@ impl AgentCommand {
         Ok((file, child))
     }
 
+    /// The file of the program that would be started; nothing is.
+    ///
+    /// # Errors
+    /// There is no such program, or it is not executable.
+    pub fn find(&self) -> Result<PathBuf, SpawnError> {
+        self.file()
+    }
+
     /// The file of the program. A relative path is meant from where this process runs, as the person
     /// who wrote it sees it, not from `cwd`.
     fn file(&self) -> Result<PathBuf, SpawnError> {
@@ -161,6 +168,18 @@ impl AgentCommand {
                 }
             }
         })
+    }
+}
+
+/// The words of a line as [`AgentCommand::from_line`] reads it: the program, and its arguments.
+///
+/// # Errors
+/// There is no word, or a quote without its end.
+pub fn words_of_line(line: &str) -> Result<Vec<String>, ParseLineError> {
+    let words = shell_words::split(line).map_err(|_| ParseLineError::OpenQuote)?;
+    match words.is_empty() {
+        true => Err(ParseLineError::Empty),
+        false => Ok(words),
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`AgentProcess`]  | an agent as a child process                       | –                  |
 //! | [`Attachment`]    | a file that goes with a prompt                    | Content            |
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
+//! | [`KeptFile`]      | what is kept for the user from run to run         | –                  |
 //! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
 //!
 //! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
@@ -33,6 +34,7 @@ mod files;
 mod form;
 mod host;
 mod in_terminal;
+mod kept;
 mod laid;
 mod lines;
 mod output;
@@ -46,16 +48,18 @@ mod sandbox;
 mod sys;
 mod terminals;
 
-pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError};
+pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError, words_of_line};
 pub use attachment::{Attachment, AttachmentError, AttachmentKind};
 pub use environment::{Environment, NoVariable};
 pub use files::Files;
 pub use form::TextForm;
 pub use host::Host;
+pub use kept::{KeptError, KeptFile};
 pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
 pub use permissions::{
     Action, Always, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy,
-    Project, Prompter, Remembered, RememberedError, Rule, Rules, RulesError, Subject, Verdict,
+    Project, ProjectFile, Prompter, Remembered, RememberedError, Rule, Rules, RulesError, Subject,
+    Verdict,
 };
 pub use process::Exit;
 pub use roots::{Place, Refusal, Roots, open_file};

@@ -19,7 +19,7 @@ use crate::permissions;
 pub(super) struct Notes(Arc<Mutex<Vec<String>>>);
 
 impl Notes {
-    fn add(&self, note: String) {
+    pub(super) fn add(&self, note: String) {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -42,7 +42,7 @@ impl RunClient {
         let asks = Ask(Arc::clone(person));
         let host = Host::new(run.permissions.clone(), asks, [run.cwd.clone()])?;
         let mut host = host
-            .environment(run.given.environment())
+            .environment(run.agent.given.environment())
             .on_note(move |note| notes.add(permissions::in_words(&note)));
         if let Some(confinement) = &run.sandbox {
             host = host.sandboxed(confinement.sandbox.clone());

@@ -2,6 +2,7 @@
 
 mod client;
 pub(crate) mod mcp;
+mod open;
 mod permission;
 mod prompt;
 mod render;
@@ -11,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp::client::{AgentConnection, Prompt, Session, SessionSetup};
+use acp::client::{AgentConnection, Prompt, Session};
 use acp::v1::{ContentBlock, StopReason};
 use acp_host::{AgentProcess, Attachment, Permissions, Policy, Sandbox};
 use tokio::time::Instant;
 
 use self::client::{Notes, RunClient};
 use self::render::Renderer;
+use crate::agents::Chosen;
 use crate::args::{Format, RunArgs};
 use crate::ask::{self, Person};
-use crate::environment::ForAgent;
 use crate::exit::Exit;
 use crate::login;
 use crate::permissions;
@@ -48,7 +49,10 @@ struct Run {
     mcp_servers: Vec<acp::v1::McpServer>,
     cwd: PathBuf,
     permissions: Permissions,
-    given: ForAgent,
+    agent: Chosen,
+    /// The session to go on with.
+    resume: Option<String>,
+    named: Option<open::Naming>,
     sandbox: Option<Confinement>,
 }
 
@@ -98,7 +102,13 @@ impl Run {
             return Err(Exit::usage("--allow ask needs a terminal to ask on"));
         }
         let permissions = permissions::of(args.allow, &cwd)?;
-        let given = ForAgent::of(&args.env)?;
+        let mut agent = args.which.choose(&cwd)?;
+        let mcp_servers = open::all_servers(mcp_servers, std::mem::take(&mut agent.mcp_servers));
+        let named = open::Naming::of(&args, &agent, &cwd)?;
+        let resume = match &named {
+            Some(named) => named.goes_on_with(),
+            None => args.resume.clone(),
+        };
         let sandbox = match args.sandbox.writable()? {
             Some(writable) => Some(Confinement::new(&cwd, writable)?),
             None => None,
@@ -110,7 +120,9 @@ impl Run {
             mcp_servers,
             cwd,
             permissions,
-            given,
+            agent,
+            resume,
+            named,
             sandbox,
         })
     }
@@ -119,11 +131,9 @@ impl Run {
     /// another nobody knows.
     fn start(&self) -> Result<AgentProcess, Exit> {
         let command = self.target().command()?;
-        start::spawn(&match &self.sandbox {
+        self.target().spawn_as(&match &self.sandbox {
             None => command,
-            Some(confinement) if self.args.agent.is_empty() => {
-                command.args(confinement.arguments())
-            }
+            Some(confinement) if self.agent.is_bundled() => command.args(confinement.arguments()),
             Some(confinement) => command.sandboxed(confinement.sandbox.clone()),
         })
     }
@@ -192,7 +202,7 @@ impl TurnOfAgent<'_> {
             Ok(content) => content,
             Err(exit) => return exit,
         };
-        if self.run.args.resume.is_some() {
+        if self.run.resume.is_some() {
             // Replayed or not, what there is so far is the past.
             let thread = session.thread();
             thread.read(|thread| self.renderer.skip(thread));
@@ -224,8 +234,11 @@ impl TurnOfAgent<'_> {
     ) -> Result<Session, Exit> {
         let args = &self.run.args;
         let transport =
-            start::transport_of_turn(&self.process, args.format, args.resume.is_some())?;
-        let mut opening = std::pin::pin!(self.run.open(transport, client));
+            start::transport_of_turn(&self.process, args.format, self.run.resume.is_some())?;
+        if let Some(note) = &self.run.agent.note {
+            self.renderer.note(note);
+        }
+        let mut opening = std::pin::pin!(self.run.open(transport, client, self.notes.clone()));
         let slow = tokio::time::sleep(SLOW_START);
         tokio::pin!(slow);
         let mut ticks = self.renderer.ticks();
@@ -360,12 +373,17 @@ impl TurnOfAgent<'_> {
         let agent = session.agent().capabilities();
         let keeps = agent.load_session || agent.session_capabilities.resume.is_some();
         // In version 2 every agent resumes, the bundled one also where it keeps nothing.
-        let keeps = keeps && (!args.agent.is_empty() || crate::agent::keeps_sessions());
+        let keeps = keeps && (!self.run.agent.is_bundled() || crate::agent::keeps_sessions());
         if !keeps || args.format != Format::Text {
             return;
         }
         let cwd = args.cwd.to_string_lossy();
-        let mut words = vec!["run", "--resume", session.id().as_str()];
+        let mut words = vec!["run"];
+        let named = self.run.named.as_ref();
+        match named.filter(|named| named.is_of(session.id().as_str())) {
+            Some(named) => words.extend(["--session", named.name()]),
+            None => words.extend(["--resume", session.id().as_str()]),
+        }
         if args.cwd != Path::new(".") {
             words.extend(["--cwd", &cwd]);
         }
@@ -383,38 +401,9 @@ impl TurnOfAgent<'_> {
 impl Run {
     fn target(&self) -> Target<'_> {
         Target {
-            command: &self.args.agent,
+            agent: &self.agent,
             cwd: &self.cwd,
-            protocol: self.args.protocol,
-            given: &self.given,
         }
-    }
-
-    async fn open(&self, transport: acp::Transport, client: RunClient) -> Result<Session, Failure> {
-        let options = self.args.protocol.set(acp::Options::new());
-        let agent = acp::client::connect_with(transport, client, options).await?;
-        let setup = SessionSetup::new(&self.cwd).mcp_servers(self.mcp_servers.clone());
-        let resumes = agent.capabilities().session_capabilities.resume.is_some();
-        let session = match &self.args.resume {
-            None => agent.new_session(setup).await,
-            Some(id) if resumes => agent.resume_session(id.as_str(), setup).await,
-            Some(id) => agent.load_session(id.as_str(), setup).await,
-        };
-        let session = match session {
-            Err(error) if error.is_auth_required() => {
-                return Err(login::needed(&self.target(), &agent, &error).into());
-            }
-            other => other?,
-        };
-        if let Some(mode) = &self.args.mode {
-            session.set_mode(mode).await?;
-        }
-        for (key, value) in &self.args.options {
-            session
-                .set_config_option(key.as_str(), value.as_str())
-                .await?;
-        }
-        Ok(session)
     }
 }
 

@@ -48,6 +48,7 @@ pub(crate) fn was_meant() -> bool {
         opens: list("--opens"),
         sessions: value("--sessions").map(|n| n.parse().unwrap()),
         endless: args.iter().any(|arg| arg == "--endless"),
+        forgets: args.iter().any(|arg| arg == "--forgets"),
     };
     std::fs::write("agent-pid", std::process::id().to_string()).unwrap();
     if let Some(aside) = value("--moves-root-to") {
@@ -106,6 +107,8 @@ struct Scripted {
     sessions: Option<usize>,
     /// The list has no end.
     endless: bool,
+    /// It offers to open old sessions, and has none.
+    forgets: bool,
 }
 
 impl Scripted {
@@ -118,6 +121,10 @@ impl Scripted {
 
     fn open(&self, session: &Session) -> Result<SessionOpened> {
         self.check()?;
+        if self.forgets {
+            let what = format!("session {}", session.id());
+            return Err(Error::Rpc(jsonrpc::Error::resource_not_found(what)));
+        }
         if session.id().as_str() != "sess_0" {
             return Err(Error::invalid_params(format!(
                 "there is no session {}",

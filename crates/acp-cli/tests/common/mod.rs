@@ -129,13 +129,20 @@ impl Project {
 
     /// What is typed in a shell, where the binary is in `PATH`.
     pub(crate) fn shell(&self, line: &str) -> Ended {
+        Ended::of(self.in_shell(line).output().unwrap())
+    }
+
+    /// The same, to be started; what it prints is caught.
+    pub(crate) fn in_shell(&self, line: &str) -> Command {
         let path = std::env::var("PATH").unwrap_or_default();
         let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
         let mut command = self.program("sh");
         command
             .args(["-c", line])
-            .env("PATH", format!("{binaries}:{path}"));
-        Ended::of(command.output().unwrap())
+            .env("PATH", format!("{binaries}:{path}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
     }
 
     /// The command line that is this test program as [`agent`].
@@ -161,7 +168,7 @@ impl Project {
 }
 
 /// How a run ended.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,

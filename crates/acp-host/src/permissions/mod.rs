@@ -22,7 +22,7 @@ pub use self::always::Always;
 pub(crate) use self::gate::Gate;
 pub(crate) use self::policy::answer;
 pub use self::policy::{Decision, ParsePolicyError, Policy, Prompter};
-pub use self::project::Project;
+pub use self::project::{Project, ProjectFile};
 pub use self::remembered::{Answer, Remembered, RememberedError, Subject};
 pub use self::rules::{Effect, Rule, Rules, RulesError};
 

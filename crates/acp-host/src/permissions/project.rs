@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::{Dir, File, OpenOptions};
 
 use super::matching::OWN_DIRECTORY;
 use super::rules::{Rules, RulesError};
@@ -63,10 +63,47 @@ impl Project {
         let read = |directory: &PathBuf| rules_in(directory).transpose();
         self.directories.iter().rev().filter_map(read).collect()
     }
+
+    /// The file of this name in the `.acp` that is nearest to the session's directory, if there is one.
+    ///
+    /// # Errors
+    /// It is there and cannot be opened, is no regular file, or leaves the project by a symlink.
+    pub fn nearest(&self, name: &str) -> Result<Option<ProjectFile>, RulesError> {
+        for directory in &self.directories {
+            if let Some((path, opened)) = open_in(directory, name)? {
+                return Ok(Some(ProjectFile {
+                    directory: directory.clone(),
+                    path,
+                    file: opened.into_std(),
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A file that a project has in its `.acp`, opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ProjectFile {
+    /// The directory that `.acp` is in, without symlinks.
+    pub directory: PathBuf,
+    /// What it is called.
+    pub path: PathBuf,
+    /// The file itself, whatever its name becomes.
+    pub file: std::fs::File,
 }
 
 fn rules_in(directory: &Path) -> Result<Option<Rules>, RulesError> {
-    let below = Path::new(OWN_DIRECTORY).join(FILE);
+    match open_in(directory, FILE)? {
+        Some((file, opened)) => Rules::read_from(opened, &file, directory).map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Opens the file of this name in the `.acp` of a directory, if it has one.
+fn open_in(directory: &Path, name: &str) -> Result<Option<(PathBuf, File)>, RulesError> {
+    let below = Path::new(OWN_DIRECTORY).join(name);
     let file = directory.join(&below);
     let failed = |error: io::Error| match Refusal::from(error) {
         Refusal::Io(source) => RulesError::Io {
@@ -95,5 +132,5 @@ fn rules_in(directory: &Path) -> Result<Option<Rules>, RulesError> {
     if !opened.metadata().map_err(failed)?.is_file() {
         return Err(RulesError::NotAFile { file });
     }
-    Rules::read_from(opened, &file, directory).map(Some)
+    Ok(Some((file, opened)))
 }

@@ -1,11 +1,8 @@
 //! What a person has said with "always", for each project: kept in a file of theirs until they revoke it.
 //!
-//! A project's file is named by a hash of the project's path and has the path in it. Whoever changes it
-//! holds the lock of a file beside it, reads what is there, and puts a new file in its place: two
-//! processes at once lose nothing, and whoever reads sees all of the old or all of the new.
+//! A project's file is named by a hash of the project's path and has the path in it.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,8 +12,9 @@ use uuid::Uuid;
 
 use super::action::Action;
 use super::rules::Effect;
+use crate::kept::{KeptError, KeptFile};
 
-/// The largest file that is read, in bytes.
+/// The largest file, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
 /// How much is remembered for a project at most.
@@ -28,8 +26,7 @@ const LONGEST: usize = 4096;
 /// What is remembered for a project.
 #[derive(Debug, Clone)]
 pub struct Remembered {
-    directory: PathBuf,
-    file: PathBuf,
+    kept: KeptFile,
     project: PathBuf,
 }
 
@@ -74,11 +71,12 @@ impl Remembered {
     /// created before there is something to remember.
     #[must_use]
     pub fn new(directory: impl Into<PathBuf>, project: &Path) -> Self {
-        let directory = directory.into();
         let name = Uuid::new_v5(&Uuid::NAMESPACE_URL, project.as_os_str().as_encoded_bytes());
         Self {
-            file: directory.join(format!("{}.json", name.simple())),
-            directory,
+            kept: KeptFile::new(
+                directory.into().join(format!("{}.json", name.simple())),
+                MAX_FILE,
+            ),
             project: project.to_owned(),
         }
     }
@@ -86,7 +84,7 @@ impl Remembered {
     /// The file that has it.
     #[must_use]
     pub fn file(&self) -> &Path {
-        &self.file
+        self.kept.file()
     }
 
     /// All answers, the oldest first.
@@ -97,40 +95,23 @@ impl Remembered {
         Ok(self.read()?.answers)
     }
 
-    fn failed(&self, source: io::Error) -> RememberedError {
-        RememberedError::Io {
-            file: self.file.clone(),
-            source,
-        }
+    fn read(&self) -> Result<Contents, RememberedError> {
+        self.contents(self.kept.read()?)
     }
 
-    fn read(&self) -> Result<Contents, RememberedError> {
-        let file = match File::open(&self.file) {
-            Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                return Ok(Contents {
-                    project: self.project.clone(),
-                    next: 1,
-                    answers: Vec::new(),
-                });
-            }
-            Err(e) => return Err(self.failed(e)),
-        };
-        let mut text = Vec::new();
-        let read = file.take(MAX_FILE + 1).read_to_end(&mut text);
-        read.map_err(|e| self.failed(e))?;
-        let broken = |what: String| RememberedError::Broken {
-            file: self.file.clone(),
-            what,
-        };
-        if text.len() as u64 > MAX_FILE {
-            return Err(broken(format!("more than {MAX_FILE} bytes")));
-        }
-        let contents: Contents =
-            serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
+    /// What is kept in the file, if it is about this project.
+    fn contents(&self, kept: Option<Contents>) -> Result<Contents, RememberedError> {
+        let contents = kept.unwrap_or_else(|| Contents {
+            project: self.project.clone(),
+            next: 1,
+            answers: Vec::new(),
+        });
         if contents.project != self.project {
             let other = contents.project.display();
-            return Err(broken(format!("it is about another project, {other}")));
+            return Err(RememberedError::Broken {
+                file: self.file().to_owned(),
+                what: format!("it is about another project, {other}"),
+            });
         }
         Ok(contents)
     }
@@ -140,32 +121,11 @@ impl Remembered {
         &self,
         change: impl FnOnce(&mut Contents) -> Result<T, RememberedError>,
     ) -> Result<T, RememberedError> {
-        let failed = |e| self.failed(e);
-        let mut directories = fs::DirBuilder::new();
-        directories.recursive(true);
-        let mut options = File::options();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-            directories.mode(0o700);
-            options.mode(0o600);
-        }
-        directories.create(&self.directory).map_err(failed)?;
-        let lock = options
-            .open(self.file.with_extension("lock"))
-            .map_err(failed)?;
-        // Held for a moment by whoever has it; let go of when this returns, or ends.
-        lock.lock().map_err(failed)?;
-        let mut contents = self.read()?;
-        let changed = change(&mut contents)?;
-        let text = serde_json::to_vec_pretty(&contents).map_err(|e| failed(e.into()))?;
-        // Beside it, readable by its owner only, and gone if this fails.
-        let mut new = tempfile::NamedTempFile::new_in(&self.directory).map_err(failed)?;
-        new.write_all(&text).map_err(failed)?;
-        new.as_file().sync_all().map_err(failed)?;
-        new.persist(&self.file).map_err(|e| failed(e.error))?;
-        Ok(changed)
+        self.kept.change(|kept| {
+            let mut contents = self.contents(kept)?;
+            let changed = change(&mut contents)?;
+            Ok((contents, changed))
+        })
     }
 
     /// Remembers a yes or a no to what the action is about: each of its commands, or, if it has none, each
@@ -203,7 +163,7 @@ impl Remembered {
             }
             match contents.answers.len() > MOST {
                 true => Err(RememberedError::Full {
-                    file: self.file.clone(),
+                    file: self.file().to_owned(),
                 }),
                 false => Ok(remembered),
             }
@@ -330,9 +290,19 @@ pub enum RememberedError {
         what: String,
     },
     /// No more is remembered.
-    #[error("{}: {MOST} answers are remembered already; revoke some", file.display())]
+    #[error("{}: no more answers fit into it; revoke some", file.display())]
     Full {
         /// The file.
         file: PathBuf,
     },
+}
+
+impl From<KeptError> for RememberedError {
+    fn from(error: KeptError) -> Self {
+        match error {
+            KeptError::Io { file, source } => Self::Io { file, source },
+            KeptError::Broken { file, what } => Self::Broken { file, what },
+            KeptError::Full { file, .. } => Self::Full { file },
+        }
+    }
 }

@@ -221,7 +221,10 @@ impl Page {
         let Some(text) = value.and_then(|value| serde_json::to_string_pretty(value).ok()) else {
             return;
         };
-        let end = text.floor_char_boundary(LONGEST_RAW);
+        let mut end = text.len().min(LONGEST_RAW);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
         let (kept, rest) = text.split_at(end);
         self.folded(summary, |page| {
             page.block(&fenced("json", kept));

@@ -1,5 +1,6 @@
 //! Markdown of someone else's, made part of a document of ours.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use acp_host::clean;
@@ -15,39 +16,39 @@ const TRIES: usize = 8;
 pub(super) fn tame(text: &str) -> String {
     let mut text = clean::clean(text).trim_matches('\n').to_owned();
     for _ in 0..TRIES {
-        let edits = edits(&text);
+        let edits: Vec<Edit> = dialects()
+            .into_iter()
+            .flat_map(|dialect| edits(&text, dialect))
+            .collect();
         if edits.is_empty() {
             break;
         }
         apply(&mut text, edits);
     }
-    if !stays(&text) {
+    if !dialects().into_iter().all(|dialect| stays(&text, dialect)) {
         return fenced("", &text);
     }
     text
 }
 
-fn parse(text: &str) -> Parser<'_> {
-    Parser::new_ext(text, options())
-}
-
-/// What Markdown can be: all that those who read it may know.
-fn options() -> Options {
-    Options::ENABLE_TABLES
+/// What Markdown can be to those who read it. What is HTML or a heading to one of them is none to another, and has to
+/// be tame for all.
+fn dialects() -> [Options; 3] {
+    let github = Options::ENABLE_TABLES
         | Options::ENABLE_TASKLISTS
         | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_FOOTNOTES
-        | Options::ENABLE_GFM
+        | Options::ENABLE_GFM;
+    [github | Options::ENABLE_FOOTNOTES, github, Options::empty()]
 }
 
 /// A part of the text, and what is to stand there.
 type Edit = (Range<usize>, String);
 
 /// What is to be changed.
-fn edits(text: &str) -> Vec<Edit> {
+fn edits(text: &str, dialect: Options) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     let mut depth = 0usize;
-    for (event, range) in parse(text).into_offset_iter() {
+    for (event, range) in Parser::new_ext(text, dialect).into_offset_iter() {
         match event {
             Event::Start(Tag::Heading { level, .. }) => {
                 edits.extend(heading(text, range, level));
@@ -69,10 +70,11 @@ fn edits(text: &str) -> Vec<Edit> {
 
 /// Changes the text from its end, so that places stay what they are. What overlaps waits for the next time.
 fn apply(text: &mut String, mut edits: Vec<Edit>) {
-    edits.sort_by(|(one, _), (other, _)| other.start.cmp(&one.start));
+    edits.sort_by_key(|(range, _)| Reverse((range.start, range.end)));
     let mut from = usize::MAX;
     for (range, new) in edits {
-        if range.end <= from {
+        // One dialect's is mostly another's, too.
+        if range.end <= from && range.start < from {
             from = range.start;
             text.replace_range(range, &new);
         }
@@ -90,13 +92,11 @@ fn heading(text: &str, range: Range<usize>, level: HeadingLevel) -> Option<Edit>
     if marks > 0 {
         return Some((range.start..range.start + marks, lower));
     }
-    // One that is underlined: its line of `=` or `-` goes, and what is above it becomes one line.
-    let (words, _) = source.trim_end().rsplit_once('\n')?;
-    let words: Vec<&str> = words
-        .lines()
-        .map(|line| line.trim_start_matches([' ', '\t', '>']).trim_end())
-        .collect();
-    Some((range, format!("{lower} {}\n", words.join(" "))))
+    // One that is underlined is so no more: nothing that was written is lost.
+    let (words, line) = source.trim_end().rsplit_once('\n')?;
+    let quoted = line.len() - line.trim_start_matches([' ', '\t', '>']).len();
+    let at = range.start + words.len() + 1 + quoted;
+    Some((at..at, "\\".to_owned()))
 }
 
 /// HTML becomes the text that it is.
@@ -125,13 +125,13 @@ fn open_fence(text: &str, range: Range<usize>) -> Option<Edit> {
 }
 
 /// Whether what comes behind it is not part of it, and nothing in it can be taken for what is ours.
-fn stays(text: &str) -> bool {
+fn stays(text: &str, dialect: Options) -> bool {
     const BEHIND: &str = "behind";
     let document = format!("{text}\n\n## {BEHIND}\n");
     let mut depth = 0usize;
     let mut ours = 0;
     let mut at_top = false;
-    for event in parse(&document) {
+    for event in Parser::new_ext(&document, dialect) {
         match event {
             Event::Html(_) | Event::InlineHtml(_) => return false,
             Event::Start(tag) => {

@@ -20,10 +20,10 @@ fn said(kind: &str, text: &str) -> serde_json::Value {
 }
 
 /// The headings of the three levels that are ours, and the HTML there is.
-fn ours(document: &str) -> (Vec<String>, Vec<String>) {
+fn ours(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
     let mut open = false;
-    for event in Parser::new_ext(document, Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS) {
+    for event in Parser::new_ext(document, dialect) {
         match event {
             Event::Start(Tag::Heading { level, .. }) if level <= HeadingLevel::H3 => {
                 open = true;
@@ -139,6 +139,7 @@ fn nothing_breaks_out_of_its_place() {
         "`<not html>`",
         "[a]: http://example.org\n\n[a]",
         "| a |\n|---|\n| <b> |",
+        "<!--# \n[^1]: --->",
         "\u{1b}]0;title\u{7}\u{202e}# You",
     ];
     for text in hostile {
@@ -214,11 +215,14 @@ proptest! {
                     {"type": "diff", "path": "/a", "newText": text}]}),
             said("user_message_chunk", "end"),
         ]));
-        let (headings, html) = ours(&document);
-        prop_assert_eq!(headings.len(), 5, "{:?}\n{}", headings, document);
-        prop_assert_eq!(&headings[4], "You");
-        prop_assert!(html.len() <= 2, "{:?}", html);
-        prop_assert!(html.iter().all(|html| html.contains("details>")), "{:?}", html);
+        let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
+        for dialect in [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES] {
+            let (headings, html) = ours(&document, dialect);
+            prop_assert_eq!(headings.len(), 5, "{:?}\n{}", headings, document);
+            prop_assert_eq!(&headings[4], "You");
+            prop_assert!(html.len() <= 2, "{:?}", html);
+            prop_assert!(html.iter().all(|html| html.contains("details>")), "{:?}", html);
+        }
         let control = document.chars().find(|c| c.is_control() && !"\n\t".contains(*c));
         prop_assert_eq!(control, None);
         // All words are there, in their order.

@@ -1,0 +1,219 @@
+//! `acp sessions`: the sessions that an agent keeps, and the names that they have here.
+
+pub(crate) mod args;
+mod export;
+
+use std::path::{Path, PathBuf};
+
+use acp::client::AgentConnection;
+use acp::v1::{ListSessionsRequest, SessionInfo};
+use acp_host::clean;
+use serde_json::Value;
+
+use self::args::{
+    ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsCommand,
+};
+use crate::args::ListFormat;
+use crate::exit::Exit;
+use crate::login;
+use crate::names::{Named, Names};
+use crate::screen::{Screen, print};
+use crate::start::{Failure, Target};
+use crate::visit::visit;
+
+/// How many sessions are listed at most, and how many pages are asked for.
+const MOST: usize = 10_000;
+
+pub(crate) async fn sessions(args: SessionsArgs) -> Exit {
+    let done = match args.command {
+        None => list_all(args.list).await,
+        Some(SessionsCommand::Name(args)) => name(&args),
+        Some(SessionsCommand::Forget(args)) => forget(&args),
+        Some(SessionsCommand::Export(args)) => export::export(args).await,
+    };
+    match done {
+        Ok(()) => Exit::SUCCESS,
+        Err(exit) => exit,
+    }
+}
+
+/// The directory that was asked for, without symlinks.
+fn directory(asked: &Path) -> Result<PathBuf, Exit> {
+    std::fs::canonicalize(asked).map_err(|e| Exit::usage(format!("--cwd {}: {e}", asked.display())))
+}
+
+fn name(args: &NameSessionArgs) -> Result<(), Exit> {
+    let cwd = directory(&args.cwd)?;
+    let agent = args.which.choose(&cwd)?;
+    let has = Names::of(agent.key(), &cwd).give(&args.name, &args.id, None)?;
+    if has == args.id {
+        return Ok(());
+    }
+    Err(Exit::usage(format!(
+        "`{}` is the name of {has} already; `acp sessions forget` takes it away",
+        args.name
+    )))
+}
+
+fn forget(args: &ForgetSessionArgs) -> Result<(), Exit> {
+    let cwd = directory(&args.cwd)?;
+    let agent = args.which.choose(&cwd)?;
+    match Names::of(agent.key(), &cwd).forget(&args.name)? {
+        Some(id) => {
+            print(format!("forgotten: {} was {}\n", args.name, clean::line(&id)).as_bytes());
+            Ok(())
+        }
+        None => Err(no_name(&args.name, &agent.title(), &cwd)),
+    }
+}
+
+/// No session has this name.
+fn no_name(name: &str, agent: &str, cwd: &Path) -> Exit {
+    Exit::usage(format!(
+        "no session of {agent} in {} is called `{name}`; `acp sessions` lists them",
+        cwd.display()
+    ))
+}
+
+async fn list_all(args: ListSessionsArgs) -> Result<(), Exit> {
+    let cwd = directory(args.cwd.as_deref().unwrap_or(Path::new(".")))?;
+    let agent = args.which.choose(&cwd)?;
+    let names = Names::of(agent.key(), &cwd).everywhere()?;
+    let target = Target {
+        agent: &agent,
+        cwd: &cwd,
+    };
+    let mut request = ListSessionsRequest::new();
+    if args.cwd.is_some() {
+        request = request.cwd(cwd.to_string_lossy());
+    }
+    let work = async |connection: &AgentConnection, screen: &Screen| {
+        if let Some(note) = &agent.note {
+            screen.note(note);
+        }
+        let lists = &connection.capabilities().session_capabilities.list;
+        if lists.is_none() && !names.is_empty() {
+            screen.note("the agent does not list its sessions; these have names here");
+            let named: Vec<SessionInfo> = names
+                .iter()
+                .filter(|named| args.cwd.is_none() || Path::new(&named.cwd) == cwd)
+                .map(|named| SessionInfo::new(named.id.as_str(), named.cwd.as_str()))
+                .collect();
+            print(shown(&named, &names, args.format)?.as_bytes());
+            return Ok(());
+        }
+        list(target, connection, request, &names, args.format, screen).await
+    };
+    visit(target, work).await
+}
+
+/// Prints page by page.
+async fn list(
+    target: Target<'_>,
+    agent: &AgentConnection,
+    mut request: ListSessionsRequest,
+    names: &[Named],
+    format: ListFormat,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let mut listed = 0;
+    for _ in 0..MOST {
+        let page = match agent.list_sessions(&request).await {
+            Err(error) if error.is_auth_required() => {
+                return Err(login::needed(&target, agent, &error).into());
+            }
+            page => page?,
+        };
+        let fit = page.sessions.get(..MOST - listed);
+        let sessions = fit.unwrap_or(&page.sessions);
+        listed += sessions.len();
+        if !print(shown(sessions, names, format)?.as_bytes()) {
+            // Whoever reads the output has had enough: as `head` does.
+            return Err(Exit::UNREAD.into());
+        }
+        let next = page.next_cursor;
+        if sessions.len() < page.sessions.len() || (listed == MOST && next.is_some()) {
+            screen.note(&format!("there are more; these are the first {MOST}"));
+            return Ok(());
+        }
+        if next.is_none() {
+            if listed == 0 {
+                screen.note("the agent has no sessions");
+            }
+            return Ok(());
+        }
+        if next == request.cursor {
+            break;
+        }
+        request.cursor = next;
+    }
+    let message = "the agent's list of sessions does not come to an end";
+    Err(Exit::failed(message).into())
+}
+
+fn shown(sessions: &[SessionInfo], names: &[Named], format: ListFormat) -> Result<String, Exit> {
+    let name_of = |session: &SessionInfo| {
+        let named = names
+            .iter()
+            .find(|named| named.id == session.session_id.as_str());
+        named.map(|named| named.name.as_str())
+    };
+    let mut text = String::new();
+    if format == ListFormat::Json {
+        for session in sessions {
+            let line = in_json(session, name_of(session))
+                .map_err(|e| Exit::failed(format!("a session cannot be written: {e}")))?;
+            text.push_str(&line);
+            text.push('\n');
+        }
+        return Ok(text);
+    }
+    let rows: Vec<[String; 5]> = sessions
+        .iter()
+        .map(|session| {
+            let name = name_of(session).unwrap_or("-");
+            let updated = session.updated_at.as_deref().unwrap_or("-");
+            let title = session.title.as_deref().unwrap_or("(without a title)");
+            [
+                name,
+                session.session_id.as_str(),
+                updated,
+                &session.cwd,
+                title,
+            ]
+            .map(clean::line)
+        })
+        .collect();
+    let width = |column: fn(&[String; 5]) -> &String| {
+        let widths = rows.iter().map(|row| column(row).chars().count());
+        widths.max().unwrap_or_default()
+    };
+    let called = width(|r| &r[0]);
+    let (ids, dates, directories) = (width(|r| &r[1]), width(|r| &r[2]), width(|r| &r[3]));
+    for [name, id, updated, cwd, title] in &rows {
+        if !names.is_empty() {
+            text.push_str(&format!("{name:called$}  "));
+        }
+        text.push_str(&format!(
+            "{id:ids$}  {updated:dates$}  {cwd:directories$}  {title}\n"
+        ));
+    }
+    Ok(text)
+}
+
+/// A session as the protocol writes it, with its name beside what the agent says.
+fn in_json(session: &SessionInfo, name: Option<&str>) -> serde_json::Result<String> {
+    let Some(name) = name else {
+        return serde_json::to_string(session);
+    };
+    let mut value = serde_json::to_value(session)?;
+    if let Value::Object(fields) = &mut value {
+        let meta = fields
+            .entry("_meta")
+            .or_insert_with(|| Value::Object(serde_json::Map::new()));
+        if let Value::Object(meta) = meta {
+            meta.insert("acp/name".to_owned(), name.into());
+        }
+    }
+    serde_json::to_string(&value)
+}
