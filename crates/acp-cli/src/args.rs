@@ -392,9 +392,8 @@ pub(crate) struct ChatArgs {
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Vec<String>,
 
-    /// The agent to run, with its arguments; without one, the bundled agent.
-    #[arg(last = true, value_name = "AGENT COMMAND")]
-    pub(crate) agent: Vec<String>,
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
 
     /// Where the agent works.
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -404,13 +403,17 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "SESSION ID")]
     pub(crate) resume: Option<String>,
 
+    /// Go on with the session of this name, that `acp run --session` has begun or `acp sessions name` has named.
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) session: Option<SessionName>,
+
     /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
     /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
     /// everything, whatever your rules say. By default `ask`.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
-    /// The mode to work in, by its id.
+    /// The mode to work in, by its id. By default what is configured of the agent.
     #[arg(long, value_name = "ID")]
     pub(crate) mode: Option<String>,
 
@@ -426,13 +429,7 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) sandbox: SandboxArgs,
 
-    #[command(flatten)]
-    pub(crate) env: EnvArgs,
-
-    #[command(flatten)]
-    pub(crate) protocol: ProtocolArg,
-
-    /// Colours for a dark or a light terminal; found out, if not given.
+    /// Colours for a dark or a light terminal. By default what is configured, or what the terminal says.
     #[arg(long, value_enum)]
     pub(crate) theme: Option<Theming>,
 
@@ -442,7 +439,8 @@ pub(crate) struct ChatArgs {
 }
 
 /// What the colours are to fit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Theming {
     Dark,
     Light,

@@ -1,20 +1,37 @@
 //! `acp chat`: the terminal client, put together from the command line and the configuration.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use acp_host::{Policy, Sandbox};
-use acp_tui::{AgentSpec, Background, ChatError, Colors, Open, Setup, Theme};
+use acp_tui::{AgentSpec, Background, ChatError, Colors, Keys, Open, Setup, Theme};
+use serde::Deserialize;
 
-use crate::args::{ChatArgs, Theming};
-use crate::environment::ForAgent;
+use crate::agents::{Chosen, WhichArgs};
+use crate::args::{ChatArgs, SandboxArgs, Theming};
 use crate::exit::Exit;
+use crate::names::Names;
 use crate::run::mcp;
 use crate::start::Target;
-use crate::{permissions, places};
+use crate::{config, permissions, places};
 
 /// Where the prompts of before are, in the directory of what is kept from run to run.
 const HISTORY: &str = "history";
+
+/// `[chat]` of the user's configuration.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Settings {
+    /// What the colours are to fit.
+    theme: Option<Theming>,
+    /// Whether the mouse's wheel scrolls.
+    #[serde(default)]
+    mouse: bool,
+    /// Actions by name, each with the keys that do it instead of its own.
+    #[serde(default)]
+    keys: BTreeMap<String, Vec<String>>,
+}
 
 pub(crate) async fn chat(args: ChatArgs) -> Exit {
     let setup = match prepare(args) {
@@ -40,53 +57,102 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
         let message = format!("--cwd {}: not a directory", args.cwd.display());
         return Err(Exit::usage(message));
     }
-    let given = ForAgent::of(&args.env)?;
+    let config = config::read()?;
+    let keys = keys(&config.chat)?;
+    let agent = args.which.choose(&cwd)?;
+    let open = match (&args.resume, &args.session) {
+        (Some(id), _) => Open::Old(id.as_str().into()),
+        (None, Some(name)) => match Names::of(agent.key(), &cwd).find(name.as_str())? {
+            Some(named) => Open::Old(named.id.into()),
+            None => {
+                return Err(Exit::usage(format!(
+                    "{} has no session of the name `{name}` here; `acp sessions` lists those there are, and `acp run --session {name}` begins one",
+                    agent.title()
+                )));
+            }
+        },
+        (None, None) => Open::New,
+    };
     let policy = args.allow.unwrap_or(Policy::Ask);
     let permissions = permissions::of(Some(policy), &cwd)?;
-    let target = Target {
-        command: &args.agent,
-        cwd: &cwd,
-        protocol: args.protocol,
-        given: &given,
-    };
-    let sandbox = match args.sandbox.writable()? {
-        Some(writable) => {
-            let everywhere: Vec<PathBuf> = std::iter::once(cwd.clone()).chain(writable).collect();
-            let sandbox = Sandbox::new(everywhere);
-            Some(sandbox.map_err(|e| Exit::usage(format!("--sandbox: {e}")))?)
-        }
-        None => None,
-    };
-    let mut command = target.command()?;
-    if let Some(sandbox) = &sandbox {
-        command = command.sandboxed(sandbox.clone());
+    let sandbox = sandbox(&args.sandbox, &cwd)?;
+    let environment = agent.given.environment();
+    let mut first = spec(&agent, &cwd, sandbox.as_ref())?;
+    // What was typed goes before what is configured.
+    if args.mode.is_some() {
+        first.mode = args.mode;
     }
-    let name = match args.agent.first() {
-        Some(program) => PathBuf::from(program).file_name().map_or_else(
-            || program.clone(),
-            |name| name.to_string_lossy().into_owned(),
-        ),
-        None => "acp agent".to_owned(),
-    };
-    let mut spec = AgentSpec::new(name, command);
-    spec.options = args.protocol.set(acp::Options::new());
-    spec.mode = args.mode;
-    spec.config = args.options;
+    first.config.extend(args.options);
     if let Some(file) = &args.mcp {
-        spec.mcp_servers = mcp::read(file)?;
+        first.mcp_servers.extend(mcp::read(file)?);
     }
-    let mut setup = Setup::new(spec, cwd, permissions);
-    setup.environment = given.environment();
+    let mut setup = Setup::new(first, &cwd, permissions);
+    for name in config.agents.keys() {
+        if agent.name.as_ref() != Some(name) {
+            let other = WhichArgs::named(name).choose(&cwd)?;
+            setup.agents.push(spec(&other, &cwd, sandbox.as_ref())?);
+        }
+    }
+    if !agent.is_bundled() {
+        let bundled = WhichArgs::named("acp").choose(&cwd)?;
+        setup.agents.push(spec(&bundled, &cwd, sandbox.as_ref())?);
+    }
+    setup.environment = environment;
     setup.sandbox = sandbox;
-    if let Some(id) = args.resume {
-        setup.open = Open::Old(id.into());
-    }
+    setup.open = open;
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
     setup.history = places::state().map(|state| state.join(HISTORY));
-    setup.theme = theme(args.theme);
-    setup.mouse = args.mouse;
+    setup.theme = theme(args.theme.or(config.chat.theme));
+    setup.mouse = args.mouse || config.chat.mouse;
+    setup.keys = keys;
     Ok(setup)
+}
+
+/// How an agent is started, and what its sessions begin with.
+fn spec(agent: &Chosen, cwd: &Path, sandbox: Option<&Sandbox>) -> Result<AgentSpec, Exit> {
+    let mut command = Target { agent, cwd }.command()?;
+    if let Some(sandbox) = sandbox {
+        command = command.sandboxed(sandbox.clone());
+    }
+    let name = match (&agent.name, agent.command.first()) {
+        (Some(name), _) => name.clone(),
+        (None, Some(program)) => {
+            let file = Path::new(program).file_name();
+            file.map_or_else(
+                || program.clone(),
+                |name| name.to_string_lossy().into_owned(),
+            )
+        }
+        (None, None) => "acp agent".to_owned(),
+    };
+    let mut spec = AgentSpec::new(name, command);
+    spec.options = agent.protocol.set(acp::Options::new());
+    spec.mode.clone_from(&agent.mode);
+    spec.config.clone_from(&agent.options);
+    spec.mcp_servers.clone_from(&agent.mcp_servers);
+    Ok(spec)
+}
+
+fn sandbox(args: &SandboxArgs, cwd: &Path) -> Result<Option<Sandbox>, Exit> {
+    let Some(writable) = args.writable()? else {
+        return Ok(None);
+    };
+    let everywhere: Vec<PathBuf> = std::iter::once(cwd.to_owned()).chain(writable).collect();
+    let sandbox = Sandbox::new(everywhere);
+    sandbox
+        .map(Some)
+        .map_err(|e| Exit::usage(format!("--sandbox: {e}")))
+}
+
+/// The keys, with the person's own.
+fn keys(settings: &Settings) -> Result<Keys, Exit> {
+    let mut keys = Keys::default();
+    for (action, own) in &settings.keys {
+        keys.bind(action, own)
+            .map_err(|e| Exit::usage(format!("config.toml, chat.keys: {e}")))?;
+    }
+    Ok(keys)
 }
 
 /// The theme that was asked for, or that the terminal says fits.

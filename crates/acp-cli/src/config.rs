@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::agents::settings::Settings;
+use crate::chat;
 use crate::exit::Exit;
 use crate::mcp_servers::UsersServer;
 use crate::models::Agent;
@@ -34,6 +35,9 @@ pub(crate) struct Config {
     /// Agents by name, for `--agent`.
     #[serde(default)]
     pub(crate) agents: BTreeMap<String, Settings>,
+    /// The terminal client.
+    #[serde(default)]
+    pub(crate) chat: chat::Settings,
     /// The agent that is meant where none is said.
     pub(crate) default_agent: Option<String>,
 }

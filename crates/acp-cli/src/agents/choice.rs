@@ -59,6 +59,14 @@ pub(crate) struct Chosen {
 }
 
 impl WhichArgs {
+    /// The agent of this name.
+    pub(crate) fn named(name: &str) -> Self {
+        Self {
+            agent: Some(name.to_owned()),
+            ..Self::default()
+        }
+    }
+
     /// Whether the command line says which.
     pub(crate) fn says(&self) -> bool {
         self.agent.is_some() || !self.agent_command.is_empty()
