@@ -120,11 +120,11 @@ impl ClientProgram {
             connected = accept(&listener, &token) => connected,
             exit = process.wait() => {
                 let exit = format!("the client ended ({exit}) without having started its agent");
-                return Err(with_tail(exit, &process));
+                return Err(exit + &process.last_words());
             }
             () = tokio::time::sleep(self.patience) => {
                 let why = format!("in {:?} the client has not started its agent", self.patience);
-                return Err(with_tail(why, &process));
+                return Err(why + &process.last_words());
             }
         };
         let transport = connected.map_err(cannot)?;
@@ -170,21 +170,6 @@ fn quoted(word: &OsStr) -> String {
         return format!("\"{word}\"");
     }
     format!("'{}'", word.replace('\'', r"'\''"))
-}
-
-/// What went wrong, and the end of what the client said to its standard error.
-fn with_tail(mut why: String, process: &AgentProcess) -> String {
-    const LINES: usize = 20;
-    let tail = process.stderr_tail();
-    let lines: Vec<&str> = tail.trim_end().lines().collect();
-    if !lines.is_empty() {
-        why.push_str("; the last it printed to stderr:");
-    }
-    for line in lines.iter().skip(lines.len().saturating_sub(LINES)) {
-        why.push_str("\n  ");
-        why.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));
-    }
-    why
 }
 
 async fn drain(mut from: impl AsyncRead + Unpin) {
