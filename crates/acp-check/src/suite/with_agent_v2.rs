@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::place::NOTES;
+use super::turns::Turn;
 use super::verdict::{Stop, fail, skip};
 use super::wire::Answer;
-use super::with_agent::{AgentPlay, Task, Turn};
+use super::with_agent::{AgentPlay, Task};
 
 /// How long nothing must come for there to be a silence.
 const QUIET: Duration = Duration::from_millis(250);
