@@ -170,7 +170,7 @@ fn an_agent_that_ends_when_it_is_asked_for_a_later_version_is_checked() {
     let home = tempfile::tempdir().unwrap();
     let agent = r#"read -r line
         case $line in
-            *'"protocolVersion":1}'*) echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}' ;;
+            *'"protocolVersion":1'[,}]*) echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}' ;;
             *) exit 1 ;;
         esac
         cat > /dev/null"#;
