@@ -42,6 +42,11 @@ impl Turn {
     }
 }
 
+/// A request, to be kept.
+pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
+    (method.to_owned(), params.clone())
+}
+
 impl AgentPlay {
     /// Sends a prompt, without waiting for its answer.
     ///
@@ -72,11 +77,11 @@ impl AgentPlay {
     /// # Errors
     /// The turn fails, or does not end in time.
     pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<Turn, Stop> {
-        let (updates, requests) = (self.updates.len(), self.requests.len());
+        let before = self.messages.len();
         let params = json!({"sessionId": session, "prompt": prompt});
         let id = self.wire.ask("session/prompt", params).await?;
         let answer = self.turn_answer(&id).await?;
-        self.turn_since(session, answer, updates, requests)
+        self.turn_since(session, answer, before)
     }
 
     /// Waits for the answer to a prompt, as long as a turn may take.
@@ -106,17 +111,11 @@ impl AgentPlay {
         }
     }
 
-    /// The turn that an answer ends, of what has come since there were so many updates and requests.
+    /// The turn that an answer ends, of what has come since there were so many messages.
     ///
     /// # Errors
     /// The answer is an error, or has no stop reason.
-    pub fn turn_since(
-        &self,
-        session: &str,
-        answer: Answer,
-        updates: usize,
-        requests: usize,
-    ) -> Result<Turn, Stop> {
+    pub fn turn_since(&self, session: &str, answer: Answer, messages: usize) -> Result<Turn, Stop> {
         let result = match answer {
             Answer::Result(result) => result,
             Answer::Error { code, message, .. } => {
@@ -130,13 +129,14 @@ impl AgentPlay {
         };
         let of_session =
             |params: &&Value| params.get("sessionId").and_then(Value::as_str) == Some(session);
-        let updates = self.updates.iter().skip(updates).filter(of_session);
+        let updates = self.updates_since(messages).filter(of_session);
+        let requests = self.requests_since(messages);
         Ok(Turn {
             stop: stop.to_owned(),
             updates: updates
                 .filter_map(|params| params.get("update").cloned())
                 .collect(),
-            requests: self.requests.iter().skip(requests).cloned().collect(),
+            requests: requests.map(owned).collect(),
         })
     }
 
@@ -192,9 +192,9 @@ impl AgentPlay {
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.
     pub async fn task(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
-        let (updates, requests) = (self.updates.len(), self.requests.len());
+        let before = self.messages.len();
         let answer = self.attempt(session, task).await?;
-        match self.turn_since(session, answer, updates, requests) {
+        match self.turn_since(session, answer, before) {
             Err(Stop::Fail(why)) => skip(format!("the task was not done: {why}")),
             turn => turn,
         }
@@ -206,14 +206,13 @@ impl AgentPlay {
     /// The agent ends; or, as a skip, the turn is over at once.
     pub async fn long_turn(&mut self, session: &str) -> Result<Value, Stop> {
         let text = self.text_for(Task::Long);
-        let before = self.updates.len();
+        let before = self.messages.len();
         let patience = self.wire.patience();
         let prompt = self.begin_prompt(session, &text).await?;
         let at_work = async {
             loop {
-                let begun = self.updates.iter().skip(before);
-                if begun
-                    .into_iter()
+                if self
+                    .updates_since(before)
                     .any(|params| params["sessionId"] == session)
                     || !self.answers_to(&prompt).is_empty()
                     || self.next().await?.is_none()

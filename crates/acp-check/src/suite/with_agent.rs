@@ -54,11 +54,7 @@ pub struct AgentPlay {
     pub wire: Wire,
     /// What the agent is lent.
     pub host: Host,
-    /// All updates that have come, as their `params`, in order.
-    pub updates: Vec<Value>,
-    /// All requests of the agent's that have come: method and `params`, in order.
-    pub requests: Vec<(String, Value)>,
-    /// All that the agent has sent, in order.
+    /// All that the agent has sent, in order: [`updates`](Self::updates) and [`requests`](Self::requests) are among it.
     pub messages: Vec<Message>,
     /// Requests of the agent's that are left to the check to answer: id, method, `params`.
     pub held: Vec<(Value, String, Value)>,
@@ -81,8 +77,6 @@ impl AgentPlay {
         Self {
             wire: Wire::new(started.transport, version, Direction::ToAgent, patience),
             host: Host::new(),
-            updates: Vec::new(),
-            requests: Vec::new(),
             messages: Vec::new(),
             held: Vec::new(),
             initialized: None,
@@ -144,25 +138,49 @@ impl AgentPlay {
                 return Ok(None);
             };
             self.messages.push(message.clone());
-            match message.envelope() {
-                Some(Envelope::Request { id, method, .. }) => {
-                    let (id, method) = (id.clone(), method.to_owned());
-                    let params = message.params().clone();
-                    self.requests.push((method.clone(), params.clone()));
-                    if !self.host.serve(&id, &method, &params) {
-                        self.held.push((id, method, params));
-                    }
+            if let Some(Envelope::Request { id, method, .. }) = message.envelope() {
+                let params = message.params();
+                if !self.host.serve(id, method, params) {
+                    let held = (id.clone(), method.to_owned(), params.clone());
+                    self.held.push(held);
                 }
-                Some(Envelope::Notification {
-                    method: "session/update",
-                    ..
-                }) => {
-                    self.updates.push(message.params().clone());
-                }
-                _ => {}
             }
             return Ok(Some(message));
         }
+    }
+
+    /// All updates that have come, as their `params`, in order.
+    pub fn updates(&self) -> impl DoubleEndedIterator<Item = &Value> + Clone {
+        self.updates_since(0)
+    }
+
+    /// The updates that have come since there were so many [`messages`](Self::messages).
+    pub fn updates_since(
+        &self,
+        messages: usize,
+    ) -> impl DoubleEndedIterator<Item = &Value> + Clone {
+        let since = self.messages.get(messages..).unwrap_or_default().iter();
+        since.filter_map(|message| match message.envelope()? {
+            Envelope::Notification {
+                method: "session/update",
+                ..
+            } => Some(message.params()),
+            _ => None,
+        })
+    }
+
+    /// All requests of the agent's that have come: method and `params`, in order.
+    pub fn requests(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
+        self.requests_since(0)
+    }
+
+    /// The requests of the agent's that have come since there were so many [`messages`](Self::messages).
+    pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
+        let since = self.messages.get(messages..).unwrap_or_default().iter();
+        since.filter_map(|message| match message.envelope()? {
+            Envelope::Request { method, .. } => Some((method, message.params())),
+            _ => None,
+        })
     }
 
     /// Waits until `found` gives something of a message or of what has come before it.
