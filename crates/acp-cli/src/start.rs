@@ -214,30 +214,10 @@ async fn broken(target: &Target<'_>, process: &AgentProcess, error: &acp::Error)
         }
         (error, _) => error.to_string(),
     };
-    let tail = tail(process);
+    let tail = process.last_words();
     message.push_str(&tail);
     message.push_str(&target.hint_if_named(&tail));
     Exit::broken(message)
-}
-
-/// The end of what the agent printed to stderr, as the end of a message.
-pub(crate) fn tail(process: &AgentProcess) -> String {
-    const LINES: usize = 20;
-    let tail = process.stderr_tail();
-    let tail = tail.trim_end();
-    if tail.is_empty() {
-        return String::new();
-    }
-    let lines: Vec<&str> = tail.lines().collect();
-    let last = lines
-        .get(lines.len().saturating_sub(LINES)..)
-        .unwrap_or_default();
-    let mut text = String::from("\nthe last it printed to stderr:");
-    for line in last {
-        text.push_str("\n  ");
-        text.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -149,6 +149,38 @@ fn an_agent_that_is_none_is_told_as_such() {
     assert!(stderr.contains("no key"), "{stderr}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_program_that_ends_at_once_is_told_of_once_and_not_by_each_check() {
+    let home = tempfile::tempdir().unwrap();
+    let usage = "i=0; while [ $i -lt 40 ]; do echo usage $i >&2; i=$((i+1)); done; exit 2";
+    let output = check(home.path(), &["--", "sh", "-c", usage]);
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(3), ""));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let told = "the agent ended (exit code 2) before it answered `initialize`";
+    assert_eq!(stderr.matches(told).count(), 1, "{stderr}");
+    // The end of what it said, and not all of it.
+    assert!(stderr.ends_with("  usage 39\n"), "{stderr}");
+    assert!(!stderr.contains("usage 19\n"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_ends_when_it_is_asked_for_a_later_version_is_checked() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = r#"read -r line
+        case $line in
+            *'"protocolVersion":1'[,}]*) echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}' ;;
+            *) exit 1 ;;
+        esac
+        cat > /dev/null"#;
+    let only = ["--only", "v1/initialization/1", "--", "sh", "-c", agent];
+    let output = check(home.path(), &only);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("does not speak v2"), "{text}");
+}
+
 #[test]
 fn checks_are_listed_and_chosen() {
     let home = tempfile::tempdir().unwrap();

@@ -99,6 +99,52 @@ async fn a_client_that_never_starts_its_agent_is_told_with_what_it_said() {
 
 #[cfg(unix)]
 #[tokio::test]
+async fn a_client_that_ends_before_it_begins_is_told_with_its_exit() {
+    let line = "\"$@\" < /dev/null; echo no key >&2; exit 4";
+    let brief = client("sh", &["-c", line, "sh", "{agent}"]);
+    let why = suite::spoken_by_client(&brief, &Options::default()).await;
+    let why = why.unwrap_err();
+    let told = "the client ended (exit code 4) before it sent `initialize`";
+    assert!(why.starts_with(told), "{why}");
+    assert!(why.ends_with("\n  no key"), "{why}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_relay_works_where_the_directory_for_temporary_files_has_a_long_name() {
+    // Longer than the address of a socket may be.
+    let home = tempfile::Builder::new()
+        .prefix(&"long".repeat(30))
+        .tempdir()
+        .unwrap();
+    let output = std::process::Command::new(ACP)
+        .args([
+            "check",
+            "client",
+            "--only",
+            "v1/session-setup/105",
+            "--protocol",
+            "1",
+        ])
+        .args([
+            "--timeout",
+            "20",
+            "--",
+            ACP,
+            "run",
+            "Do it.",
+            "--",
+            "{agent}",
+        ])
+        .env("TMPDIR", home.path())
+        .env("XDG_CONFIG_HOME", home.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
 async fn the_relay_works_where_the_environment_is_cleared() {
     let cleared = client(
         "env",

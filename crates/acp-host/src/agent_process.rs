@@ -24,6 +24,9 @@ const TAIL_BYTES: usize = 64 * 1024;
 /// How many lines of that are shown.
 const TAIL_LINES: usize = 200;
 
+/// How many lines of that a person is shown with what went wrong.
+const LAST_WORDS: usize = 20;
+
 /// Lines of standard error are passed on in parts of this many bytes if they are longer.
 const LONGEST_LINE: usize = 8 * 1024;
 
@@ -347,6 +350,24 @@ impl AgentProcess {
             last.push_back(line);
         }
         last.make_contiguous().join("\n")
+    }
+
+    /// The end of [`stderr_tail`](Self::stderr_tail) as a person is shown it behind what went wrong: on lines of its
+    /// own, at most 20, and without control characters. Empty if nothing was printed.
+    #[must_use]
+    pub fn last_words(&self) -> String {
+        let tail = self.stderr_tail();
+        let lines: Vec<&str> = tail.trim_end().lines().collect();
+        let last = lines.iter().skip(lines.len().saturating_sub(LAST_WORDS));
+        let mut text = String::new();
+        for line in last {
+            if text.is_empty() {
+                text.push_str("\nthe last it printed to stderr:");
+            }
+            text.push_str("\n  ");
+            text.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));
+        }
+        text
     }
 
     /// How the agent ended, if it has.

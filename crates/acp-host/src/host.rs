@@ -118,6 +118,10 @@ impl<P: Prompter + Send + Sync> Host<P> {
 
     /// A session of the connection has been seen; for
     /// [`Client::session_seen`](acp::Client::session_seen).
+    ///
+    /// It need not be one that the client has opened: agents may ask for something ahead of the answer that names
+    /// their session, so each is seen for which something arrives, and the protocol does not say that it must be known.
+    /// Its files and terminals are served as those of any other; what a person allowed in another does not hold in it.
     pub fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
         lock(&self.threads).insert(session.clone(), thread.clone());
         self.terminals.open_session(session, &self.cwd);

@@ -132,6 +132,19 @@ async fn a_crash_at_the_start_leaves_its_reason() {
     assert_eq!(soon(agent.wait()).await.code, Some(42));
     let expected: Vec<_> = (100..300).map(|i| format!("line {i}")).collect();
     assert_eq!(agent.stderr_tail(), expected.join("\n"));
+    // A person sees the end of it.
+    let words = agent.last_words();
+    let words: Vec<&str> = words.lines().collect();
+    assert_eq!(words[..2], ["", "the last it printed to stderr:"]);
+    assert_eq!((words[2], words.len()), ("  line 280", 22));
+
+    let agent = AgentProcess::spawn(&sh("printf 'a\\033]0;title\\007b\\n\\n' >&2")).unwrap();
+    soon(agent.wait()).await;
+    let words = "\nthe last it printed to stderr:\n  a]0;titleb";
+    assert_eq!(agent.last_words(), words);
+    let agent = AgentProcess::spawn(&sh("exit 1")).unwrap();
+    soon(agent.wait()).await;
+    assert_eq!(agent.last_words(), "");
 
     let agent = AgentProcess::spawn(&sh(
         "head -c 1000000 /dev/zero | tr '\\0' x >&2; echo end >&2",

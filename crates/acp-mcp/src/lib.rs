@@ -44,17 +44,13 @@
 //! ```
 
 mod bounded;
-mod endpoint;
-mod handshake;
-mod listener;
 pub mod proxy;
 mod proxy_command;
-mod token;
 mod tool_server;
 
+pub use acp_local::{Endpoint, NotAToken, NotAnEndpoint, Token};
 pub use bounded::Bounded;
-pub use endpoint::{Endpoint, NotAnEndpoint};
+pub use proxy::TOKEN_VAR;
 pub use proxy_command::ProxyCommand;
 pub use rmcp;
-pub use token::{NotAToken, TOKEN_VAR, Token};
 pub use tool_server::ToolServer;

@@ -7,12 +7,13 @@ use std::io;
 use std::time::Duration;
 
 use acp::Transport;
+use acp_local::{Endpoint, Known, Stranger, Token, introduce};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-use crate::endpoint::Endpoint;
-use crate::handshake::{Known, Stranger, introduce};
-use crate::token::{TOKEN_VAR, Token};
+/// The environment variable that a proxy finds its token in. Not an argument: those can be seen by
+/// every user of the machine.
+pub const TOKEN_VAR: &str = "ACP_MCP_TOKEN";
 
 /// How long the client may take to answer what was asked before the agent stopped asking. A proxy
 /// must not stay behind because of a client that hangs.

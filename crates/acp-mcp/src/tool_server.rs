@@ -6,17 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use acp::v1::{EnvVariable, McpServer, McpServerStdio};
+use acp_local::{Listener, Place, Stream, Token, admit};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{ServerHandler, ServiceExt};
 use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::bounded::{Bounded, REQUESTS};
-use crate::endpoint::Stream;
-use crate::handshake::admit;
-use crate::listener::{Listener, Place};
+use crate::proxy::TOKEN_VAR;
 use crate::proxy_command::ProxyCommand;
-use crate::token::{TOKEN_VAR, Token};
 
 /// How many connections are served at once. Further ones are closed.
 const CONNECTIONS: usize = 64;
@@ -82,8 +80,8 @@ impl ToolServer {
     #[must_use]
     pub fn mcp_server(&self) -> McpServer {
         let mut args = self.proxy.args.clone();
-        args.extend(["--connect".to_owned(), self.place.endpoint.to_string()]);
-        let env = vec![EnvVariable::new(TOKEN_VAR, self.token.to_env())];
+        args.extend(["--connect".to_owned(), self.place.endpoint().to_string()]);
+        let env = vec![EnvVariable::new(TOKEN_VAR, self.token.reveal())];
         let stdio = McpServerStdio::new(&self.name, &self.proxy.program, args, env);
         McpServer::Stdio(stdio)
     }

@@ -33,10 +33,11 @@ pub use runner::{Options, Outcome, run, run_telling};
 pub use spoken::{spoken, spoken_by_client};
 pub use target::{Program, Started, Target};
 pub use transcript::{Entry, Transcript};
+pub use turns::Turn;
 pub use v1::client::{PLEASE_CANCEL, PLEASE_WAIT};
 pub use verdict::{Stop, Verdict};
 pub use wire::{Answer, Message, Wire};
-pub use with_agent::{AgentPlay, Task, Turn};
+pub use with_agent::{AgentPlay, Task};
 pub use with_agent_v2::Begun;
 pub use with_client::{ClientPlay, Prompted, SESSION};
 

@@ -1,20 +1,21 @@
 //! How a client that is a command comes to talk to a check: it starts a relay as its agent, which connects the
 //! client to the check.
 //!
-//! The check listens in a private place, and a file in it says where and holds a token. The name of that file is all
-//! that the relay is given, so that it works also where the client clears the environment.
+//! The check listens in a private place, and a file says where and holds a token. The name of that file is all that the
+//! relay is given, so that it works also where the client clears the environment.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use acp::Transport;
 use acp_host::{AgentCommand, AgentProcess};
+use acp_local::{Endpoint, Listener, Place as Meeting, Token, admit, introduce};
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
+use tempfile::TempPath;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::Place;
@@ -28,9 +29,6 @@ const AGENT_LINE: &str = "{agent-line}";
 
 /// How long a client may take until it starts its agent, if nothing else is set.
 const START: Duration = Duration::from_secs(60);
-
-/// How long a relay may take to say its token.
-const INTRODUCTION: Duration = Duration::from_secs(5);
 
 /// How much is passed on at once.
 const PIECE: usize = 64 * 1024;
@@ -104,9 +102,11 @@ impl ClientProgram {
     }
 
     async fn begin(&self, place: &Place) -> Result<Started, String> {
-        let (listener, file, _directory) =
-            Listener::bind().map_err(|e| format!("the check cannot listen: {e}"))?;
-        let command = self.command(&file.path, place.project());
+        let cannot = |e: io::Error| format!("the check cannot listen: {e}");
+        let (listener, meeting) = Listener::bind().map_err(cannot)?;
+        let token = Token::random();
+        let file = write_down(&meeting, &token).map_err(cannot)?;
+        let command = self.command(&file, place.project());
         let process = AgentProcess::spawn(&command)
             .map_err(|e| format!("the client could not be started: {e}"))?;
         let process = Arc::new(process);
@@ -117,17 +117,17 @@ impl ClientProgram {
         }
         let connected = tokio::select! {
             biased;
-            connected = listener.accept(&file.token) => connected,
+            connected = accept(&listener, &token) => connected,
             exit = process.wait() => {
                 let exit = format!("the client ended ({exit}) without having started its agent");
-                return Err(with_tail(exit, &process));
+                return Err(exit + &process.last_words());
             }
             () = tokio::time::sleep(self.patience) => {
                 let why = format!("in {:?} the client has not started its agent", self.patience);
-                return Err(with_tail(why, &process));
+                return Err(why + &process.last_words());
             }
         };
-        let transport = connected.map_err(|e| format!("the check cannot listen: {e}"))?;
+        let transport = connected.map_err(cannot)?;
         Ok(Started {
             transport,
             process: Some(process),
@@ -172,114 +172,45 @@ fn quoted(word: &OsStr) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// What went wrong, and the end of what the client said to its standard error.
-fn with_tail(mut why: String, process: &AgentProcess) -> String {
-    const LINES: usize = 20;
-    let tail = process.stderr_tail();
-    let lines: Vec<&str> = tail.trim_end().lines().collect();
-    if !lines.is_empty() {
-        why.push_str("; the last it printed to stderr:");
-    }
-    for line in lines.iter().skip(lines.len().saturating_sub(LINES)) {
-        why.push_str("\n  ");
-        why.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));
-    }
-    why
-}
-
 async fn drain(mut from: impl AsyncRead + Unpin) {
     let mut piece = vec![0; PIECE];
     while from.read(&mut piece).await.is_ok_and(|read| read > 0) {}
 }
 
+/// What is in the relay's file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Told {
+    connect: String,
+    token: String,
+}
+
+/// Makes the relay's file, which this user alone can read. It is gone when this is dropped.
+fn write_down(meeting: &Meeting, token: &Token) -> io::Result<TempPath> {
+    let told = Told {
+        connect: meeting.endpoint().to_string(),
+        token: token.reveal(),
+    };
+    let file = tempfile::Builder::new()
+        .prefix("acp-relay-")
+        .suffix(".json")
+        .tempfile()?;
+    serde_json::to_writer(&file, &told)?;
+    Ok(file.into_temp_path())
+}
+
 /// What the relay's file says.
-#[derive(Debug, Serialize, Deserialize)]
-struct Meeting {
-    connect: Endpoint,
-    token: String,
+async fn told_by(file: &Path) -> io::Result<(Endpoint, Token)> {
+    let Told { connect, token } = serde_json::from_slice(&tokio::fs::read(file).await?)?;
+    let endpoint = connect.parse().map_err(io::Error::other)?;
+    Ok((endpoint, token.parse().map_err(io::Error::other)?))
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Endpoint {
-    Unix(PathBuf),
-    Tcp(std::net::SocketAddr),
-}
-
-/// The relay's file, as the check knows it.
-struct MeetingFile {
-    path: PathBuf,
-    token: String,
-}
-
-enum Listener {
-    #[cfg(unix)]
-    Unix(tokio::net::UnixListener),
-    #[cfg(not(unix))]
-    Tcp(tokio::net::TcpListener),
-}
-
-impl Listener {
-    /// Listens where no other user gets at, and writes down where that is.
-    fn bind() -> io::Result<(Self, MeetingFile, TempDir)> {
-        let mut directory = tempfile::Builder::new();
-        directory.prefix("acp-relay-");
-        #[cfg(unix)]
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        #[cfg(unix)]
-        directory.permissions(private);
-        let directory = directory.tempdir()?;
-        let (listener, connect) = Self::bind_in(directory.path())?;
-        let token = uuid::Uuid::new_v4().to_string();
-        let path = directory.path().join("relay.json");
-        let meeting = Meeting {
-            connect,
-            token: token.clone(),
-        };
-        std::fs::write(&path, serde_json::to_vec(&meeting)?)?;
-        Ok((listener, MeetingFile { path, token }, directory))
-    }
-
-    #[cfg(unix)]
-    fn bind_in(directory: &Path) -> io::Result<(Self, Endpoint)> {
-        let path = directory.join("socket");
-        let listener = tokio::net::UnixListener::bind(&path)?;
-        Ok((Self::Unix(listener), Endpoint::Unix(path)))
-    }
-
-    #[cfg(not(unix))]
-    fn bind_in(_: &Path) -> io::Result<(Self, Endpoint)> {
-        let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        Ok((Self::Tcp(listener), Endpoint::Tcp(address)))
-    }
-
-    /// The first that knows the token.
-    async fn accept(&self, token: &str) -> io::Result<Transport> {
-        loop {
-            let (mut reader, writer): (
-                Box<dyn AsyncRead + Send + Unpin>,
-                Box<dyn AsyncWrite + Send + Unpin>,
-            ) = match self {
-                #[cfg(unix)]
-                Self::Unix(listener) => {
-                    let (reader, writer) = listener.accept().await?.0.into_split();
-                    (Box::new(reader), Box::new(writer))
-                }
-                #[cfg(not(unix))]
-                Self::Tcp(listener) => {
-                    let (reader, writer) = listener.accept().await?.0.into_split();
-                    (Box::new(reader), Box::new(writer))
-                }
-            };
-            let mut said = vec![0; token.len()];
-            let saying = reader.read_exact(&mut said);
-            let known = tokio::time::timeout(INTRODUCTION, saying).await;
-            if matches!(known, Ok(Ok(_))) && said == token.as_bytes() {
-                return Ok(Transport::new(reader, writer));
-            }
+/// The first that knows the token.
+async fn accept(listener: &Listener, token: &Token) -> io::Result<Transport> {
+    loop {
+        let stream = listener.accept().await?;
+        if let Ok(known) = admit(stream, token).await {
+            return Ok(Transport::new(known.reader, known.writer));
         }
     }
 }
@@ -293,38 +224,13 @@ impl Listener {
 /// # Errors
 /// The file cannot be read, the check cannot be reached, or it is gone.
 pub async fn relay(file: &Path) -> io::Result<()> {
-    let meeting: Meeting = serde_json::from_slice(&tokio::fs::read(file).await?)?;
+    let (endpoint, token) = told_by(file).await?;
     let (input, output) = acp::transport::stdio()?.into_split();
-    match meeting.connect {
-        #[cfg(unix)]
-        Endpoint::Unix(path) => {
-            let stream = tokio::net::UnixStream::connect(path).await?;
-            let (reader, writer) = stream.into_split();
-            pass(input, output, reader, writer, &meeting.token).await
-        }
-        #[cfg(not(unix))]
-        Endpoint::Unix(_) => Err(io::ErrorKind::Unsupported.into()),
-        Endpoint::Tcp(address) => {
-            let stream = tokio::net::TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            let (reader, writer) = stream.into_split();
-            pass(input, output, reader, writer, &meeting.token).await
-        }
-    }
-}
-
-async fn pass(
-    input: impl AsyncRead + Unpin,
-    output: impl AsyncWrite + Unpin,
-    reader: impl AsyncRead + Unpin,
-    mut writer: impl AsyncWrite + Unpin,
-    token: &str,
-) -> io::Result<()> {
-    writer.write_all(token.as_bytes()).await?;
-    writer.flush().await?;
-    let saying = pass_on(input, writer);
+    let known = introduce(endpoint.connect().await?, &token).await;
+    let known = known.map_err(io::Error::other)?;
+    let saying = pass_on(input, known.writer);
     // This ends the output, by dropping it.
-    let hearing = pass_on(reader, output);
+    let hearing = pass_on(known.reader, output);
     tokio::pin!(saying, hearing);
     tokio::select! {
         said = &mut saying => said,

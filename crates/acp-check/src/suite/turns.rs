@@ -1,4 +1,4 @@
-//! Turns that do not go their usual way: cancelled, held up, or with a client that says no.
+//! Turns: to their end, and those that do not go their usual way: cancelled, held up, or with a client that says no.
 
 use std::time::Duration;
 
@@ -9,12 +9,137 @@ use crate::schema::Envelope;
 
 use super::verdict::{Stop, fail, require, skip};
 use super::wire::Answer;
-use super::with_agent::{AgentPlay, Task, Turn};
+use super::with_agent::{AgentPlay, Task};
 
 /// How long is listened for what must not come. Long enough for what is on its way already.
 pub(super) const QUIET: Duration = Duration::from_millis(300);
 
+/// How a turn went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Turn {
+    /// The stop reason.
+    pub stop: String,
+    /// The updates of the session that came between the prompt and its answer: their `update`.
+    pub updates: Vec<Value>,
+    /// What the agent asked for meanwhile: method and `params`.
+    pub requests: Vec<(String, Value)>,
+}
+
+impl Turn {
+    /// The updates of one kind.
+    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.updates
+            .iter()
+            .filter(move |update| update.get("sessionUpdate").and_then(Value::as_str) == Some(kind))
+    }
+
+    /// The text that the agent has said.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.of_kind("agent_message_chunk")
+            .filter_map(|update| update.pointer("/content/text").and_then(Value::as_str))
+            .collect()
+    }
+}
+
+/// A request, to be kept.
+pub(super) fn owned((method, params): (&str, &Value)) -> (String, Value) {
+    (method.to_owned(), params.clone())
+}
+
 impl AgentPlay {
+    /// Sends a prompt, without waiting for its answer.
+    ///
+    /// # Errors
+    /// The agent does not read, or is gone.
+    pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, Stop> {
+        let prompt = json!([{"type": "text", "text": text}]);
+        self.wire
+            .ask(
+                "session/prompt",
+                json!({"sessionId": session, "prompt": prompt}),
+            )
+            .await
+    }
+
+    /// Lets the agent do a task, to the end of its turn.
+    ///
+    /// # Errors
+    /// The turn fails, or does not end in time.
+    pub async fn turn(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
+        let text = self.text_for(task);
+        self.prompt(session, json!([{"type": "text", "text": text}]))
+            .await
+    }
+
+    /// Sends a prompt and sees the turn to its end.
+    ///
+    /// # Errors
+    /// The turn fails, or does not end in time.
+    pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<Turn, Stop> {
+        let before = self.messages.len();
+        let params = json!({"sessionId": session, "prompt": prompt});
+        let id = self.wire.ask("session/prompt", params).await?;
+        let answer = self.turn_answer(&id).await?;
+        self.turn_since(session, answer, before)
+    }
+
+    /// Waits for the answer to a prompt, as long as a turn may take.
+    ///
+    /// # Errors
+    /// There is none in time, or the agent ends.
+    pub async fn turn_answer(&mut self, id: &Value) -> Result<Answer, Stop> {
+        let patience = self.turn_patience();
+        let waiting = async {
+            loop {
+                let Some(message) = self.next().await? else {
+                    return fail("it has closed its output in the middle of a turn");
+                };
+                if let Some(Envelope::Response {
+                    id: answered,
+                    result,
+                }) = message.envelope()
+                    && answered == id
+                {
+                    return Ok(Answer::read(result));
+                }
+            }
+        };
+        match tokio::time::timeout(patience, waiting).await {
+            Ok(answer) => answer,
+            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
+        }
+    }
+
+    /// The turn that an answer ends, of what has come since there were so many messages.
+    ///
+    /// # Errors
+    /// The answer is an error, or has no stop reason.
+    pub fn turn_since(&self, session: &str, answer: Answer, messages: usize) -> Result<Turn, Stop> {
+        let result = match answer {
+            Answer::Result(result) => result,
+            Answer::Error { code, message, .. } => {
+                return fail(format!(
+                    "`session/prompt` was answered with error {code}: {message}"
+                ));
+            }
+        };
+        let Some(stop) = result.get("stopReason").and_then(Value::as_str) else {
+            return fail("the answer to `session/prompt` has no `stopReason`");
+        };
+        let of_session =
+            |params: &&Value| params.get("sessionId").and_then(Value::as_str) == Some(session);
+        let updates = self.updates_since(messages).filter(of_session);
+        let requests = self.requests_since(messages);
+        Ok(Turn {
+            stop: stop.to_owned(),
+            updates: updates
+                .filter_map(|params| params.get("update").cloned())
+                .collect(),
+            requests: requests.map(owned).collect(),
+        })
+    }
+
     /// Says nothing for a while (`QUIET`), and takes in whatever comes meanwhile.
     ///
     /// # Errors
@@ -67,9 +192,9 @@ impl AgentPlay {
     /// # Errors
     /// The turn does not end; or, as a skip, it fails.
     pub async fn task(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
-        let (updates, requests) = (self.updates.len(), self.requests.len());
+        let before = self.messages.len();
         let answer = self.attempt(session, task).await?;
-        match self.turn_since(session, answer, updates, requests) {
+        match self.turn_since(session, answer, before) {
             Err(Stop::Fail(why)) => skip(format!("the task was not done: {why}")),
             turn => turn,
         }
@@ -81,14 +206,13 @@ impl AgentPlay {
     /// The agent ends; or, as a skip, the turn is over at once.
     pub async fn long_turn(&mut self, session: &str) -> Result<Value, Stop> {
         let text = self.text_for(Task::Long);
-        let before = self.updates.len();
+        let before = self.messages.len();
         let patience = self.wire.patience();
         let prompt = self.begin_prompt(session, &text).await?;
         let at_work = async {
             loop {
-                let begun = self.updates.iter().skip(before);
-                if begun
-                    .into_iter()
+                if self
+                    .updates_since(before)
                     .any(|params| params["sessionId"] == session)
                     || !self.answers_to(&prompt).is_empty()
                     || self.next().await?.is_none()
@@ -108,6 +232,26 @@ impl AgentPlay {
         } else {
             skip("the turn was over before it could be cancelled; name a task that takes longer")
         }
+    }
+
+    /// Does something while the agent is at work, and then cancels that and waits for its end.
+    ///
+    /// # Errors
+    /// As [`long_turn`](Self::long_turn); or it cannot be done, or the work does not end.
+    pub async fn while_at_work<T>(
+        &mut self,
+        session: &str,
+        doing: impl AsyncFnOnce(&mut Self) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let prompt = self.long_turn(session).await?;
+        let done = doing(self).await;
+        self.cancel(session).await?;
+        let done = match done {
+            Err(Stop::Fail(why)) => return fail(format!("while the agent was at work: {why}")),
+            done => done?,
+        };
+        self.end_of(&prompt).await?;
+        Ok(done)
     }
 
     /// Sends `session/cancel`.

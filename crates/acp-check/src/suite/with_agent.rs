@@ -54,11 +54,7 @@ pub struct AgentPlay {
     pub wire: Wire,
     /// What the agent is lent.
     pub host: Host,
-    /// All updates that have come, as their `params`, in order.
-    pub updates: Vec<Value>,
-    /// All requests of the agent's that have come: method and `params`, in order.
-    pub requests: Vec<(String, Value)>,
-    /// All that the agent has sent, in order.
+    /// All that the agent has sent, in order: [`updates`](Self::updates) and [`requests`](Self::requests) are among it.
     pub messages: Vec<Message>,
     /// Requests of the agent's that are left to the check to answer: id, method, `params`.
     pub held: Vec<(Value, String, Value)>,
@@ -68,34 +64,6 @@ pub struct AgentPlay {
     options: Arc<Options>,
     process: Option<Arc<acp_host::AgentProcess>>,
     version: Version,
-}
-
-/// How a turn went.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Turn {
-    /// The stop reason.
-    pub stop: String,
-    /// The updates of the session that came between the prompt and its answer: their `update`.
-    pub updates: Vec<Value>,
-    /// What the agent asked for meanwhile: method and `params`.
-    pub requests: Vec<(String, Value)>,
-}
-
-impl Turn {
-    /// The updates of one kind.
-    pub fn of_kind<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
-        self.updates
-            .iter()
-            .filter(move |update| update.get("sessionUpdate").and_then(Value::as_str) == Some(kind))
-    }
-
-    /// The text that the agent has said.
-    #[must_use]
-    pub fn text(&self) -> String {
-        self.of_kind("agent_message_chunk")
-            .filter_map(|update| update.pointer("/content/text").and_then(Value::as_str))
-            .collect()
-    }
 }
 
 impl AgentPlay {
@@ -109,8 +77,6 @@ impl AgentPlay {
         Self {
             wire: Wire::new(started.transport, version, Direction::ToAgent, patience),
             host: Host::new(),
-            updates: Vec::new(),
-            requests: Vec::new(),
             messages: Vec::new(),
             held: Vec::new(),
             initialized: None,
@@ -172,25 +138,49 @@ impl AgentPlay {
                 return Ok(None);
             };
             self.messages.push(message.clone());
-            match message.envelope() {
-                Some(Envelope::Request { id, method, .. }) => {
-                    let (id, method) = (id.clone(), method.to_owned());
-                    let params = message.params().clone();
-                    self.requests.push((method.clone(), params.clone()));
-                    if !self.host.serve(&id, &method, &params) {
-                        self.held.push((id, method, params));
-                    }
+            if let Some(Envelope::Request { id, method, .. }) = message.envelope() {
+                let params = message.params();
+                if !self.host.serve(id, method, params) {
+                    let held = (id.clone(), method.to_owned(), params.clone());
+                    self.held.push(held);
                 }
-                Some(Envelope::Notification {
-                    method: "session/update",
-                    ..
-                }) => {
-                    self.updates.push(message.params().clone());
-                }
-                _ => {}
             }
             return Ok(Some(message));
         }
+    }
+
+    /// All updates that have come, as their `params`, in order.
+    pub fn updates(&self) -> impl DoubleEndedIterator<Item = &Value> + Clone {
+        self.updates_since(0)
+    }
+
+    /// The updates that have come since there were so many [`messages`](Self::messages).
+    pub fn updates_since(
+        &self,
+        messages: usize,
+    ) -> impl DoubleEndedIterator<Item = &Value> + Clone {
+        let since = self.messages.get(messages..).unwrap_or_default().iter();
+        since.filter_map(|message| match message.envelope()? {
+            Envelope::Notification {
+                method: "session/update",
+                ..
+            } => Some(message.params()),
+            _ => None,
+        })
+    }
+
+    /// All requests of the agent's that have come: method and `params`, in order.
+    pub fn requests(&self) -> impl Iterator<Item = (&str, &Value)> + Clone {
+        self.requests_since(0)
+    }
+
+    /// The requests of the agent's that have come since there were so many [`messages`](Self::messages).
+    pub fn requests_since(&self, messages: usize) -> impl Iterator<Item = (&str, &Value)> + Clone {
+        let since = self.messages.get(messages..).unwrap_or_default().iter();
+        since.filter_map(|message| match message.envelope()? {
+            Envelope::Request { method, .. } => Some((method, message.params())),
+            _ => None,
+        })
     }
 
     /// Waits until `found` gives something of a message or of what has come before it.
@@ -465,102 +455,5 @@ impl AgentPlay {
             Some(id) => Ok(id.to_owned()),
             None => fail("the answer to `session/new` has no `sessionId`"),
         }
-    }
-
-    /// Sends a prompt, without waiting for its answer.
-    ///
-    /// # Errors
-    /// The agent does not read, or is gone.
-    pub async fn begin_prompt(&mut self, session: &str, text: &str) -> Result<Value, Stop> {
-        let prompt = json!([{"type": "text", "text": text}]);
-        self.wire
-            .ask(
-                "session/prompt",
-                json!({"sessionId": session, "prompt": prompt}),
-            )
-            .await
-    }
-
-    /// Lets the agent do a task, to the end of its turn.
-    ///
-    /// # Errors
-    /// The turn fails, or does not end in time.
-    pub async fn turn(&mut self, session: &str, task: Task) -> Result<Turn, Stop> {
-        let text = self.text_for(task);
-        self.prompt(session, json!([{"type": "text", "text": text}]))
-            .await
-    }
-
-    /// Sends a prompt and sees the turn to its end.
-    ///
-    /// # Errors
-    /// The turn fails, or does not end in time.
-    pub async fn prompt(&mut self, session: &str, prompt: Value) -> Result<Turn, Stop> {
-        let (updates, requests) = (self.updates.len(), self.requests.len());
-        let params = json!({"sessionId": session, "prompt": prompt});
-        let id = self.wire.ask("session/prompt", params).await?;
-        let answer = self.turn_answer(&id).await?;
-        self.turn_since(session, answer, updates, requests)
-    }
-
-    /// Waits for the answer to a prompt, as long as a turn may take.
-    ///
-    /// # Errors
-    /// There is none in time, or the agent ends.
-    pub async fn turn_answer(&mut self, id: &Value) -> Result<Answer, Stop> {
-        let patience = self.options.turn_patience;
-        let waiting = async {
-            loop {
-                let Some(message) = self.next().await? else {
-                    return fail("it has closed its output in the middle of a turn");
-                };
-                if let Some(Envelope::Response {
-                    id: answered,
-                    result,
-                }) = message.envelope()
-                    && answered == id
-                {
-                    return Ok(Answer::read(result));
-                }
-            }
-        };
-        match tokio::time::timeout(patience, waiting).await {
-            Ok(answer) => answer,
-            Err(_) => fail(format!("the turn has not ended in {patience:?}")),
-        }
-    }
-
-    /// The turn that an answer ends, of what has come since there were so many updates and requests.
-    ///
-    /// # Errors
-    /// The answer is an error, or has no stop reason.
-    pub fn turn_since(
-        &self,
-        session: &str,
-        answer: Answer,
-        updates: usize,
-        requests: usize,
-    ) -> Result<Turn, Stop> {
-        let result = match answer {
-            Answer::Result(result) => result,
-            Answer::Error { code, message, .. } => {
-                return fail(format!(
-                    "`session/prompt` was answered with error {code}: {message}"
-                ));
-            }
-        };
-        let Some(stop) = result.get("stopReason").and_then(Value::as_str) else {
-            return fail("the answer to `session/prompt` has no `stopReason`");
-        };
-        let of_session =
-            |params: &&Value| params.get("sessionId").and_then(Value::as_str) == Some(session);
-        let updates = self.updates.iter().skip(updates).filter(of_session);
-        Ok(Turn {
-            stop: stop.to_owned(),
-            updates: updates
-                .filter_map(|params| params.get("update").cloned())
-                .collect(),
-            requests: self.requests.iter().skip(requests).cloned().collect(),
-        })
     }
 }

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::place::NOTES;
+use super::turns::{Turn, owned};
 use super::verdict::{Stop, fail, skip};
 use super::wire::Answer;
-use super::with_agent::{AgentPlay, Task, Turn};
+use super::with_agent::{AgentPlay, Task};
 
 /// How long nothing must come for there to be a silence.
 const QUIET: Duration = Duration::from_millis(250);
@@ -20,9 +21,8 @@ const PAGES: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
     session: String,
-    /// How many updates and requests there had been before.
-    updates: usize,
-    requests: usize,
+    /// How many messages there had been before.
+    messages: usize,
 }
 
 /// The kind of an update.
@@ -89,8 +89,7 @@ impl AgentPlay {
     pub async fn begin_v2(&mut self, session: &str, prompt: Value) -> Result<Begun, Stop> {
         let begun = Begun {
             session: session.to_owned(),
-            updates: self.updates.len(),
-            requests: self.requests.len(),
+            messages: self.messages.len(),
         };
         let params = json!({"sessionId": session, "prompt": prompt});
         match self.request("session/prompt", params).await? {
@@ -127,7 +126,7 @@ impl AgentPlay {
 
     /// What has come of a prompt so far.
     pub fn so_far_v2<'a>(&'a self, begun: &'a Begun) -> impl Iterator<Item = &'a Value> {
-        let since = self.updates.iter().skip(begun.updates);
+        let since = self.updates_since(begun.messages);
         since
             .filter(|params| params["sessionId"].as_str() == Some(&begun.session))
             .filter_map(|params| params.get("update"))
@@ -144,11 +143,11 @@ impl AgentPlay {
                 Some("idle") => {
                     let stop = update["stopReason"].as_str();
                     if at_work || stop.is_some() {
-                        let requests = self.requests.iter().skip(begun.requests);
+                        let requests = self.requests_since(begun.messages);
                         return Some(Turn {
                             stop: stop.unwrap_or_default().to_owned(),
                             updates,
-                            requests: requests.cloned().collect(),
+                            requests: requests.map(owned).collect(),
                         });
                     }
                 }

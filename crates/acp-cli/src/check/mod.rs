@@ -46,13 +46,7 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
     if args.common.list {
         return list(&args.common, known);
     }
-    let Some((program, rest)) = args.agent.split_first() else {
-        return Err(Exit::usage("no agent to check is given"));
-    };
-    let given = ForAgent::of(&args.common.env)?;
-    let command = AgentCommand::new(program)
-        .args(rest)
-        .environment(given.environment());
+    let command = command(Side::Agent, &args.agent, &args.common)?;
     let target: Arc<dyn Target> = Arc::new(Program::new(command));
     let mut texts = HashMap::new();
     for (task, text) in args.prompt_for {
@@ -89,13 +83,7 @@ async fn client(args: CheckedClient) -> Result<Exit, Exit> {
     if args.common.list {
         return list(&args.common, known);
     }
-    let Some((program, rest)) = args.client.split_first() else {
-        return Err(Exit::usage("no client to check is given"));
-    };
-    let given = ForAgent::of(&args.common.env)?;
-    let command = AgentCommand::new(program)
-        .args(rest)
-        .environment(given.environment());
+    let command = command(Side::Client, &args.client, &args.common)?;
     let this = std::env::current_exe()
         .map_err(|e| Exit::failed(format!("this program does not know where it is: {e}")))?;
     let patience = Duration::from_secs(args.prompt_timeout);
@@ -123,6 +111,16 @@ async fn client(args: CheckedClient) -> Result<Exit, Exit> {
         known,
     )
     .await
+}
+
+/// The command that is to be checked, with what it is given of the environment.
+fn command(side: Side, words: &[String], common: &Common) -> Result<AgentCommand, Exit> {
+    let Some((program, rest)) = words.split_first() else {
+        return Err(Exit::usage(format!("no {side} to check is given")));
+    };
+    let given = ForAgent::of(&common.env)?;
+    let command = AgentCommand::new(program).args(rest);
+    Ok(command.environment(given.environment()))
 }
 
 async fn carry_out(

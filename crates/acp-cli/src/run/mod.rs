@@ -255,7 +255,7 @@ impl TurnOfAgent<'_> {
                     let mut exit = Exit::timeout(seconds);
                     let message = exit.message.get_or_insert_default();
                     message.push_str(": the agent has not opened a session");
-                    message.push_str(&start::tail(&self.process));
+                    message.push_str(&self.process.last_words());
                     return Err(exit);
                 }
                 () = &mut slow, if !slow.is_elapsed() => {

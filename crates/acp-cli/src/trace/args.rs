@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acp_check::trace::Ignore;
+use acp_check::trace::{Ignore, Side};
 use clap::{Subcommand, ValueEnum};
 use globset::{Glob, GlobMatcher};
 
@@ -96,6 +96,43 @@ pub(crate) struct HtmlArgs {
     pub(crate) out: Option<PathBuf>,
 }
 
+// What of a trace is looked at.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Filter {
+    /// Only what belongs to this session.
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+
+    /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
+    /// several times.
+    #[arg(long, value_name = "GLOB", value_parser = glob)]
+    method: Vec<GlobMatcher>,
+
+    /// Only what this side said, or did wrong.
+    #[arg(long, value_name = "SIDE", value_enum)]
+    from: Option<From>,
+}
+
+impl Filter {
+    /// Whether it is looked at: what this side said in this session, by these names.
+    pub(crate) fn wants<'a>(
+        &self,
+        side: Option<Side>,
+        session: Option<&str>,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> bool {
+        let named = |name: &str| self.method.iter().any(|glob| glob.is_match(name));
+        self.from.is_none_or(|from| side == Some(from.into()))
+            && self.session.as_deref().is_none_or(|id| session == Some(id))
+            && (self.method.is_empty() || names.into_iter().any(named))
+    }
+
+    /// Whether a session is named.
+    pub(crate) fn is_of_a_session(&self) -> bool {
+        self.session.is_some()
+    }
+}
+
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = SHOW_EXIT_CODES, after_help = "See --help for the exit codes.")]
 pub(crate) struct ShowArgs {
@@ -103,18 +140,8 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Only what belongs to this session.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-
-    /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
-    /// several times.
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
-    pub(crate) method: Vec<GlobMatcher>,
-
-    /// Only what this side said.
-    #[arg(long, value_name = "SIDE", value_enum)]
-    pub(crate) from: Option<From>,
+    #[command(flatten)]
+    pub(crate) filter: Filter,
 
     /// Only what went wrong: answers that are errors or that nobody asked for, what is no message, an agent that
     /// failed or had to be ended.
@@ -137,18 +164,8 @@ pub(crate) struct LintArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Only what is wrong in this session.
-    #[arg(long, value_name = "ID")]
-    pub(crate) session: Option<String>,
-
-    /// Only these methods, or updates of a session, and the answers to them: `session/*`, `tool_call*`; can be given
-    /// several times.
-    #[arg(long, value_name = "GLOB", value_parser = glob)]
-    pub(crate) method: Vec<GlobMatcher>,
-
-    /// Only what this side does wrong.
-    #[arg(long, value_name = "SIDE", value_enum)]
-    pub(crate) from: Option<From>,
+    #[command(flatten)]
+    pub(crate) filter: Filter,
 
     /// Fail for a broken SHOULD, too.
     #[arg(long)]
@@ -171,6 +188,15 @@ pub(crate) enum LintFormat {
 pub(crate) enum From {
     Client,
     Agent,
+}
+
+impl std::convert::From<From> for Side {
+    fn from(side: From) -> Self {
+        match side {
+            From::Client => Self::Client,
+            From::Agent => Self::Agent,
+        }
+    }
 }
 
 fn glob(pattern: &str) -> Result<GlobMatcher, globset::Error> {

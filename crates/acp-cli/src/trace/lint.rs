@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use acp_check::suite::Level;
-use acp_check::trace::{Lint, Problem, Reader, Side};
+use acp_check::trace::{Lint, Problem, Reader};
 use acp_host::clean;
 use anstyle::Style;
 use serde_json::json;
 
-use super::args::{From, LintArgs, LintFormat};
+use super::args::{LintArgs, LintFormat};
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 
@@ -175,20 +175,10 @@ impl<'a> Told<'a> {
 }
 
 fn wants(args: &LintArgs, problem: &Problem) -> bool {
-    let from = match args.from {
-        None => true,
-        Some(From::Client) => problem.side == Side::Client,
-        Some(From::Agent) => problem.side == Side::Agent,
-    };
     let message = problem.message.as_ref();
-    let session = match &args.session {
-        None => true,
-        Some(id) => message.is_some_and(|message| message.session.as_ref() == Some(id)),
-    };
-    let named = |name: &str| args.method.iter().any(|glob| glob.is_match(name));
-    let method = args.method.is_empty()
-        || message.is_some_and(|message| {
-            named(&message.method) || message.update.as_deref().is_some_and(named)
-        });
-    from && session && method
+    let session = message.and_then(|message| message.session.as_deref());
+    let method = message.map(|message| message.method.as_str());
+    let update = message.and_then(|message| message.update.as_deref());
+    let names = [method, update].into_iter().flatten();
+    args.filter.wants(Some(problem.side), session, names)
 }

@@ -33,10 +33,7 @@ pub(super) async fn replay(args: &ReplayArgs) -> Exit {
         Ok(replay) => replay,
         Err(e) => return Exit::usage(format!("{file} {e}")),
     };
-    let mut settings = ReplaySettings::new(match args.side {
-        From::Client => Side::Client,
-        From::Agent => Side::Agent,
-    });
+    let mut settings = ReplaySettings::new(args.side.into());
     settings.pace = args.pace;
     settings.patience = Duration::from_secs(args.timeout);
     settings.ignore.clone_from(&args.ignore);

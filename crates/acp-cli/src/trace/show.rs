@@ -8,7 +8,7 @@ use acp_host::clean;
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::args::{From, ShowArgs};
+use super::args::ShowArgs;
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 
@@ -140,21 +140,13 @@ impl<'a> View<'a> {
     }
 
     fn wants(&self, entry: &Entry) -> bool {
-        let args = self.args;
-        let from = match args.from {
-            None => true,
-            Some(From::Client) => entry.from == Some(Side::Client),
-            Some(From::Agent) => entry.from == Some(Side::Agent),
-        };
-        let session = match &args.session {
-            None => true,
-            Some(id) => entry.session.as_ref() == Some(id),
-        };
-        let names = || [Some(entry.method.as_str()), entry.update.as_deref()];
-        let method = args.method.is_empty()
-            || (names().into_iter().flatten())
-                .any(|name| args.method.iter().any(|glob| glob.is_match(name)));
-        from && session && method && (entry.is_error || !args.errors)
+        let names = [Some(entry.method.as_str()), entry.update.as_deref()];
+        let filter = &self.args.filter;
+        filter.wants(
+            entry.from,
+            entry.session.as_deref(),
+            names.into_iter().flatten(),
+        ) && (entry.is_error || !self.args.errors)
     }
 
     /// Shows what is open.
@@ -208,7 +200,7 @@ impl<'a> View<'a> {
         if let Some(session) = entry
             .session
             .as_ref()
-            .filter(|_| self.args.session.is_none())
+            .filter(|_| !self.args.filter.is_of_a_session())
         {
             let session = fitted(&clean::line(session), 12);
             summary = format!("{session}: {summary}");

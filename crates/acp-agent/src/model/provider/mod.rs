@@ -11,6 +11,7 @@ mod convert;
 mod failure;
 mod http;
 mod listed;
+mod prompt;
 mod relay;
 mod said;
 mod seen;

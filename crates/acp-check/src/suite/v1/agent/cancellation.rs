@@ -84,7 +84,7 @@ async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
     let prompt = play.long_turn(&session).await?;
     play.cancel(&session).await?;
     play.turn_answer(&prompt).await?;
-    let before = play.updates.len();
+    let before = play.messages.len();
     play.hush().await?;
     match of_a_turn(play, &session, before) {
         Some(kind) => fail(format!(

@@ -181,10 +181,7 @@ async fn shown(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
     shown(play).await?;
-    let blocks = play
-        .updates
-        .iter()
-        .flat_map(|params| blocks(&params["update"]));
+    let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
     let data = blocks.filter_map(|block| {
         block["data"]
             .as_str()
@@ -216,10 +213,7 @@ fn is_base64(data: &str) -> bool {
 
 async fn mime_types(play: &mut AgentPlay) -> Result<(), Stop> {
     shown(play).await?;
-    let blocks = play
-        .updates
-        .iter()
-        .flat_map(|params| blocks(&params["update"]));
+    let blocks = play.updates().flat_map(|params| blocks(&params["update"]));
     let types = blocks.filter_map(|block| {
         block["mimeType"]
             .as_str()

@@ -26,7 +26,7 @@ async fn session(play: &mut AgentPlay, elicitation: Value) -> Result<String, Sto
 async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     play.attempt(&session, Task::Ask).await?;
-    if play.requests.iter().any(|(method, _)| method == CREATE) {
+    if play.requests().any(|(method, _)| method == CREATE) {
         fail("it called `elicitation/create`, which was not offered")
     } else {
         Ok(())
@@ -37,9 +37,8 @@ async fn offered_mode(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = session(play, json!({"form": {}})).await?;
     play.attempt(&session, Task::Ask).await?;
     let mut asked = play
-        .requests
-        .iter()
-        .filter(|(method, _)| method == CREATE)
+        .requests()
+        .filter(|(method, _)| *method == CREATE)
         .peekable();
     if asked.peek().is_none() {
         return skip("the agent has asked the person for nothing");
@@ -77,7 +76,7 @@ async fn known_page(play: &mut AgentPlay) -> Result<(), Stop> {
     if done.peek().is_none() {
         return skip("the agent has told of no page that it is done");
     }
-    let asked = play.requests.iter().filter(|(method, _)| method == CREATE);
+    let asked = play.requests().filter(|(method, _)| *method == CREATE);
     let asked: Vec<&Value> = asked.map(|(_, params)| &params["elicitationId"]).collect();
     match done.find(|id| !asked.contains(id)) {
         Some(id) => fail(format!(

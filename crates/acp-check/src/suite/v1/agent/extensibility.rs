@@ -48,7 +48,7 @@ async fn meta_of_prompt(play: &mut AgentPlay) -> Result<(), Stop> {
     let params = json!({"sessionId": session, "prompt": [block], "_meta": meta()});
     let id = play.wire.ask("session/prompt", params).await?;
     let answer = play.turn_answer(&id).await?;
-    play.turn_since(&session, answer, 0, 0)?;
+    play.turn_since(&session, answer, 0)?;
     Ok(())
 }
 
@@ -82,7 +82,7 @@ async fn meta_of_answer(play: &mut AgentPlay) -> Result<(), Stop> {
         }
         match answer {
             Some(_) if !asked => return skip("the agent asked for no permission"),
-            Some(answer) => return play.turn_since(&session, answer, 0, 0).map(drop),
+            Some(answer) => return play.turn_since(&session, answer, 0).map(drop),
             None => {}
         }
     }
@@ -150,7 +150,7 @@ async fn own_methods(play: &mut AgentPlay) -> Result<(), Stop> {
         ends.then_some(())
     })
     .await?;
-    let asked = play.requests.iter().map(|(method, _)| method.as_str());
+    let asked = play.requests().map(|(method, _)| method);
     let mut foreign = foreign
         .as_deref()
         .into_iter()

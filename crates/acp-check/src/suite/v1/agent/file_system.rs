@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::suite::check::checks;
+use crate::suite::turns::owned;
 use crate::suite::verdict::{Stop, fail, require, skip};
 use crate::suite::{AgentPlay, Task};
 
@@ -29,7 +30,7 @@ async fn without(play: &mut AgentPlay, fs: Value, method: &str) -> Result<(), St
     for task in [Task::Read, Task::Edit] {
         play.attempt(&session, task).await?;
     }
-    let called = play.requests.iter().any(|(called, _)| called == method);
+    let called = play.requests().any(|(called, _)| called == method);
     require(!called, || {
         format!("it called `{method}`, which was not offered")
     })
@@ -55,10 +56,9 @@ async fn called(play: &mut AgentPlay) -> Result<Vec<(String, Value)>, Stop> {
         play.attempt(&session, task).await?;
     }
     let files = play
-        .requests
-        .iter()
+        .requests()
         .filter(|(method, _)| method.starts_with("fs/"));
-    let files: Vec<_> = files.cloned().collect();
+    let files: Vec<_> = files.map(owned).collect();
     if files.is_empty() {
         return skip("the agent does not use the client's files");
     }
@@ -137,5 +137,5 @@ async fn null_result(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     let null = json!({"result": null});
     let answer = play.task_with(&session, Task::Edit, WRITE, null).await?;
-    play.turn_since(&session, answer, 0, 0).map(drop)
+    play.turn_since(&session, answer, 0).map(drop)
 }

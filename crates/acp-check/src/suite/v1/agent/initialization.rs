@@ -65,7 +65,7 @@ async fn nothing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     for task in [Task::Read, Task::Edit, Task::Run] {
         play.turn(&session, task).await?;
     }
-    let used = play.requests.iter().map(|(method, _)| method.as_str());
+    let used = play.requests().map(|(method, _)| method);
     let used =
         used.filter(|method| *method != "session/request_permission" && !method.starts_with('_'));
     match used.collect::<Vec<_>>().first() {
@@ -85,7 +85,7 @@ async fn offering(play: &mut AgentPlay, capabilities: Value, offered: &str) -> R
         play.turn(&session, task).await?;
     }
     let needs_offer = |method: &&str| method.starts_with("fs/") || method.starts_with("terminal/");
-    let used = play.requests.iter().map(|(method, _)| method.as_str());
+    let used = play.requests().map(|(method, _)| method);
     let mut others = used
         .filter(needs_offer)
         .filter(|method| !method.starts_with(offered));

@@ -340,16 +340,16 @@ async fn told(play: &mut AgentPlay, field: &str) -> Result<Vec<Value>, Stop> {
         }
     }
     let list = |of: &Value| of.as_array().cloned().unwrap_or_default();
-    let updates = play.updates.iter().map(|params| &params["update"]);
-    let asked = play.requests.iter().map(|(_, params)| &params["toolCall"]);
+    let updates = play.updates().map(|params| &params["update"]);
+    let asked = play.requests().map(|(_, params)| &params["toolCall"]);
     let calls: Vec<&Value> = updates.chain(asked).collect();
     let locations = calls.iter().flat_map(|call| list(&call["locations"]));
     let diffs = calls.iter().flat_map(|call| list(&call["content"]));
     let diffs = diffs.filter(|content| content["type"] == "diff");
-    let requests = play.requests.iter().filter(|(method, _)| {
-        method.starts_with("fs/") || (field == "path" && method == "terminal/create")
+    let requests = play.requests().filter(|(method, _)| {
+        method.starts_with("fs/") || (field == "path" && *method == "terminal/create")
     });
-    let requests = requests.map(|(method, params)| match method.as_str() {
+    let requests = requests.map(|(method, params)| match method {
         "terminal/create" => json!({"path": params["cwd"]}),
         _ => params.clone(),
     });

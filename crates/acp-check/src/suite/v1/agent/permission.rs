@@ -36,7 +36,7 @@ async fn asked_and_done(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
 }
 
 fn requests(play: &AgentPlay) -> Result<Vec<Value>, Stop> {
-    let asked = play.requests.iter().filter(|(method, _)| method == METHOD);
+    let asked = play.requests().filter(|(method, _)| *method == METHOD);
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
         return skip("the agent has asked for no permission");
@@ -112,7 +112,7 @@ async fn in_progress(play: &mut AgentPlay) -> Result<(), Stop> {
     let asked = asked_and_done(play).await?;
     for params in &asked {
         let id = &params["toolCall"]["toolCallId"];
-        let mut updates = play.updates.iter().map(|params| &params["update"]);
+        let mut updates = play.updates().map(|params| &params["update"]);
         let runs =
             updates.any(|update| &update["toolCallId"] == id && update["status"] == "in_progress");
         require(runs, || {

@@ -56,9 +56,9 @@ async fn reports(play: &mut AgentPlay) -> Result<(), Stop> {
     })
 }
 
-/// The first update of what a turn does that has come for a session, after so many updates.
+/// The first update of what a turn does that has come for a session, after so many messages.
 pub(super) fn of_a_turn(play: &AgentPlay, session: &str, after: usize) -> Option<String> {
-    let of_session = play.updates.iter().skip(after);
+    let of_session = play.updates_since(after);
     let mut kinds = of_session
         .filter(|params| params["sessionId"] == session)
         .filter_map(|params| params["update"]["sessionUpdate"].as_str());
@@ -70,7 +70,7 @@ pub(super) fn of_a_turn(play: &AgentPlay, session: &str, after: usize) -> Option
 async fn nothing_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     play.task(&session, Task::Answer).await?;
-    let before = play.updates.len();
+    let before = play.messages.len();
     play.hush().await?;
     match of_a_turn(play, &session, before) {
         Some(kind) => fail(format!("`{kind}` has come after the answer to the prompt")),
@@ -82,8 +82,7 @@ async fn updates_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     play.task(&session, Task::Answer).await?;
     let other = play
-        .updates
-        .iter()
+        .updates()
         .find(|params| params["sessionId"] != session.as_str());
     match other {
         Some(params) => fail(format!(
@@ -107,8 +106,7 @@ async fn requests_of_session(play: &mut AgentPlay) -> Result<(), Stop> {
         play.attempt(&session, task).await?;
     }
     let mut asked = play
-        .requests
-        .iter()
+        .requests()
         .filter(|(method, _)| about_a_session(method))
         .peekable();
     if asked.peek().is_none() {
@@ -179,7 +177,7 @@ async fn two_sessions(play: &mut AgentPlay) -> Result<(), Stop> {
     }
     for (session, prompt) in &prompts {
         let answer = play.end_of(prompt).await?;
-        let turn = play.turn_since(session, answer, 0, 0)?;
+        let turn = play.turn_since(session, answer, 0)?;
         let reported = OF_A_TURN
             .iter()
             .any(|kind| turn.of_kind(kind).next().is_some());

@@ -281,16 +281,8 @@ async fn sets_boolean(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
     let (session, options) = session_with_options(play).await?;
     choice(&options)?;
-    let prompt = play.long_turn(&session).await?;
-    let set = as_they_are(play, &session, &options).await;
-    play.cancel(&session).await?;
-    match set {
-        Err(Stop::Fail(why)) => fail(format!("while the agent was at work: {why}")),
-        set => {
-            set?;
-            play.end_of(&prompt).await.map(drop)
-        }
-    }
+    let set = async |play: &mut AgentPlay| as_they_are(play, &session, &options).await;
+    play.while_at_work(&session, set).await.map(drop)
 }
 
 async fn of_one_session(play: &mut AgentPlay) -> Result<(), Stop> {

@@ -14,8 +14,7 @@ checks! { V1 Agent "session-info";
 /// The last title that was told of a session.
 fn title(play: &AgentPlay, session: &str) -> Option<Value> {
     let of_session = play
-        .updates
-        .iter()
+        .updates()
         .filter(|params| params["sessionId"] == session);
     let mut titles = of_session.filter_map(|params| {
         let update = &params["update"];
@@ -61,9 +60,9 @@ async fn not_after_deletion(play: &mut AgentPlay) -> Result<(), Stop> {
     play.needs("/agentCapabilities/sessionCapabilities/delete")?;
     play.result("session/delete", json!({"sessionId": session}))
         .await?;
-    let before = play.updates.len();
+    let before = play.messages.len();
     play.hush().await?;
-    let mut updates = play.updates.iter().skip(before);
+    let mut updates = play.updates_since(before);
     let late = updates.any(|params| {
         params["sessionId"] == session.as_str()
             && params["update"]["sessionUpdate"] == "session_info_update"

@@ -49,10 +49,10 @@ fn params_for(play: &AgentPlay, session: &str) -> Value {
 
 /// Opens an old session, and gives what was told between the request and its answer.
 async fn reopen(play: &mut AgentPlay, method: &str, params: Value) -> Result<Vec<Value>, Stop> {
-    let before = play.updates.len();
+    let before = play.messages.len();
     let id = play.wire.ask(method, params).await?;
     match play.turn_answer(&id).await? {
-        Answer::Result(_) => Ok(play.updates.iter().skip(before).cloned().collect()),
+        Answer::Result(_) => Ok(play.updates_since(before).cloned().collect()),
         // Nothing says that a session can be opened while it is open.
         Answer::Error { message, .. } if play.needs(CLOSE).is_err() => skip(format!(
             "sessions cannot be closed, and the agent does not open one that is open: {message}"
@@ -148,9 +148,9 @@ async fn replays_in_order(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn replays_first(play: &mut AgentPlay) -> Result<(), Stop> {
     let (session, turn, _) = load(play).await?;
-    let before = play.updates.len();
+    let before = play.messages.len();
     play.listen(QUIET).await?;
-    let mut late = play.updates.iter().skip(before);
+    let mut late = play.updates_since(before);
     match late.find(|told| told["sessionId"] == session && is_of(told, &turn)) {
         Some(told) => fail(format!(
             "a `{}` came after the answer to `session/load`",

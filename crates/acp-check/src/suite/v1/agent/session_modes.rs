@@ -118,16 +118,8 @@ async fn own_change(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn at_work(play: &mut AgentPlay) -> Result<(), Stop> {
     let (session, modes) = session_with_modes(play).await?;
-    let prompt = play.long_turn(&session).await?;
-    let set = set_another(play, &session, &modes).await;
-    play.cancel(&session).await?;
-    match set {
-        Err(Stop::Fail(why)) => fail(format!("while the agent was at work: {why}")),
-        set => {
-            set?;
-            play.end_of(&prompt).await.map(drop)
-        }
-    }
+    let set = async |play: &mut AgentPlay| set_another(play, &session, &modes).await;
+    play.while_at_work(&session, set).await.map(drop)
 }
 
 async fn unknown_session(play: &mut AgentPlay) -> Result<(), Stop> {

@@ -174,7 +174,7 @@ async fn at_once(play: &mut AgentPlay) -> Result<(), Stop> {
         prompts.push(play.begin_prompt(session, &text).await?);
     }
     for (answer, session) in play.answers(&prompts).await?.into_iter().zip(&sessions) {
-        play.turn_since(session, answer, 0, 0)?;
+        play.turn_since(session, answer, 0)?;
     }
     Ok(())
 }
@@ -182,10 +182,10 @@ async fn at_once(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn own_session(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     play.session().await?;
-    let before = play.updates.len();
+    let before = play.messages.len();
     play.turn(&session, Task::Answer).await?;
     // Other sessions may be told something at any time; but not all that belongs to this turn.
-    let of_turn = play.updates.iter().skip(before).filter(|told| {
+    let of_turn = play.updates_since(before).filter(|told| {
         let kind = told["update"]["sessionUpdate"].as_str();
         matches!(
             kind,

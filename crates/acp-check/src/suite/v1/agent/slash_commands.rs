@@ -29,9 +29,10 @@ async fn commands(play: &mut AgentPlay) -> Result<(String, Vec<Value>), Stop> {
     let session = play.session().await?;
     let told = async {
         loop {
-            let mut updates = play.updates.iter().map(|params| &params["update"]);
-            let update =
-                updates.find(|update| update["sessionUpdate"] == "available_commands_update");
+            let update = play
+                .updates()
+                .map(|params| &params["update"])
+                .find(|update| update["sessionUpdate"] == "available_commands_update");
             if let Some(commands) = update.and_then(|update| update["availableCommands"].as_array())
             {
                 return Ok(commands.clone());

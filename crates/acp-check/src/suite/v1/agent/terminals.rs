@@ -34,8 +34,7 @@ async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = play.session().await?;
     play.attempt(&session, Task::Run).await?;
     match play
-        .requests
-        .iter()
+        .requests()
         .find(|(method, _)| method.starts_with("terminal/"))
     {
         Some((method, _)) => fail(format!("it called `{method}`, which was not offered")),
@@ -47,7 +46,7 @@ async fn if_offered(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn run(play: &mut AgentPlay) -> Result<String, Stop> {
     let session = play.session().await?;
     play.attempt(&session, Task::Run).await?;
-    if play.requests.iter().any(|(method, _)| method == CREATE) {
+    if play.requests().any(|(method, _)| method == CREATE) {
         Ok(session)
     } else {
         skip("the agent does not use the client's terminals")
@@ -57,7 +56,7 @@ async fn run(play: &mut AgentPlay) -> Result<String, Stop> {
 /// The terminals that were created and are not released.
 fn open(play: &AgentPlay) -> Vec<&String> {
     let released = |id: &str| {
-        let mut calls = play.requests.iter();
+        let mut calls = play.requests();
         calls.any(|(method, params)| method == RELEASE && params["terminalId"] == id)
     };
     play.host
@@ -119,8 +118,7 @@ async fn not_used_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
     play.hush().await?;
     let mut released: HashSet<&str> = HashSet::new();
     for (method, params) in play
-        .requests
-        .iter()
+        .requests()
         .filter(|(method, _)| method.starts_with("terminal/"))
     {
         let id = params["terminalId"].as_str().unwrap_or_default();
@@ -137,8 +135,7 @@ async fn not_used_afterwards(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn known_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
     run(play).await?;
     let used = play
-        .requests
-        .iter()
+        .requests()
         .filter(|(method, _)| method.starts_with("terminal/"));
     let used = used.filter_map(|(method, params)| Some((method, params["terminalId"].as_str()?)));
     let known = |id: &str| play.host.created.iter().any(|created| created == id);
@@ -152,7 +149,7 @@ async fn known_terminals(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn absolute_cwd(play: &mut AgentPlay) -> Result<(), Stop> {
     run(play).await?;
-    let created = play.requests.iter().filter(|(method, _)| method == CREATE);
+    let created = play.requests().filter(|(method, _)| *method == CREATE);
     let mut places = created
         .filter_map(|(_, params)| params["cwd"].as_str())
         .peekable();
@@ -188,7 +185,7 @@ async fn takes(play: &mut AgentPlay, method: &'static str, result: Value) -> Res
     let session = play.session().await?;
     let answer = json!({"result": result});
     let answer = play.task_with(&session, Task::Run, method, answer).await?;
-    play.turn_since(&session, answer, 0, 0).map(drop)
+    play.turn_since(&session, answer, 0).map(drop)
 }
 
 async fn signalled(play: &mut AgentPlay) -> Result<(), Stop> {

@@ -19,7 +19,7 @@ async fn usage(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
     }
     // What the last turn has cost may be told behind it.
     play.hush().await?;
-    let updates = play.updates.iter().map(|params| &params["update"]);
+    let updates = play.updates().map(|params| &params["update"]);
     let usage = updates.filter(|update| update["sessionUpdate"] == "usage_update");
     let usage: Vec<Value> = usage.cloned().collect();
     if usage.is_empty() {

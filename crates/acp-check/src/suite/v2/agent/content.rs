@@ -46,7 +46,7 @@ async fn base64(play: &mut AgentPlay) -> Result<(), Stop> {
             }
         }
     };
-    for params in &play.updates {
+    for params in play.updates() {
         each_object(params, &mut look);
     }
     match (seen, wrong) {

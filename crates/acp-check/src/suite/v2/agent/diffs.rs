@@ -21,9 +21,8 @@ async fn diffs(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
     play.turn_v2(&session, Task::Edit).await?;
     let mut diffs = Vec::new();
     for params in play
-        .updates
-        .iter()
-        .chain(play.requests.iter().map(|(_, params)| params))
+        .updates()
+        .chain(play.requests().map(|(_, params)| params))
     {
         each_object(params, &mut |object| {
             if object["type"] == "diff" && object["changes"].is_array() {

@@ -23,9 +23,8 @@ async fn elicited(play: &mut AgentPlay, offered: Value) -> Result<Vec<Value>, St
         play.turn_v2(&session, task).await?;
     }
     let asked = play
-        .requests
-        .iter()
-        .filter(|(method, _)| method == "elicitation/create");
+        .requests()
+        .filter(|(method, _)| *method == "elicitation/create");
     let asked: Vec<Value> = asked.map(|(_, params)| params.clone()).collect();
     if asked.is_empty() {
         return skip("the agent elicits nothing");

@@ -79,8 +79,7 @@ async fn updates(play: &mut AgentPlay) -> Result<Vec<Value>, Stop> {
         play.turn_v2(&session, task).await?;
     }
     Ok(play
-        .updates
-        .iter()
+        .updates()
         .map(|params| params["update"].clone())
         .collect())
 }
@@ -169,8 +168,7 @@ async fn own_stop_reasons(play: &mut AgentPlay) -> Result<(), Stop> {
 async fn own_option_kinds(play: &mut AgentPlay) -> Result<(), Stop> {
     updates(play).await?;
     let options = play
-        .requests
-        .iter()
+        .requests()
         .filter_map(|(_, params)| params["options"].as_array());
     let known = ["allow_once", "allow_always", "reject_once", "reject_always"];
     own(

@@ -84,9 +84,9 @@ async fn version_1_is_spoken(play: &mut AgentPlay) -> Result<(), Stop> {
     let text = play.text_for(Task::Answer);
     let prompt = play.begin_prompt(session, &text).await?;
     let answer = play.turn_answer(&prompt).await?;
-    play.turn_since(session, answer, 0, 0)?;
+    play.turn_since(session, answer, 0)?;
     let new = |update: &Value| update["update"]["sessionUpdate"] == "state_update";
-    require(!play.updates.iter().any(new), || {
+    require(!play.updates().any(new), || {
         "a `state_update`, which is version 2's, was sent in version 1".to_owned()
     })
 }
@@ -110,7 +110,7 @@ async fn called(play: &mut AgentPlay) -> Result<Vec<String>, Stop> {
     for task in [Task::Read, Task::Edit, Task::Run] {
         play.turn_v2(&session, task).await?;
     }
-    Ok(play.requests.iter().map(|(name, _)| name.clone()).collect())
+    Ok(play.requests().map(|(name, _)| name.to_owned()).collect())
 }
 
 async fn nothing_offered(play: &mut AgentPlay) -> Result<(), Stop> {
@@ -142,8 +142,7 @@ async fn no_old_updates(play: &mut AgentPlay) -> Result<(), Stop> {
         play.turn_v2(&session, task).await?;
     }
     let kinds = play
-        .updates
-        .iter()
+        .updates()
         .map(|update| &update["update"]["sessionUpdate"]);
     let mut old = kinds
         .filter_map(Value::as_str)

@@ -43,19 +43,15 @@ async fn resumed(
     if let Some(from) = replay_from {
         params["replayFrom"] = from;
     }
-    let before = play.updates.len();
-    play.result("session/resume", params).await?;
-    let answered = play.updates.len();
-    play.quiet().await?;
-    let of = |updates: &[Value]| -> Vec<Value> {
-        let of = updates.iter().map(|params| &params["update"]);
-        of.filter(|update| is_past(update)).cloned().collect()
+    let past = |play: &AgentPlay, since: usize| -> Vec<Value> {
+        let updates = play.updates_since(since).map(|params| &params["update"]);
+        updates.filter(|update| is_past(update)).cloned().collect()
     };
-    let all = play.updates.get(before..).unwrap_or_default();
-    let (told, late) = all
-        .split_at_checked(answered - before)
-        .unwrap_or((all, &[]));
-    Ok((of(told), of(late)))
+    let before = play.messages.len();
+    play.result("session/resume", params).await?;
+    let (told, answered) = (past(play, before), play.messages.len());
+    play.quiet().await?;
+    Ok((told, past(play, answered)))
 }
 
 fn start() -> Option<Value> {

@@ -177,7 +177,7 @@ async fn one_session(play: &mut AgentPlay) -> Result<(), Stop> {
     set(play, &first, id, ("id", value)).await?;
     // Of the other session nothing is told: an update of its options would say that they have changed.
     play.quiet().await?;
-    let changed = play.updates.iter().find(|params| {
+    let changed = play.updates().find(|params| {
         let options = params["update"]["configOptions"].as_array();
         params["sessionId"] == *second
             && options.is_some_and(|options| current(options, id) == *value)

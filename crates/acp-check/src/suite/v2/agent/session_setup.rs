@@ -73,9 +73,9 @@ async fn ends_work(play: &mut AgentPlay) -> Result<(), Stop> {
     .await?;
     play.result("session/close", json!({"sessionId": session}))
         .await?;
-    let before = play.updates.len();
+    let before = play.messages.len();
     play.quiet().await?;
-    let after = play.updates.iter().skip(before);
+    let after = play.updates_since(before);
     let mut spoken = after.filter(|params| {
         let update = &params["update"];
         params["sessionId"].as_str() == Some(&session)
@@ -107,7 +107,7 @@ async fn names_session(play: &mut AgentPlay) -> Result<(), Stop> {
     play.turn_v2(&second, Task::Answer).await?;
     let known = |id: &str| id == first || id == second;
     let strange = |params: &&Value| !params["sessionId"].as_str().is_some_and(known);
-    match play.updates.iter().find(strange) {
+    match play.updates().find(strange) {
         Some(params) => fail(format!(
             "an update names the session {}, and nobody opened that",
             params["sessionId"]

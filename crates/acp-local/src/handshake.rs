@@ -1,5 +1,6 @@
 //! The first two lines of a connection: each side proves that it knows the token.
 
+use std::fmt;
 use std::io;
 use std::time::Duration;
 
@@ -19,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why the other side is not talked to.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Stranger {
+#[non_exhaustive]
+pub enum Stranger {
     /// It closed the connection instead of saying a line.
     #[error("it closed the connection")]
     Closed,
@@ -49,13 +51,25 @@ impl From<io::Error> for Stranger {
 }
 
 /// A connection whose first lines have been read.
-pub(crate) struct Known {
-    pub(crate) reader: BufReader<Reader>,
-    pub(crate) writer: Writer,
+pub struct Known {
+    /// What the peer says next.
+    pub reader: BufReader<Reader>,
+    /// What is said to it.
+    pub writer: Writer,
 }
 
-/// The server's side: nothing is said to who does not know the token.
-pub(crate) async fn admit(stream: Stream, token: &Token) -> Result<Known, Stranger> {
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").finish_non_exhaustive()
+    }
+}
+
+/// The listening side: the connection is taken if the other side says the token, within five seconds. Nothing is said to
+/// who does not know it.
+///
+/// # Errors
+/// It does not say the token, or not in time, and why.
+pub async fn admit(stream: Stream, token: &Token) -> Result<Known, Stranger> {
     let mut known = Known::from(stream);
     let within = async {
         expect(&mut known.reader, &token.said()).await?;
@@ -67,8 +81,11 @@ pub(crate) async fn admit(stream: Stream, token: &Token) -> Result<Known, Strang
     Ok(known)
 }
 
-/// The proxy's side.
-pub(crate) async fn introduce(stream: Stream, token: &Token) -> Result<Known, Stranger> {
+/// The side that has connected: says its half of the token, and is answered with the other, within five seconds.
+///
+/// # Errors
+/// It is not answered, or not as one who knows the token would.
+pub async fn introduce(stream: Stream, token: &Token) -> Result<Known, Stranger> {
     let mut known = Known::from(stream);
     let within = async {
         say(&mut known.writer, &token.said()).await?;
@@ -131,9 +148,9 @@ mod tests {
             reader: Box::new(reader),
             writer: Box::new(writer),
         };
-        let (proxy, server) = tokio::join!(introduce(theirs, &token), admit(ours, &token));
-        let (mut proxy, mut server) = (proxy.unwrap(), server.unwrap());
-        proxy.writer.write_all(b"{}\n").await.unwrap();
+        let (caller, server) = tokio::join!(introduce(theirs, &token), admit(ours, &token));
+        let (mut caller, mut server) = (caller.unwrap(), server.unwrap());
+        caller.writer.write_all(b"{}\n").await.unwrap();
         let mut line = String::new();
         server.reader.read_line(&mut line).await.unwrap();
         assert_eq!(line, "{}\n");
@@ -187,9 +204,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_proxy_does_not_talk_to_another_server() {
+    async fn nobody_talks_to_one_that_took_the_place_of_another() {
         let token = Token::random();
-        // One that took the place of the server that has ended, and does not know what to answer.
+        // The one that listened has ended, and this one does not know what to answer.
         let (mut theirs, ours) = pair();
         theirs
             .write_all(Token::random().answered().as_bytes())

@@ -1,4 +1,4 @@
-//! Where a tool server listens, and how one connects to it.
+//! Where a program listens, and how another connects to it.
 
 use std::fmt;
 use std::io;
@@ -9,16 +9,27 @@ use std::str::FromStr;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-pub(crate) type Reader = Box<dyn AsyncRead + Send + Unpin>;
-pub(crate) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
+/// What is read of a connection.
+pub type Reader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// What is written to a connection.
+pub type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// The two directions of a connection. The peer reads the end when the writer is dropped.
-pub(crate) struct Stream {
-    pub(crate) reader: Reader,
-    pub(crate) writer: Writer,
+pub struct Stream {
+    /// What the peer says.
+    pub reader: Reader,
+    /// What is said to it.
+    pub writer: Writer,
 }
 
-/// Where a tool server listens: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:PORT` where there are no
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
+}
+
+/// Where a program listens: `unix:/path/of/a/socket`, or `tcp:127.0.0.1:PORT` where there are no
 /// Unix-domain sockets. Other machines are not connected to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint(Kind);
@@ -44,7 +55,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Nobody listens there, or it is a kind of socket that this system does not have.
-    pub(crate) async fn connect(&self) -> io::Result<Stream> {
+    pub async fn connect(&self) -> io::Result<Stream> {
         match &self.0 {
             #[cfg(unix)]
             Kind::Unix(path) => Ok(tokio::net::UnixStream::connect(path).await?.into()),
@@ -71,7 +82,7 @@ impl FromStr for Endpoint {
         let kind = match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => Kind::Unix(path.into()),
             Some(("tcp", address)) => match address.parse::<SocketAddr>() {
-                // The token is not for the network.
+                // What is said is not for the network.
                 Ok(address) if address.ip().is_loopback() => Kind::Tcp(address),
                 _ => return Err(NotAnEndpoint),
             },
@@ -118,7 +129,7 @@ mod tests {
     #[test]
     fn an_endpoint_is_read_as_it_is_written() {
         for text in [
-            "unix:/tmp/acp-x/mcp",
+            "unix:/tmp/acp-x/socket",
             "tcp:127.0.0.1:4000",
             "tcp:[::1]:4000",
         ] {
@@ -132,7 +143,7 @@ mod tests {
             "",
             "unix",
             "unix:",
-            "/tmp/acp-x/mcp",
+            "/tmp/acp-x/socket",
             "tcp:4000",
             "tcp:localhost:4000",
             "tcp:192.0.2.1:4000",

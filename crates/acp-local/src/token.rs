@@ -1,4 +1,4 @@
-//! The secret that a tool server and its proxies share.
+//! The secret that the two programs share.
 
 use std::fmt;
 use std::hint::black_box;
@@ -6,16 +6,11 @@ use std::str::FromStr;
 
 use uuid::Uuid;
 
-/// The environment variable that a proxy finds its token in. Not an argument: those can be seen by
-/// every user of the machine.
-pub const TOKEN_VAR: &str = "ACP_MCP_TOKEN";
-
 /// How many characters each half has.
 const HALF: usize = 64;
 
-/// The secret that a tool server and its proxies share, in two halves: the proxy says the one, the
-/// server answers with the other. So a program that has taken the place of a server that has ended
-/// is found out, too.
+/// The secret that the two programs share, in two halves: the one that connects says the one, the one that listens
+/// answers with the other. So a program that has taken the place of a listener that has ended is found out, too.
 ///
 /// It is not shown when printed with `{:?}`.
 #[derive(Clone)]
@@ -26,7 +21,8 @@ pub struct Token {
 
 impl Token {
     /// A token that nobody can guess: 244 random bits in each half.
-    pub(crate) fn random() -> Self {
+    #[must_use]
+    pub fn random() -> Self {
         let half = || format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
         Self {
             said: half(),
@@ -34,17 +30,19 @@ impl Token {
         }
     }
 
-    /// What the environment variable has.
-    pub(crate) fn to_env(&self) -> String {
+    /// The token as a text that can be parsed. It must be told by a way that no other user sees: an environment
+    /// variable or a file of the user's own, and no argument of a command line.
+    #[must_use]
+    pub fn reveal(&self) -> String {
         format!("{}{}", self.said, self.answered)
     }
 
-    /// The line that the proxy begins with.
+    /// The line that the one who connects begins with.
     pub(crate) fn said(&self) -> String {
         format!("{}\n", self.said)
     }
 
-    /// The line that the server answers with.
+    /// The line that is answered.
     pub(crate) fn answered(&self) -> String {
         format!("{}\n", self.answered)
     }
@@ -73,7 +71,7 @@ impl fmt::Debug for Token {
 
 /// The text is not a token. It is not shown, for it may be one all but for a typing error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a token of a tool server")]
+#[error("not a token")]
 pub struct NotAToken;
 
 /// Compares two lines in a time that does not tell where they differ.
@@ -90,9 +88,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_goes_through_the_environment() {
+    fn a_token_is_read_as_it_is_revealed() {
         let token = Token::random();
-        let read: Token = token.to_env().parse().unwrap();
+        let read: Token = token.reveal().parse().unwrap();
         assert_eq!(
             (read.said(), read.answered()),
             (token.said(), token.answered())
@@ -116,7 +114,7 @@ mod tests {
         let token = Token::random();
         let shown = format!("{token:?}");
         assert!(
-            !token.to_env().contains(&shown) && shown.len() < 20,
+            !token.reveal().contains(&shown) && shown.len() < 20,
             "{shown}"
         );
     }

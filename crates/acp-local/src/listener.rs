@@ -1,12 +1,14 @@
-//! The private place where a tool server listens.
+//! The private place where a program listens.
 
 use std::io;
 
 use crate::endpoint::{Endpoint, Stream};
 
-/// Listens.
-pub(crate) struct Listener(Kind);
+/// Listens for connections of the same user's programs.
+#[derive(Debug)]
+pub struct Listener(Kind);
 
+#[derive(Debug)]
 enum Kind {
     #[cfg(unix)]
     Unix(tokio::net::UnixListener),
@@ -16,19 +18,28 @@ enum Kind {
 
 /// Where a listener is, and what of it is in the file system: gone when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) endpoint: Endpoint,
+pub struct Place {
+    endpoint: Endpoint,
     #[cfg(unix)]
     _directory: Option<tempfile::TempDir>,
 }
 
+impl Place {
+    /// How it is reached.
+    #[must_use]
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+}
+
 impl Listener {
     /// Listens where no other user gets at: on a Unix-domain socket in a directory of its own, or,
-    /// where there are none, on a port of this machine's own address.
+    /// where there are none, on a port of this machine's own address. Must be called within a Tokio runtime that has
+    /// I/O enabled.
     ///
     /// # Errors
     /// The directory or the socket cannot be made.
-    pub(crate) fn bind() -> io::Result<(Self, Place)> {
+    pub fn bind() -> io::Result<(Self, Place)> {
         #[cfg(unix)]
         return unix(&std::env::temp_dir());
         #[cfg(not(unix))]
@@ -39,7 +50,7 @@ impl Listener {
     ///
     /// # Errors
     /// This one failed, or the process has no room for another.
-    pub(crate) async fn accept(&self) -> io::Result<Stream> {
+    pub async fn accept(&self) -> io::Result<Stream> {
         match &self.0 {
             #[cfg(unix)]
             Kind::Unix(listener) => Ok(listener.accept().await?.0.into()),
@@ -62,7 +73,7 @@ fn unix(parent: &std::path::Path) -> io::Result<(Listener, Place)> {
             .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir_in(parent)
     };
-    const NAME: &str = "mcp";
+    const NAME: &str = "socket";
     let mut directory = directory_in(parent)?;
     // The address of a socket has room for about a hundred bytes, and JSON for Unicode only.
     let path = directory.path().join(NAME);
@@ -99,8 +110,8 @@ mod tests {
 
     /// Bytes and ends go both ways.
     async fn carries((listener, place): (Listener, Place)) {
-        // As the proxy reads it from its arguments.
-        let endpoint: Endpoint = place.endpoint.to_string().parse().unwrap();
+        // As the other program reads it.
+        let endpoint: Endpoint = place.endpoint().to_string().parse().unwrap();
         let (mut theirs, mut ours) =
             tokio::try_join!(endpoint.connect(), listener.accept()).unwrap();
         theirs.writer.write_all(b"ping").await.unwrap();

@@ -1,0 +1,71 @@
+//! What can be typed behind `acp chat`.
+
+use std::path::PathBuf;
+
+use acp_host::Policy;
+
+use super::SandboxArgs;
+use super::run::{key_value, policy};
+use crate::agents::WhichArgs;
+use crate::names::SessionName;
+
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "acp chat [OPTIONS] [PROMPT]... [-- AGENT COMMAND...]")]
+pub(crate) struct ChatArgs {
+    /// What to say first.
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+
+    /// Where the agent works.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) cwd: PathBuf,
+
+    /// Go on with an old session of the agent's, by its id; `acp sessions` lists them.
+    #[arg(long, value_name = "SESSION ID")]
+    pub(crate) resume: Option<String>,
+
+    /// Go on with the session of this name, that `acp run --session` has begun or `acp sessions name` has named.
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) session: Option<SessionName>,
+
+    /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
+    /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
+    /// everything, whatever your rules say. By default `ask`.
+    #[arg(long, value_name = "POLICY", value_parser = policy)]
+    pub(crate) allow: Option<Policy>,
+
+    /// The mode to work in, by its id. By default what is configured of the agent.
+    #[arg(long, value_name = "ID")]
+    pub(crate) mode: Option<String>,
+
+    /// Set a config option of the agent's; can be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) options: Vec<(String, String)>,
+
+    /// MCP servers for the agent, as a JSON file: a list of servers as the protocol writes them, or
+    /// {"mcpServers": {NAME: {...}}} as editors do.
+    #[arg(long, value_name = "JSON FILE")]
+    pub(crate) mcp: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxArgs,
+
+    /// Colours for a dark or a light terminal. By default what is configured, or what the terminal says.
+    #[arg(long, value_enum)]
+    pub(crate) theme: Option<Theming>,
+
+    /// Scroll with the mouse's wheel. Text is then selected with Shift held down.
+    #[arg(long)]
+    pub(crate) mouse: bool,
+}
+
+/// What the colours are to fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Theming {
+    Dark,
+    Light,
+}

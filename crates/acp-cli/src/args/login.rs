@@ -1,0 +1,37 @@
+//! What can be typed behind `acp login` and `acp logout`.
+
+use crate::agents::WhichArgs;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp login [OPTIONS] [-- AGENT COMMAND...]",
+    after_long_help = EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct LoginArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+
+    /// Which way to log in, by its id.
+    #[arg(long, value_name = "ID")]
+    pub(crate) method: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "acp logout [OPTIONS] [-- AGENT COMMAND...]",
+    after_long_help = EXIT_CODES,
+    after_help = "See --help for the exit codes."
+)]
+pub(crate) struct LogoutArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichArgs,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+    0  logged in, or out
+    1  the agent answered with an error, or its program did not end with 0
+    2  wrong usage, a way the agent does not offer, or no terminal where one is needed
+    3  the agent could not be started, or broke the connection
+  130  cancelled by Ctrl-C";

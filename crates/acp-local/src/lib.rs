@@ -1,0 +1,43 @@
+//! How two programs of one user on one machine find each other, and nobody else gets between them.
+//!
+//! One [listens](Listener) where no other user gets at, and tells the other the [`Endpoint`] and a [`Token`] by a way
+//! of its own. The other [connects](Endpoint::connect); then each proves that it knows the token, by [`admit`] and
+//! [`introduce`], before anything else is said. It is how agents reach the tools of a client (`acp-mcp`), and how a
+//! client that is checked reaches its check (`acp-check`).
+//!
+//! ```
+//! use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//! use acp_local::{Listener, Token, admit, introduce};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let (listener, place) = Listener::bind()?;
+//! let token = Token::random();
+//!
+//! // What the other program is told.
+//! let (endpoint, secret) = (place.endpoint().to_string(), token.reveal());
+//! let other = tokio::spawn(async move {
+//!     let (endpoint, token) = (endpoint.parse::<acp_local::Endpoint>()?, secret.parse()?);
+//!     let mut known = introduce(endpoint.connect().await?, &token).await?;
+//!     known.writer.write_all(b"hello").await?;
+//!     Ok::<_, Box<dyn std::error::Error + Send + Sync>>(())
+//! });
+//!
+//! let mut known = admit(listener.accept().await?, &token).await?;
+//! let mut said = String::new();
+//! known.reader.read_to_string(&mut said).await?;
+//! assert_eq!(said, "hello");
+//! # other.await?.map_err(|e| e.to_string())?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod endpoint;
+mod handshake;
+mod listener;
+mod token;
+
+pub use endpoint::{Endpoint, NotAnEndpoint, Reader, Stream, Writer};
+pub use handshake::{Known, Stranger, admit, introduce};
+pub use listener::{Listener, Place};
+pub use token::{NotAToken, Token};
