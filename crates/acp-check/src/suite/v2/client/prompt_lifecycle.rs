@@ -21,7 +21,7 @@ checks! { V2 Client "prompt-lifecycle";
 
 async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.prompted_v2().await?;
-    play.wire.answer(&prompted.id, json!({})).await?;
+    play.accept_v2(&prompted).await?;
     let watching = async {
         while let Some(message) = play.next().await? {
             play.serve(&message).await?;
