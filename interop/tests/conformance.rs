@@ -13,8 +13,8 @@ mod common;
 #[path = "conformance/peer.rs"]
 mod peer;
 
-use common::typescript::TypeScript;
 use common::example;
+use common::typescript::TypeScript;
 use peer::Peer;
 
 const EXAMPLES: &str = "node_modules/sdk-with-examples/dist/examples";

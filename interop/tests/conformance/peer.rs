@@ -257,7 +257,9 @@ pub(crate) fn document() -> String {
 fn documented(peer: &str) -> [u64; 4] {
     let document = document();
     let start = format!("| `{peer}` |");
-    let rows = document.lines().filter_map(|line| line.strip_prefix(&start));
+    let rows = document
+        .lines()
+        .filter_map(|line| line.strip_prefix(&start));
     let mut counts = rows.filter_map(|row| {
         let cells = row.trim().trim_end_matches('|').split('|');
         let counts: Result<Vec<u64>, _> = cells.map(|cell| cell.trim().parse()).collect();
