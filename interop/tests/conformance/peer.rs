@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::{Project, acp};
 
 /// How long the whole suite may take with a peer: some have nothing to do for seconds in every turn.
-const PATIENCE: Duration = Duration::from_mins(5);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// How many checks of a peer may pass in one run and be skipped in the next: what comes after a turn is not seen of a
 /// client that ends with it.
