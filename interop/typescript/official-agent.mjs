@@ -127,7 +127,7 @@ acp
     };
   })
   .onRequest("session/close", ({ params }) => {
-    find(params.sessionId);
+    find(params.sessionId).cancelled?.raise();
     sessions.delete(params.sessionId);
   })
   .onRequest("session/delete", ({ params }) => store((all) => delete all[params.sessionId]))

@@ -121,11 +121,12 @@ async function drive(agent) {
   const attempt = (method, params, options) =>
     ask("answer", method, params, options).catch((error) => print("refused", { code: asMessage(error).code }));
 
-  await ask("initialized", methods.initialize, {
+  const { capabilities } = await ask("initialized", methods.initialize, {
     protocolVersion: acp.PROTOCOL_VERSION,
     capabilities: { elicitation: { form: {} } },
     info: { name: "official-client-v2", version: "1.0" },
   });
+  if (!capabilities?.session) throw acp.RequestError.invalidParams("the agent offers no sessions");
   if (args.authenticate) await ask("authenticated", methods.auth.login, { methodId: args.authenticate });
   for (const method of args.call) await attempt(method, {});
   if (args.withdraw) {

@@ -114,6 +114,32 @@ fn an_agent_that_is_wrong_is_told_with_what_it_said() {
 }
 
 #[test]
+fn what_many_checks_fail_for_is_told_once() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = home.path().join("agent.sh");
+    // It answers `initialize`, and has nothing else.
+    std::fs::write(
+        &agent,
+        r#"while read -r line; do
+id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+case $line in
+*'"initialize"'*) rest='"result":{"protocolVersion":1}' ;;
+*) rest='"error":{"code":-32601,"message":"not here"}' ;;
+esac
+echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$rest}"
+done"#,
+    )
+    .unwrap();
+    let agent = agent.to_str().unwrap();
+    let only = ["--only", "v1/session-modes/*", "--", "sh", agent];
+    let output = check(home.path(), &only);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let said = stdout(&output);
+    let once = "7 checks come to the same: `session/new` was answered with error -32601: not here";
+    assert_eq!(said.matches(once).count(), 1, "{said}");
+}
+
+#[test]
 fn a_baseline_that_is_stale_fails() {
     let home = tempfile::tempdir().unwrap();
     let known = home.path().join("known");

@@ -164,22 +164,25 @@ impl State {
 
 /// Fills in every number it is asked for: as much as is allowed. Looks at every page.
 fn fill_in(mode: ElicitationMode) -> ElicitationAction {
-    let mut accepted = ElicitationAcceptAction::new();
-    if let ElicitationMode::Form(ElicitationFormMode {
-        requested_schema, ..
-    }) = mode
-    {
-        let numbers = requested_schema.properties.into_iter();
-        let filled = numbers.filter_map(|(name, property)| match property {
-            ElicitationPropertySchema::Integer(number) => Some((
-                name,
-                ElicitationContentValue::Integer(number.maximum.unwrap_or_default()),
-            )),
-            _ => None,
-        });
-        accepted = accepted.content(filled.collect::<std::collections::BTreeMap<_, _>>());
-    }
-    ElicitationAction::Accept(accepted)
+    let accepted = ElicitationAcceptAction::new();
+    let requested_schema = match mode {
+        ElicitationMode::Form(ElicitationFormMode {
+            requested_schema, ..
+        }) => requested_schema,
+        ElicitationMode::Url(_) => return ElicitationAction::Accept(accepted),
+        // It cannot be known what would be accepted.
+        _ => return ElicitationAction::Decline,
+    };
+    let numbers = requested_schema.properties.into_iter();
+    let filled = numbers.filter_map(|(name, property)| match property {
+        ElicitationPropertySchema::Integer(number) => Some((
+            name,
+            ElicitationContentValue::Integer(number.maximum.unwrap_or_default()),
+        )),
+        _ => None,
+    });
+    let filled = filled.collect::<std::collections::BTreeMap<_, _>>();
+    ElicitationAction::Accept(accepted.content(filled))
 }
 
 #[tokio::main]
@@ -282,7 +285,10 @@ impl Driver {
         let this = Implementation::new("official-client-v2", "1.0");
         let initialize = InitializeRequest::new(ProtocolVersion::V2, this)
             .capabilities(ClientCapabilities::new().elicitation(elicitation));
-        self.ask("initialized", initialize).await?;
+        let initialized = self.ask("initialized", initialize).await?;
+        if initialized.capabilities.session.is_none() {
+            return Err(Error::invalid_params().data("the agent offers no sessions"));
+        }
         if let Some(method) = &args.authenticate {
             let request = LoginAuthRequest::new(method.clone());
             self.ask("authenticated", request).await?;

@@ -83,9 +83,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Waits for what must happen.
 #[track_caller]
 pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    within(PATIENCE, what, work)
+}
+
+/// As [`soon`], with a patience of its own.
+#[track_caller]
+fn within<T>(
+    patience: Duration,
+    what: &str,
+    work: impl Future<Output = T>,
+) -> impl Future<Output = T> {
     let caller = std::panic::Location::caller();
     async move {
-        match tokio::time::timeout(PATIENCE, work).await {
+        match tokio::time::timeout(patience, work).await {
             Ok(done) => done,
             Err(_) => panic!("{caller}: it does not happen that {what}"),
         }
@@ -138,6 +148,16 @@ impl Project {
         program: impl AsRef<OsStr>,
         args: impl IntoIterator<Item = A>,
     ) -> Ended {
+        self.run_within(PATIENCE, program, args).await
+    }
+
+    /// As [`run`](Self::run), with a patience of its own.
+    pub(crate) async fn run_within<A: AsRef<OsStr>>(
+        &self,
+        patience: Duration,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Ended {
         let mut command = tokio::process::Command::new(program);
         command
             .args(args)
@@ -145,7 +165,8 @@ impl Project {
             .env("XDG_STATE_HOME", self.state())
             .stdin(Stdio::null())
             .kill_on_drop(true);
-        Ended::of(soon("the program ends", command.output()).await.unwrap())
+        let output = within(patience, "the program ends", command.output()).await;
+        Ended::of(output.unwrap())
     }
 
     /// Has the official Rust client run a turn here.
@@ -430,20 +451,29 @@ pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
     }
 }
 
-/// Our command: built when it is not there, or older than what it was built from.
+/// Our command.
 pub(crate) fn acp() -> &'static str {
     static ACP: OnceLock<String> = OnceLock::new();
-    ACP.get_or_init(|| {
-        // Programs of one build are in one directory, named after the profile.
-        let directory = Path::new(env!("CARGO_BIN_EXE_official-client"))
-            .parent()
-            .unwrap();
-        let acp = directory.join(format!("acp{}", std::env::consts::EXE_SUFFIX));
-        if !is_up_to_date(&acp) {
-            build(directory);
-        }
-        acp.into_os_string().into_string().unwrap()
-    })
+    ACP.get_or_init(|| program("acp", ["--package", "acp-cli", "--bin", "acp"]))
+}
+
+/// An example of our library.
+pub(crate) fn example(name: &str) -> String {
+    let path = format!("examples/{name}");
+    program(&path, ["--package", "acp-sdk", "--example", name])
+}
+
+/// A program of ours: built when it is not there, or older than what it was built from.
+fn program(path: &str, target: [&str; 4]) -> String {
+    // Programs of one build are in one directory, named after the profile.
+    let directory = Path::new(env!("CARGO_BIN_EXE_official-client"))
+        .parent()
+        .unwrap();
+    let program = directory.join(format!("{path}{}", std::env::consts::EXE_SUFFIX));
+    if !is_up_to_date(&program) {
+        build(directory, target);
+    }
+    program.into_os_string().into_string().unwrap()
 }
 
 /// Cargo writes beside a program what it was built from. Most often the program has just been built for
@@ -466,26 +496,19 @@ fn is_up_to_date(program: &Path) -> bool {
         .all(|source| changed(Path::new(&source)).is_ok_and(|changed| changed <= built))
 }
 
-fn build(directory: &Path) {
+fn build(directory: &Path, target: [&str; 4]) {
     let profile = match directory.file_name().unwrap().to_str().unwrap() {
         "debug" => "dev",
         profile => profile,
     };
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
     let status = std::process::Command::new(cargo)
-        .args([
-            "build",
-            "--package",
-            "acp-cli",
-            "--bin",
-            "acp",
-            "--profile",
-            profile,
-            "--target-dir",
-        ])
+        .arg("build")
+        .args(target)
+        .args(["--profile", profile, "--target-dir"])
         .arg(directory.parent().unwrap())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .unwrap();
-    assert!(status.success(), "acp cannot be built");
+    assert!(status.success(), "{target:?} cannot be built");
 }

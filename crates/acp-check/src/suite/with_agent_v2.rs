@@ -134,7 +134,7 @@ impl AgentPlay {
 
     /// The turn, if it is over: by an `idle` that follows some work, or that says why it came. One that was on its
     /// way when the prompt was sent is neither.
-    fn over_v2(&self, begun: &Begun) -> Option<Turn> {
+    pub(super) fn over_v2(&self, begun: &Begun) -> Option<Turn> {
         let mut updates = Vec::new();
         let mut at_work = false;
         for update in self.so_far_v2(begun) {

@@ -59,10 +59,20 @@ impl ClientPlay {
     /// As [`prompted_v2`](Self::prompted_v2).
     pub async fn working_v2(&mut self) -> Result<Prompted, Stop> {
         let prompted = self.prompted_v2().await?;
-        self.wire.answer(&prompted.id, json!({})).await?;
+        self.accept_v2(&prompted).await?;
         self.state_v2(&prompted, json!({"state": "running"}))
             .await?;
         Ok(prompted)
+    }
+
+    /// Acknowledges a prompt. Later drafts than the one that is checked want the id of the message in the answer, and
+    /// clients in use do as well; in this one it is a field more.
+    ///
+    /// # Errors
+    /// The client does not read, or is gone.
+    pub async fn accept_v2(&mut self, prompted: &Prompted) -> Result<(), Stop> {
+        let accepted = json!({"messageId": "prompted"});
+        self.wire.answer(&prompted.id, accepted).await
     }
 
     /// Tells of a state.

@@ -11,6 +11,12 @@ use super::{Report, padded};
 /// How many lines of evidence are shown with a failure: the last of them.
 const EVIDENCE: usize = 12;
 
+/// How many checks must have a reason in common for it to be told of at the end.
+const COMMON: usize = 5;
+
+/// How much is shown of such a reason, in characters.
+const LONGEST_CAUSE: usize = 200;
+
 /// How the text looks.
 #[derive(Debug, Clone, Copy)]
 pub struct TextStyle {
@@ -85,6 +91,11 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
         }
         writeln!(text)?;
     }
+    for (why, count) in common_causes(report) {
+        let why = cut(&harmless(why), LONGEST_CAUSE);
+        let line = format!("{count} checks come to the same: {why}");
+        writeln!(text, "{}", paint("33", &line))?;
+    }
     for version in &report.not_spoken {
         let side = report.side;
         writeln!(
@@ -102,6 +113,23 @@ fn write_all(text: &mut String, report: &Report, style: TextStyle) -> std::fmt::
         "32"
     };
     writeln!(text, "{}", paint(colour, &summary.words(report.took)))
+}
+
+/// The reasons that many checks have in common, and how many: what is wrong once shows in all that build on it.
+fn common_causes(report: &Report) -> Vec<(&str, usize)> {
+    let mut causes: Vec<(&str, usize)> = Vec::new();
+    for outcome in &report.outcomes {
+        let (Verdict::Fail(why) | Verdict::Warn(why)) = &outcome.verdict else {
+            continue;
+        };
+        match causes.iter_mut().find(|(cause, _)| cause == why) {
+            Some((_, count)) => *count += 1,
+            None => causes.push((why, 1)),
+        }
+    }
+    causes.retain(|(_, count)| *count >= COMMON);
+    causes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    causes
 }
 
 fn mark(outcome: &Outcome) -> (&'static str, &'static str) {

@@ -17,6 +17,9 @@ checks! { V2 Agent "initialization";
     8 Must "What version 1 alone has is not sent in version 2: no `tool_call`, `plan` or `current_mode_update`." => no_old_updates;
 }
 
+/// The code of an agent that speaks no version as old as the one that it is asked for.
+const UNSUPPORTED_VERSION: i64 = -32022;
+
 async fn says_who(play: &mut AgentPlay) -> Result<(), Stop> {
     let said = play.initialize().await?;
     let says = |name: &str| {
@@ -60,7 +63,19 @@ async fn version_1_is_spoken(play: &mut AgentPlay) -> Result<(), Stop> {
         "clientCapabilities": {},
         "clientInfo": {"name": "acp-check", "version": env!("CARGO_PKG_VERSION")},
     });
-    let said = play.result("initialize", params).await?;
+    let said = match play.request("initialize", params).await? {
+        Answer::Result(said) => said,
+        // Later drafts than the one that is checked have this error for it, and agents in use give it.
+        Answer::Error {
+            code: UNSUPPORTED_VERSION,
+            ..
+        } => return skip("it does not speak version 1"),
+        Answer::Error { code, message, .. } => {
+            return fail(format!(
+                "`initialize` was answered with error {code}: {message}"
+            ));
+        }
+    };
     match said["protocolVersion"].as_u64() {
         Some(1) => {}
         Some(2) => return skip("it does not speak version 1"),

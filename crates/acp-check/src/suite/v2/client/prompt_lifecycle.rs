@@ -21,7 +21,7 @@ checks! { V2 Client "prompt-lifecycle";
 
 async fn waits(play: &mut ClientPlay) -> Result<(), Stop> {
     let prompted = play.prompted_v2().await?;
-    play.wire.answer(&prompted.id, json!({})).await?;
+    play.accept_v2(&prompted).await?;
     let watching = async {
         while let Some(message) = play.next().await? {
             play.serve(&message).await?;
@@ -57,10 +57,16 @@ async fn ends_with(play: &mut ClientPlay, idle: Value) -> Result<(), Stop> {
     let prompted = play.working_v2().await?;
     let why = idle.to_string();
     play.state_v2(&prompted, idle).await?;
-    match play.alive_v2(&why).await {
-        Err(Stop::Fail(_)) if play.wire.ended() => Ok(()),
-        other => other,
+    let alive = play.alive_v2(&why).await;
+    if let Err(Stop::Fail(_)) = alive {
+        // Its input may be closed a moment before its output.
+        let draining = async { while let Ok(Some(_)) = play.next().await {} };
+        let _ = tokio::time::timeout(WATCHED, draining).await;
+        if play.wire.ended() {
+            return Ok(());
+        }
     }
+    alive
 }
 
 async fn unknown_state(play: &mut ClientPlay) -> Result<(), Stop> {

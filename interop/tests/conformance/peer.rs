@@ -1,0 +1,271 @@
+//! A peer, and what the suite and the rules for traces have to say of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::{Project, acp};
+
+/// How long the whole suite may take with a peer: some have nothing to do for seconds in every turn.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How many checks of a peer may pass in one run and be skipped in the next: what comes after a turn is not seen of a
+/// client that ends with it.
+const AFFECTED_BY_TIME: u64 = 5;
+
+/// A program that is checked.
+pub(crate) struct Peer {
+    name: &'static str,
+    side: &'static str,
+    protocol: &'static str,
+    jobs: u32,
+    options: Vec<String>,
+    command: Vec<String>,
+}
+
+impl Peer {
+    pub(crate) fn agent<A: Into<String>>(
+        name: &'static str,
+        command: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self::new(name, "agent", command)
+    }
+
+    pub(crate) fn client<A: Into<String>>(
+        name: &'static str,
+        command: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self::new(name, "client", command)
+    }
+
+    fn new<A: Into<String>>(
+        name: &'static str,
+        side: &'static str,
+        command: impl IntoIterator<Item = A>,
+    ) -> Self {
+        Self {
+            name,
+            side,
+            protocol: "1",
+            jobs: 8,
+            options: Vec::new(),
+            command: command.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// It is version 2 that the recorded run speaks. The suite finds out by itself what a peer speaks.
+    pub(crate) fn version_2(mut self) -> Self {
+        self.protocol = "2";
+        self
+    }
+
+    /// How many checks are carried out at once.
+    pub(crate) fn at_once(mut self, jobs: u32) -> Self {
+        self.jobs = jobs;
+        self
+    }
+
+    /// Further options of `acp check`.
+    pub(crate) fn told(mut self, options: &[&str]) -> Self {
+        self.options.extend(options.iter().map(|o| (*o).to_owned()));
+        self
+    }
+
+    /// The suite finds what is expected, and nothing else; the document says how much.
+    pub(crate) async fn checked(&self) {
+        let project = Project::new();
+        let expected = list_of(self.name);
+        let mut args = vec![
+            "check",
+            self.side,
+            "--format",
+            "json",
+            "--strict",
+            "--baseline",
+        ];
+        let list = expected.to_str().unwrap();
+        let jobs = self.jobs.to_string();
+        args.extend([list, "--jobs", &jobs]);
+        args.extend(self.options.iter().map(String::as_str));
+        args.push("--");
+        args.extend(self.command.iter().map(String::as_str));
+        let ended = project.run_within(PATIENCE, acp(), args).await;
+        let report: Value = serde_json::from_str(&ended.stdout)
+            .unwrap_or_else(|e| panic!("no report: {e}: {ended:#?}"));
+
+        let mut wrong = Vec::new();
+        let ids = read(&expected);
+        let checks = report["checks"].as_array().unwrap();
+        for check in checks {
+            let id = check["id"].as_str().unwrap();
+            let is_finding = !matches!(check["verdict"].as_str(), Some("pass" | "skip"));
+            if is_finding && !ids.iter().any(|expected| expected == id) {
+                wrong.push(format!("new: {}\n{}", told(check), evidence(check)));
+            }
+            if !is_finding && ids.iter().any(|expected| expected == id) {
+                wrong.push(format!("expected to be found, and not: {}", told(check)));
+            }
+        }
+        let surprises = report["surprises"].as_array().unwrap().iter();
+        wrong.extend(surprises.map(|surprise| surprise.as_str().unwrap().to_owned()));
+        assert!(wrong.is_empty(), "{}:\n{}", self.name, wrong.join("\n"));
+        assert_eq!(
+            ended.code,
+            Some(0),
+            "{}: {:#}",
+            self.name,
+            report["summary"]
+        );
+
+        let of = |verdict| report["summary"][verdict].as_u64().unwrap();
+        let counts = ["pass", "fail", "warn", "skip"].map(of);
+        let [passed, failed, warned, skipped] = documented(self.name);
+        let alike = [failed, warned, passed + skipped]
+            == [counts[1], counts[2], counts[0] + counts[3]]
+            && passed.abs_diff(counts[0]) <= AFFECTED_BY_TIME;
+        assert!(
+            alike,
+            "docs/conformance-results.md: the row of {} should say {counts:?}",
+            self.name
+        );
+    }
+
+    /// Our client runs a turn of this agent; in what was recorded, these rules are broken and no others.
+    pub(crate) async fn linted(&self, turn: &str, broken: &[&str]) {
+        let project = Project::new();
+        let trace = project.file("trace.jsonl");
+        let mut args = vec![
+            "run",
+            "--allow",
+            "all",
+            "--protocol",
+            self.protocol,
+            turn,
+            "--",
+        ];
+        args.extend([acp(), "trace", trace.to_str().unwrap(), "--"]);
+        args.extend(self.command.iter().map(String::as_str));
+        project.run(acp(), args).await.code(0);
+        lint(self.name, &trace, broken).await;
+    }
+
+    /// This client runs a turn of the bundled agent; likewise.
+    pub(crate) async fn linted_with_our_agent(&self, broken: &[&str]) {
+        let project = Project::new();
+        let trace = project.file("trace.jsonl");
+        let trace_path = trace.to_str().unwrap();
+        let agent = [acp(), "trace", trace_path, "--", acp(), "agent"];
+        let agent = [&agent[..], &["--protocol", self.protocol]].concat();
+        // No path of these needs to be quoted.
+        let line = agent.join(" ");
+        let mut command: Vec<&str> = Vec::new();
+        for argument in &self.command {
+            match argument.as_str() {
+                "{agent}" => command.extend(&agent),
+                "{agent-line}" => command.push(&line),
+                other => command.push(other),
+            }
+        }
+        let (program, args) = command.split_first().unwrap();
+        project.run(program, args).await.code(0);
+        lint(self.name, &trace, broken).await;
+    }
+}
+
+/// What `acp trace lint` says of a trace.
+async fn lint(peer: &str, trace: &Path, broken: &[&str]) {
+    let project = Project::new();
+    let args = ["trace", "lint", "--format", "json", trace.to_str().unwrap()];
+    let ended = project.run(acp(), args).await;
+    let lines = ended.lines();
+    let sums = lines.last().unwrap();
+    let rules = sums["rules"].as_array().unwrap().iter();
+    let rules: Vec<&str> = rules.map(|rule| rule["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, broken, "{peer}: {lines:#?}");
+    // There was a conversation: initialize, a session, a prompt, each with its answer.
+    assert!(sums["messages"].as_u64() >= Some(6), "{peer}: {lines:#?}");
+}
+
+fn told(check: &Value) -> String {
+    let word = |member: &str| check[member].as_str().unwrap_or_default().to_owned();
+    format!(
+        "{} {} {}: {}",
+        word("verdict"),
+        word("level"),
+        word("id"),
+        word("why")
+    )
+}
+
+/// The last that was said in a check.
+fn evidence(check: &Value) -> String {
+    let lines = check["evidence"].as_array().map_or(&[][..], Vec::as_slice);
+    let lines = lines
+        .iter()
+        .skip(lines.len().saturating_sub(12))
+        .map(|line| {
+            let from = line["from"].as_str().unwrap_or_default();
+            let text: String = line["text"]
+                .as_str()
+                .unwrap_or_default()
+                .chars()
+                .take(300)
+                .collect();
+            format!("    {from}: {text}\n")
+        });
+    lines.collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where the findings of a peer are that are expected.
+fn list_of(peer: &str) -> PathBuf {
+    root().join("conformance").join(format!("{peer}.txt"))
+}
+
+/// The ids in such a file, a line each; `#` begins a comment.
+fn read(list: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(list).unwrap_or_else(|e| panic!("{}: {e}", list.display()));
+    let ids = text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim());
+    ids.filter(|id| !id.is_empty()).map(str::to_owned).collect()
+}
+
+/// What is expected of each peer.
+pub(crate) fn all_expected() -> BTreeMap<String, Vec<String>> {
+    let lists = std::fs::read_dir(root().join("conformance")).unwrap();
+    let lists = lists.map(|entry| entry.unwrap().path());
+    lists
+        .map(|list| {
+            let name = list.file_stem().unwrap().to_str().unwrap().to_owned();
+            (name, read(&list))
+        })
+        .collect()
+}
+
+pub(crate) fn document() -> String {
+    let path = root().join("../docs/conformance-results.md");
+    std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// What the document says of a peer: how many checks passed, failed, warned, and were skipped.
+fn documented(peer: &str) -> [u64; 4] {
+    let document = document();
+    let start = format!("| `{peer}` |");
+    let rows = document
+        .lines()
+        .filter_map(|line| line.strip_prefix(&start));
+    let mut counts = rows.filter_map(|row| {
+        let cells = row.trim().trim_end_matches('|').split('|');
+        let counts: Result<Vec<u64>, _> = cells.map(|cell| cell.trim().parse()).collect();
+        counts.ok()?.try_into().ok()
+    });
+    counts
+        .next()
+        .unwrap_or_else(|| panic!("docs/conformance-results.md has no counts of {peer}"))
+}
