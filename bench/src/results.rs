@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::peers::Who;
-use crate::rows::{Metric, Sample, Sides};
+use crate::metric::{Metric, Sample};
+use crate::rows::Sides;
 
 /// The runs of one row by one pair.
 #[derive(Debug, Serialize)]

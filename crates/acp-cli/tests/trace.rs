@@ -223,6 +223,46 @@ fn secrets_reach_the_agent_and_not_the_trace() {
 }
 
 #[test]
+fn what_begins_like_the_line_before_it_is_still_recorded_as_what_it_is() {
+    let project = Project::new();
+    let mut client = Client::start(trace(&project, &[], &["cat"]));
+    let begin = r#"{"jsonrpc":"2.0","method":"session/update","params":{"text":"#;
+    let mut sent = String::new();
+    for n in 0..600 {
+        let rest = match n % 6 {
+            0 | 1 | 4 => format!("\"{n}\"}}}}"),
+            2 => format!("\"{n}\",\"token\":\"hush-{n}\"}}}}"),
+            3 => format!("\"{n}\",\"token\":null}}}}"),
+            _ => format!("\"{n}\"}}}}}} password=hush-{n}"),
+        };
+        sent.push_str(&format!("{begin}{rest}\n"));
+    }
+    // Both where the lines end and within them.
+    for piece in sent.as_bytes().chunks(7001) {
+        client.send(piece);
+        client.reads(piece);
+    }
+    client.ends().code(0);
+    assert!(!project.read("trace").contains("hush-"));
+    let records = records(&project);
+    for from in ["client", "agent"] {
+        let said = said(&records, from);
+        assert_eq!(said.len(), 600);
+        for (n, (record, line)) in said.iter().zip(sent.lines()).enumerate() {
+            assert_eq!(record["len"], line.len());
+            let text = &record["msg"]["params"]["text"];
+            match n % 6 {
+                5 => assert!(record["noise"].is_string(), "{record}"),
+                kind => {
+                    assert_eq!(text, &json!(n.to_string()), "{record}");
+                    assert_eq!(record["redacted"].is_u64(), kind == 2, "{record}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_message_of_any_length_passes_whole_and_is_recorded_up_to_a_limit() {
     let project = Project::new();
     let mut client = Client::start(trace(&project, &[], &["wc", "-c"]));
