@@ -1,8 +1,8 @@
 //! What this project promises of its speed, and whether a run bears it out.
 
+use crate::metric::Metric;
 use crate::peers::Who;
 use crate::results::Results;
-use crate::metric::Metric;
 use crate::rows::FILE;
 
 /// A promise: what was measured, and its bound.

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::peers::Who;
 use crate::metric::{Metric, Sample};
+use crate::peers::Who;
 use crate::rows::Sides;
 
 /// The runs of one row by one pair.

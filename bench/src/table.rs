@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::claims::{Bound, Claim};
+use crate::metric::Metric;
 use crate::peers::Who;
 use crate::results::{Results, Runs, Spread};
-use crate::metric::Metric;
 
 /// A number with three figures, or as many as it has before the point.
 pub(crate) fn figure(value: f64) -> String {

@@ -323,7 +323,9 @@ fn an_agent_that_cannot_be_started_is_told_of_and_recorded() {
 #[cfg(unix)]
 mod on_unix {
     use std::fs::File;
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
 
     use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -460,6 +462,83 @@ mod on_unix {
         ended
             .says(said)
             .says("the conversation goes on, unrecorded");
+    }
+
+    /// All of it comes back from `cat` behind `acp trace`, and is recorded both ways, in so many lines.
+    fn passes(input: OwnedFd, output: OwnedFd, mut write: impl Write + Send, mut read: impl Read) {
+        let project = Project::new();
+        let mut command = trace(&project, &[], &["cat"]);
+        command.stdin(input).stdout(output);
+        let mut child = command.spawn().unwrap();
+        // Its ends of them are its own from here on.
+        drop(command);
+        let sent: String = (0..20_000)
+            .map(|n| {
+                format!(
+                    "{{\"id\":{n},\"method\":\"x\"}}\n{}",
+                    "no JSON\n".repeat(n % 7)
+                )
+            })
+            .collect();
+        let bytes = sent.as_bytes();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                write.write_all(bytes).unwrap();
+                drop(write);
+            });
+            let mut come = Vec::new();
+            read.read_to_end(&mut come).unwrap();
+            assert!(come == bytes, "{} of {} bytes", come.len(), bytes.len());
+        });
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let records = records(&project);
+        for from in ["client", "agent"] {
+            let said = said(&records, from);
+            assert_eq!(said.len(), sent.lines().count());
+            let length = |record: &&Value| record["len"].as_u64().unwrap() + 1;
+            let length: u64 = said.iter().map(length).sum();
+            assert_eq!(length, bytes.len() as u64);
+        }
+    }
+
+    /// The writing half of a socket, whose end is told when this is dropped.
+    struct Half(UnixStream);
+
+    impl Write for Half {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Drop for Half {
+        fn drop(&mut self) {
+            self.0.shutdown(std::net::Shutdown::Write).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_socket_does_as_well_as_pipes() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let half = Half(ours.try_clone().unwrap());
+        passes(
+            theirs.try_clone().unwrap().into(),
+            theirs.into(),
+            half,
+            ours,
+        );
+    }
+
+    #[test]
+    fn pipes_that_do_not_block_are_waited_for() {
+        let (input, write) = std::io::pipe().unwrap();
+        let (read, output) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&input, true).unwrap();
+        rustix::io::ioctl_fionbio(&output, true).unwrap();
+        passes(input.into(), output.into(), write, read);
     }
 
     #[cfg(target_os = "linux")]

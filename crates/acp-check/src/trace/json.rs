@@ -48,7 +48,7 @@ impl Place {
             return None;
         }
         self.depth += 1;
-        self.objects = self.objects << 1 | u64::from(object);
+        self.objects = (self.objects << 1) | u64::from(object);
         self.next = if object {
             Next::FirstName
         } else {
@@ -188,8 +188,8 @@ fn plain(bytes: &[u8]) -> usize {
     for (index, word) in words.iter().enumerate() {
         // The highest bit of each byte that is such a one, and of some that follow one.
         let word = u64::from_le_bytes(*word);
-        let quote = word ^ ONES * u64::from(b'"');
-        let backslash = word ^ ONES * u64::from(b'\\');
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let backslash = word ^ (ONES * u64::from(b'\\'));
         let special = (word.wrapping_sub(ONES * 0x20) & !word)
             | (quote.wrapping_sub(ONES) & !quote)
             | (backslash.wrapping_sub(ONES) & !backslash);

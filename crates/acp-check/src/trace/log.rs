@@ -1,5 +1,6 @@
 //! What waits to be recorded: a bounded buffer between those who pass messages on and the one who writes them down.
 
+use std::fs::File;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -26,6 +27,10 @@ pub(super) struct Piece {
 pub(super) enum PieceOf {
     /// Of a stream, as it was read.
     Stream(Side),
+    /// Where what a side says is from now on.
+    Tap(Side, File),
+    /// So many bytes of a stream, which are in its tap.
+    Tapped(Side, usize),
     /// A line of standard error.
     Stderr,
     Event(Event),
@@ -132,6 +137,12 @@ impl Log {
             self.emptied.notify_all();
         }
         true
+    }
+
+    /// Nothing more is taken in, and what waits is dropped.
+    pub(super) fn abandon(&self) {
+        self.close();
+        self.lock().waiting = Batch::default();
     }
 
     /// Nothing more is taken in; what waits can still be taken out.

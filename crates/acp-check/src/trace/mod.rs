@@ -19,6 +19,7 @@ mod relay;
 mod replay;
 mod show;
 mod system;
+mod tap;
 mod writing;
 
 pub use crate::Side;

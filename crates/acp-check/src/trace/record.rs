@@ -163,8 +163,9 @@ impl Recorder {
                 let mut recorded = writing.recorded();
                 recorded.complete = written.is_ok();
                 if let Err(source) = written {
-                    // Nobody waits for room any more.
-                    waiting.close();
+                    // Nobody waits for room any more, neither there nor in a tap.
+                    drop(writing);
+                    waiting.abandon();
                     failed(WriteError { path, source });
                 }
                 // Nobody may wait for it.

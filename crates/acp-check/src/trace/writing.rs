@@ -1,6 +1,7 @@
 //! What was passed on, cut into lines and written as records.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read as _, Write};
 
 use super::format::Event;
 use super::lines::{Lines, first};
@@ -58,6 +59,8 @@ impl Begun {
 struct Stream {
     begun: Begun,
     lines: Lines,
+    /// Where it is read, if it does not come with the pieces.
+    tap: Option<File>,
 }
 
 /// What makes records of pieces.
@@ -65,6 +68,8 @@ pub(super) struct Writing {
     client: Stream,
     agent: Stream,
     records: Records,
+    /// What was read from a tap: as much as one has room for, at most.
+    tapped: Vec<u8>,
 }
 
 impl Writing {
@@ -73,6 +78,7 @@ impl Writing {
             client: Stream::default(),
             agent: Stream::default(),
             records: Records::new(redactor, WRITE),
+            tapped: Vec::new(),
         }
     }
 
@@ -86,13 +92,15 @@ impl Writing {
         let mut batch = Batch::default();
         while log.take(&mut batch) {
             let mut bytes = batch.bytes.as_slice();
-            for piece in &batch.pieces {
+            for piece in batch.pieces.drain(..) {
                 let (own, rest) = bytes.split_at_checked(piece.length).unwrap_or_default();
                 bytes = rest;
-                match &piece.what {
-                    PieceOf::Stream(side) => self.stream(piece.at, *side, own),
+                match piece.what {
+                    PieceOf::Stream(side) => self.stream(piece.at, side, own),
+                    PieceOf::Tap(side, tap) => self.side(side).0.tap = Some(tap),
+                    PieceOf::Tapped(side, length) => self.tapped(piece.at, side, length)?,
                     PieceOf::Stderr => self.records.stderr(piece.at, own),
-                    PieceOf::Event(event) => self.event(piece.at, event),
+                    PieceOf::Event(event) => self.event(piece.at, &event),
                 }
                 if self.records.out.len() >= WRITE {
                     self.flush(file)?;
@@ -119,6 +127,20 @@ impl Writing {
             Side::Agent => &mut self.agent,
         };
         (stream, &mut self.records)
+    }
+
+    /// So many bytes that are in a tap.
+    fn tapped(&mut self, at: u64, side: Side, length: usize) -> io::Result<()> {
+        // They are all there.
+        let mut buffer = std::mem::take(&mut self.tapped);
+        buffer.resize(length.max(buffer.len()), 0);
+        let bytes = buffer.get_mut(..length).unwrap_or_default();
+        if let Some(tap) = &mut self.side(side).0.tap {
+            tap.read_exact(bytes)?;
+        }
+        self.stream(at, side, bytes);
+        self.tapped = buffer;
+        Ok(())
     }
 
     fn stream(&mut self, at: u64, side: Side, mut bytes: &[u8]) {
