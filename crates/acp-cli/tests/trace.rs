@@ -472,24 +472,28 @@ mod on_unix {
         let mut child = command.spawn().unwrap();
         // Its ends of them are its own from here on.
         drop(command);
-        let sent: String = (0..20_000)
-            .map(|n| {
-                format!(
-                    "{{\"id\":{n},\"method\":\"x\"}}\n{}",
-                    "no JSON\n".repeat(n % 7)
-                )
-            })
-            .collect();
+        // More than all the pipes hold.
+        let text = "x".repeat(500);
+        let of = |n: usize| {
+            format!(
+                "{{\"id\":{n},\"text\":\"{text}\"}}\n{}",
+                "no JSON\n".repeat(n % 3)
+            )
+        };
+        let sent: String = (0..4000).map(of).collect();
         let bytes = sent.as_bytes();
+        let mut come = vec![0; bytes.len()];
         std::thread::scope(|scope| {
-            scope.spawn(move || {
+            let writing = scope.spawn(move || {
                 write.write_all(bytes).unwrap();
-                drop(write);
+                write
             });
-            let mut come = Vec::new();
-            read.read_to_end(&mut come).unwrap();
-            assert!(come == bytes, "{} of {} bytes", come.len(), bytes.len());
+            read.read_exact(&mut come).unwrap();
+            // Only now: an agent gets little time for what it still has to say.
+            drop(writing.join().unwrap());
         });
+        assert!(come == bytes);
+        assert_eq!(read.read(&mut come).unwrap(), 0);
         assert_eq!(child.wait().unwrap().code(), Some(0));
         let records = records(&project);
         for from in ["client", "agent"] {

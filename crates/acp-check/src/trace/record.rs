@@ -158,8 +158,8 @@ impl Recorder {
         let writer = writer
             .spawn(move || {
                 give_way();
-                let mut writing = Writing::new(redactor);
-                let written = writing.write_all(&waiting, &mut file);
+                let mut writing = Writing::new(waiting.clone(), redactor);
+                let written = writing.write_all(&mut file);
                 let mut recorded = writing.recorded();
                 recorded.complete = written.is_ok();
                 if let Err(source) = written {

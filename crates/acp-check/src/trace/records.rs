@@ -27,6 +27,8 @@ pub(super) struct Records {
     /// What is not written yet.
     pub(super) out: Vec<u8>,
     pub(super) recorded: Recorded,
+    /// How many lines of the streams were recorded.
+    pub(super) lines: u64,
 }
 
 impl Records {
@@ -36,6 +38,7 @@ impl Records {
             redactor,
             out: Vec::with_capacity(room),
             recorded: Recorded::default(),
+            lines: 0,
         }
     }
 
@@ -60,6 +63,7 @@ impl Records {
 
     /// A line of one of the streams.
     pub(super) fn line(&mut self, from: Line, line: &[u8], look: Look) {
+        self.lines += 1;
         if look.json && !look.suspicious {
             self.begin(from, line.len());
             self.message(line);

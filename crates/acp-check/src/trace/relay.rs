@@ -43,6 +43,7 @@ pub struct Relay {
 /// What can be done about a direction while it runs.
 #[derive(Debug, Clone)]
 pub struct RelayHandle {
+    log: Arc<Log>,
     output: Arc<Mutex<Option<Output>>>,
     passed: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
@@ -62,10 +63,11 @@ impl RelayHandle {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// How many bytes were passed on so far.
+    /// How many bytes were passed on so far, and how many lines of both directions were recorded. As long as it grows,
+    /// something goes on: passing on waits for recording that does not keep up.
     #[must_use]
-    pub fn passed(&self) -> u64 {
-        self.passed.load(Ordering::Relaxed)
+    pub fn progress(&self) -> (u64, u64) {
+        (self.passed.load(Ordering::Relaxed), self.log.lines())
     }
 }
 
@@ -84,6 +86,7 @@ impl Relay {
     #[must_use]
     pub fn handle(&self) -> RelayHandle {
         RelayHandle {
+            log: self.log.clone(),
             output: self.output.clone(),
             passed: self.passed.clone(),
             ended: self.ended.clone(),

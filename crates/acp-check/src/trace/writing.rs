@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write};
+use std::sync::Arc;
 
 use super::format::Event;
 use super::lines::{Lines, first};
@@ -65,6 +66,7 @@ struct Stream {
 
 /// What makes records of pieces.
 pub(super) struct Writing {
+    log: Arc<Log>,
     client: Stream,
     agent: Stream,
     records: Records,
@@ -73,8 +75,10 @@ pub(super) struct Writing {
 }
 
 impl Writing {
-    pub(super) fn new(redactor: Option<Redactor>) -> Self {
+    /// Of what is in this log.
+    pub(super) fn new(log: Arc<Log>, redactor: Option<Redactor>) -> Self {
         Self {
+            log,
             client: Stream::default(),
             agent: Stream::default(),
             records: Records::new(redactor, WRITE),
@@ -88,9 +92,9 @@ impl Writing {
     }
 
     /// Writes until the log is closed.
-    pub(super) fn write_all(&mut self, log: &Log, file: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_all(&mut self, file: &mut impl Write) -> io::Result<()> {
         let mut batch = Batch::default();
-        while log.take(&mut batch) {
+        while self.log.take(&mut batch) {
             let mut bytes = batch.bytes.as_slice();
             for piece in batch.pieces.drain(..) {
                 let (own, rest) = bytes.split_at_checked(piece.length).unwrap_or_default();
@@ -120,13 +124,13 @@ impl Writing {
         Ok(())
     }
 
-    /// A side, and the records that are made of what it says.
-    fn side(&mut self, side: Side) -> (&mut Stream, &mut Records) {
+    /// A side, the records that are made of what it says, and where it is told how many.
+    fn side(&mut self, side: Side) -> (&mut Stream, &mut Records, &Log) {
         let stream = match side {
             Side::Client => &mut self.client,
             Side::Agent => &mut self.agent,
         };
-        (stream, &mut self.records)
+        (stream, &mut self.records, self.log.as_ref())
     }
 
     /// So many bytes that are in a tap.
@@ -144,7 +148,7 @@ impl Writing {
     }
 
     fn stream(&mut self, at: u64, side: Side, mut bytes: &[u8]) {
-        let (stream, _) = self.side(side);
+        let (stream, ..) = self.side(side);
         if !stream.begun.is_empty() {
             let (last, rest) = first(bytes);
             stream.begun.push(last);
@@ -154,11 +158,11 @@ impl Writing {
             bytes = rest;
             self.end_begun(at, side, false);
         }
-        let (stream, records) = self.side(side);
+        let (stream, records, log) = self.side(side);
         if let Some(end) = memchr::memrchr(b'\n', bytes) {
             let (whole, rest) = bytes.split_at(end);
             let open = false;
-            lines(stream, records, whole, Line { at, side, open });
+            lines(log, stream, records, whole, Line { at, side, open });
             bytes = rest.get(1..).unwrap_or_default();
         }
         stream.begun.push(bytes);
@@ -166,14 +170,14 @@ impl Writing {
 
     /// Records the line that has begun, now that its end, or that of the stream, is there.
     fn end_begun(&mut self, at: u64, side: Side, open: bool) {
-        let (stream, records) = self.side(side);
+        let (stream, records, log) = self.side(side);
         let line = Line { at, side, open };
         let mut begun = std::mem::take(&mut stream.begun);
         if begun.dropped > 0 {
             let length = begun.bytes.len() + begun.dropped;
             records.cut(line, &begun.bytes, length);
         } else {
-            lines(stream, records, &begun.bytes, line);
+            lines(log, stream, records, &begun.bytes, line);
         }
         begun.clear();
         stream.begun = begun;
@@ -198,7 +202,7 @@ impl Writing {
 }
 
 /// Records lines, of which only the last has no end.
-fn lines(stream: &mut Stream, records: &mut Records, whole: &[u8], line: Line) {
+fn lines(log: &Log, stream: &mut Stream, records: &mut Records, whole: &[u8], line: Line) {
     let mut rest = Some(whole);
     while let Some(mut bytes) = rest {
         let (looks, left) = stream.lines.look(records.redactor(), bytes);
@@ -207,6 +211,7 @@ fn lines(stream: &mut Stream, records: &mut Records, whole: &[u8], line: Line) {
             records.line(line, own, *look);
             bytes = next.unwrap_or_default();
         }
+        log.set_lines(records.lines);
         rest = left;
     }
 }
