@@ -1,5 +1,7 @@
 //! The agent, on this project's library.
 
+use std::time::{Duration, Instant};
+
 use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
 use acp::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCallUpdate,
@@ -14,6 +16,23 @@ async fn stream(session: &Session, messages: u64, bytes: usize) -> Result<()> {
     let mut text = Text::new(bytes);
     for number in 0..messages {
         session.message(text.of(number)).await?;
+    }
+    Ok(())
+}
+
+/// As many a second as asked for: some each millisecond, which is as finely as a task can wait.
+async fn pace(session: &Session, messages: u64, bytes: usize, rate: u64) -> Result<()> {
+    let mut text = Text::new(bytes);
+    let start = Instant::now();
+    let mut ticks = tokio::time::interval(Duration::from_millis(1));
+    let mut sent = 0;
+    while sent < messages {
+        ticks.tick().await;
+        let due = u128::from(rate) * start.elapsed().as_micros() / 1_000_000;
+        while sent < messages && u128::from(sent) < due {
+            session.message(text.of(sent)).await?;
+            sent += 1;
+        }
     }
     Ok(())
 }
@@ -38,6 +57,11 @@ impl Agent for Worker {
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         match Task::of(&prompt.text()) {
             Some(Task::Stream { messages, bytes }) => stream(&turn, messages, bytes).await?,
+            Some(Task::Pace {
+                messages,
+                bytes,
+                rate,
+            }) => pace(&turn, messages, bytes, rate).await?,
             Some(Task::Ask(requests)) => ask(&turn, requests).await?,
             Some(Task::Read(path)) => {
                 let content = turn.read_text_file(&path, None, None).await?;

@@ -100,8 +100,9 @@ impl Driver {
                 messages,
                 bytes,
                 sleep_ms,
+                rate,
                 ..
-            } => self.stream(messages, bytes, sleep_ms).await,
+            } => self.stream(messages, bytes, sleep_ms, rate).await,
             Command::Empty { requests } => self.empty(requests).await,
             Command::Ask { requests } => self.ask(requests).await,
             Command::Read { path, bytes } => self.read(&path, bytes).await,
@@ -140,6 +141,7 @@ impl Driver {
         messages: u64,
         bytes: usize,
         sleep_ms: Option<u64>,
+        rate: Option<u64>,
     ) -> Result<Answer, Failure> {
         self.session().await?;
         {
@@ -151,7 +153,10 @@ impl Driver {
                 .map(|session| (session.id().clone(), Progress::new(messages, bytes)))
                 .collect();
         }
-        let prompt = format!("stream {messages} {bytes}");
+        let prompt = match rate {
+            Some(rate) => format!("pace {messages} {bytes} {rate}"),
+            None => format!("stream {messages} {bytes}"),
+        };
         let start = Instant::now();
         if let [session] = &self.sessions[..] {
             must_end(&session.prompt(prompt.as_str()).await?)?;

@@ -1,8 +1,9 @@
 //! What this project promises of its speed, and whether a run bears it out.
 
+use crate::metric::Metric;
 use crate::peers::Who;
 use crate::results::Results;
-use crate::rows::{FILE, Metric};
+use crate::rows::FILE;
 
 /// A promise: what was measured, and its bound.
 #[derive(Debug)]
@@ -65,9 +66,14 @@ pub(crate) fn claims(results: &Results) -> Vec<Claim> {
         let with = results.median(row, Traced, Ours, metric)?;
         Some((with, median(row, Ours, metric)?))
     };
-    let lost = between("trace-stream", Rate).map(|(with, without)| (1.0 - with / without) * 100.0);
-    let what = "streaming, two cores: messages/s lost to `acp trace` in between".to_owned();
-    add(what, lost, AtMost(5.0), " %");
+    for (row, what) in [
+        ("trace-stream", "streaming, two cores"),
+        ("trace-paced", "streaming 50,000 messages/s"),
+    ] {
+        let lost = between(row, Rate).map(|(with, without)| (1.0 - with / without) * 100.0);
+        let what = format!("{what}: messages/s lost to `acp trace` in between");
+        add(what, lost, AtMost(5.0), " %");
+    }
     let later = between("trace", P50).map(|(with, without)| with - without);
     let what = "a request and its answer: what `acp trace` in between adds".to_owned();
     add(what, later, AtMost(50.0), " µs");

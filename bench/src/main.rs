@@ -8,6 +8,7 @@
 mod claims;
 mod curves;
 mod machine;
+mod metric;
 mod pair;
 mod peers;
 mod plot;

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::metric::{Metric, Sample};
 use crate::peers::Who;
-use crate::rows::{Metric, Sample, Sides};
+use crate::rows::Sides;
 
 /// The runs of one row by one pair.
 #[derive(Debug, Serialize)]

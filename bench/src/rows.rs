@@ -1,11 +1,11 @@
 //! The rows of the table: what work is done, by whom, and what is measured of it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use bench_work::Command;
 
 use crate::Failure;
+use crate::metric::{Metric, Sample};
 use crate::pair::{Pair, Took, at_rest, start_of};
 use crate::peers::{Peers, Who};
 
@@ -15,63 +15,6 @@ pub(crate) const TEXT: usize = 51;
 
 /// What a model's token has, for the rows about memory: their clients keep a million of them.
 const TOKEN: usize = 16;
-
-/// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Metric {
-    /// Messages a second.
-    Rate,
-    /// MB a second.
-    Throughput,
-    /// Microseconds from a request to the next, the median.
-    P50,
-    /// The same, the 99th percentile.
-    P99,
-    /// Milliseconds until `initialize` is answered.
-    Start,
-    /// Microseconds of the agent's CPU time for each message or request.
-    AgentCpu,
-    /// The same of the client's.
-    ClientCpu,
-    /// The most memory that the agent had resident, in MB.
-    AgentPeak,
-    /// The same of the client.
-    ClientPeak,
-    /// What the agent has resident while nothing happens, in MB.
-    AgentRest,
-    /// What a session that rests takes of the agent, in KB.
-    AgentSession,
-    /// The same of the client.
-    ClientSession,
-}
-
-impl Metric {
-    pub(crate) fn title(self) -> &'static str {
-        match self {
-            Self::Rate => "messages/s",
-            Self::Throughput => "MB/s",
-            Self::P50 => "p50 µs",
-            Self::P99 => "p99 µs",
-            Self::Start => "ms",
-            Self::AgentCpu => "CPU µs, agent",
-            Self::ClientCpu => "CPU µs, client",
-            Self::AgentPeak => "peak MB, agent",
-            Self::ClientPeak => "peak MB, client",
-            Self::AgentRest => "MB at rest",
-            Self::AgentSession => "KB a session, agent",
-            Self::ClientSession => "KB a session, client",
-        }
-    }
-
-    /// Whether more of it is better.
-    pub(crate) fn more_is_better(self) -> bool {
-        matches!(self, Self::Rate | Self::Throughput)
-    }
-}
-
-/// What one run gave.
-pub(crate) type Sample = BTreeMap<Metric, f64>;
 
 /// Who works with whom: the agent and the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -95,6 +38,8 @@ impl Sides {
 pub(crate) enum Work {
     /// One turn that streams for about a second.
     Stream,
+    /// One turn that streams so many chunks a second, for two seconds.
+    Pace(u64),
     /// So many sessions that stream so many chunks each at once.
     Sessions { sessions: usize, messages: u64 },
     /// Empty requests, one after the other.
@@ -288,6 +233,13 @@ pub(crate) fn rows() -> Vec<Row> {
             &traced,
         ),
         row(
+            "trace-paced",
+            "Streaming 50,000 messages/s, with and without `acp trace` in between, two cores",
+            false,
+            Work::Pace(50_000),
+            &traced,
+        ),
+        row(
             "trace",
             "Request and answer, with and without `acp trace` in between, two cores",
             false,
@@ -350,14 +302,29 @@ impl Setting<'_> {
                 let mut pair = start()?;
                 let messages = self.calibrated(&mut pair, TEXT)?;
                 let took = pair.tell(&stream(messages, TEXT))?;
-                Ok(rated(&took, messages))
+                Ok(of_trace(rated(&took, messages), who))
+            }
+            Work::Pace(rate) => {
+                let mut pair = start()?;
+                let paced = |messages| Command::Stream {
+                    messages,
+                    bytes: TEXT,
+                    sleep_ms: None,
+                    stall_ms: None,
+                    rate: Some(rate),
+                };
+                pair.tell(&paced(self.of(rate / 5)))?;
+                let messages = self.of(rate * 2);
+                let took = pair.tell(&paced(messages))?;
+                Ok(of_trace(rated(&took, messages), who))
             }
             Work::Sessions { sessions, messages } => {
                 self.sessions(&mut start()?, who, sessions, messages)
             }
             Work::Empty => {
                 let command = |requests| Command::Empty { requests };
-                self.requests(&mut start()?, command)
+                let sample = self.requests(&mut start()?, command)?;
+                Ok(of_trace(sample, who))
             }
             Work::Ask => {
                 let command = |requests| Command::Ask { requests };
@@ -449,6 +416,7 @@ impl Setting<'_> {
             bytes: TOKEN,
             sleep_ms: sleep_ms.map(shorter),
             stall_ms: stall_ms.map(shorter),
+            rate: None,
         })?;
         Ok(peaks(&took))
     }
@@ -499,6 +467,7 @@ pub(crate) fn stream(messages: u64, bytes: usize) -> Command {
         bytes,
         sleep_ms: None,
         stall_ms: None,
+        rate: None,
     }
 }
 
@@ -520,6 +489,17 @@ fn peaks(took: &Took) -> Sample {
         (Metric::AgentPeak, mega(took.agent.memory.peak)),
         (Metric::ClientPeak, mega(took.client.memory.peak)),
     ])
+}
+
+/// What is measured as the agent is `acp trace`, where it stands in the agent's place; nothing is known of the agent
+/// behind it.
+fn of_trace(mut sample: Sample, who: Sides) -> Sample {
+    if who.agent == Who::Traced
+        && let Some(cpu) = sample.remove(&Metric::AgentCpu)
+    {
+        sample.insert(Metric::TraceCpu, cpu);
+    }
+    sample
 }
 
 fn rated(took: &Took, messages: u64) -> Sample {

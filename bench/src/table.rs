@@ -1,11 +1,12 @@
 //! The report, as Markdown.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::claims::{Bound, Claim};
+use crate::metric::Metric;
 use crate::peers::Who;
 use crate::results::{Results, Runs, Spread};
-use crate::rows::Metric;
 
 /// A number with three figures, or as many as it has before the point.
 pub(crate) fn figure(value: f64) -> String {
@@ -83,7 +84,8 @@ pub(crate) fn row(all: &[Runs]) -> String {
     let Some(first) = all.iter().find(|runs| !runs.samples.is_empty()) else {
         return text;
     };
-    let metrics: Vec<Metric> = first.metrics().collect();
+    // Not each of them has all.
+    let metrics: BTreeSet<Metric> = all.iter().flat_map(Runs::metrics).collect();
     let ours = all.iter().find(|runs| {
         let who = runs.who;
         let ours = |who| matches!(who, Who::Ours | Who::AcpAgent);

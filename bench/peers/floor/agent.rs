@@ -84,6 +84,7 @@ fn carry_out(
 ) -> Result<(), Failure> {
     match task {
         Task::Stream { messages, bytes } => stream(how, output, session, messages, bytes),
+        Task::Pace { .. } => Err("only ours does this".into()),
         Task::Ask(requests) => {
             for number in 0..requests {
                 ask(lines, output, session, number)?;

@@ -25,6 +25,9 @@ pub enum Command {
         /// How long the client reads nothing, in milliseconds. For the floor only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stall_ms: Option<u64>,
+        /// How many are sent a second; as many as can be if it is not given. For ours only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate: Option<u64>,
     },
     /// Send so many empty requests.
     Empty {

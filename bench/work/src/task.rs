@@ -12,6 +12,15 @@ pub enum Task {
         /// How much text in each.
         bytes: usize,
     },
+    /// Send so many chunks, but only so many a second.
+    Pace {
+        /// How many.
+        messages: u64,
+        /// How much text in each.
+        bytes: usize,
+        /// How many a second.
+        rate: u64,
+    },
     /// Ask for permission so many times, one after the other.
     Ask(u64),
     /// Read a file through the client.
@@ -25,6 +34,15 @@ impl Task {
         let (what, rest) = prompt.split_once(' ')?;
         match what {
             "stream" => stream(rest.split_once(' ')?),
+            "pace" => {
+                let (rest, rate) = rest.rsplit_once(' ')?;
+                let (messages, bytes) = rest.split_once(' ')?;
+                Some(Self::Pace {
+                    messages: messages.parse().ok()?,
+                    bytes: bytes.parse().ok()?,
+                    rate: rate.parse().ok()?,
+                })
+            }
             "ask" => rest.parse().ok().map(Self::Ask),
             "read" => Some(Self::Read(rest.to_owned())),
             _ => None,

@@ -182,7 +182,7 @@ proptest! {
             sent = escaped(&sent);
             prop_assert_eq!(&serde_json::from_str::<Value>(&sent).unwrap(), &message);
         }
-        let mut redactor = redactor();
+        let redactor = redactor();
         prop_assert!(redactor.suspects(sent.as_bytes()), "{}", sent);
         let (redacted, count) = redactor.message(&sent).unwrap_or_else(|| panic!("{sent}"));
         prop_assert!(count > 0);
@@ -200,7 +200,7 @@ proptest! {
             // What is cut off is not complete, and no JSON.
             line.pop();
         }
-        let mut redactor = redactor();
+        let redactor = redactor();
         if line.contains(SECRET) {
             prop_assert!(redactor.suspects(line.as_bytes()), "{}", line);
             let redacted = redactor.text(&line).unwrap_or_else(|| panic!("{line}"));

@@ -223,6 +223,46 @@ fn secrets_reach_the_agent_and_not_the_trace() {
 }
 
 #[test]
+fn what_begins_like_the_line_before_it_is_still_recorded_as_what_it_is() {
+    let project = Project::new();
+    let mut client = Client::start(trace(&project, &[], &["cat"]));
+    let begin = r#"{"jsonrpc":"2.0","method":"session/update","params":{"text":"#;
+    let mut sent = String::new();
+    for n in 0..600 {
+        let rest = match n % 6 {
+            0 | 1 | 4 => format!("\"{n}\"}}}}"),
+            2 => format!("\"{n}\",\"token\":\"hush-{n}\"}}}}"),
+            3 => format!("\"{n}\",\"token\":null}}}}"),
+            _ => format!("\"{n}\"}}}}}} password=hush-{n}"),
+        };
+        sent.push_str(&format!("{begin}{rest}\n"));
+    }
+    // Both where the lines end and within them.
+    for piece in sent.as_bytes().chunks(7001) {
+        client.send(piece);
+        client.reads(piece);
+    }
+    client.ends().code(0);
+    assert!(!project.read("trace").contains("hush-"));
+    let records = records(&project);
+    for from in ["client", "agent"] {
+        let said = said(&records, from);
+        assert_eq!(said.len(), 600);
+        for (n, (record, line)) in said.iter().zip(sent.lines()).enumerate() {
+            assert_eq!(record["len"], line.len());
+            let text = &record["msg"]["params"]["text"];
+            match n % 6 {
+                5 => assert!(record["noise"].is_string(), "{record}"),
+                kind => {
+                    assert_eq!(text, &json!(n.to_string()), "{record}");
+                    assert_eq!(record["redacted"].is_u64(), kind == 2, "{record}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_message_of_any_length_passes_whole_and_is_recorded_up_to_a_limit() {
     let project = Project::new();
     let mut client = Client::start(trace(&project, &[], &["wc", "-c"]));
@@ -283,7 +323,9 @@ fn an_agent_that_cannot_be_started_is_told_of_and_recorded() {
 #[cfg(unix)]
 mod on_unix {
     use std::fs::File;
+    use std::os::fd::OwnedFd;
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixStream;
 
     use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -420,6 +462,87 @@ mod on_unix {
         ended
             .says(said)
             .says("the conversation goes on, unrecorded");
+    }
+
+    /// All of it comes back from `cat` behind `acp trace`, and is recorded both ways, in so many lines.
+    fn passes(input: OwnedFd, output: OwnedFd, mut write: impl Write + Send, mut read: impl Read) {
+        let project = Project::new();
+        let mut command = trace(&project, &[], &["cat"]);
+        command.stdin(input).stdout(output);
+        let mut child = command.spawn().unwrap();
+        // Its ends of them are its own from here on.
+        drop(command);
+        // More than all the pipes hold.
+        let text = "x".repeat(500);
+        let of = |n: usize| {
+            format!(
+                "{{\"id\":{n},\"text\":\"{text}\"}}\n{}",
+                "no JSON\n".repeat(n % 3)
+            )
+        };
+        let sent: String = (0..4000).map(of).collect();
+        let bytes = sent.as_bytes();
+        let mut come = vec![0; bytes.len()];
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(move || {
+                write.write_all(bytes).unwrap();
+                write
+            });
+            read.read_exact(&mut come).unwrap();
+            // Only now: an agent gets little time for what it still has to say.
+            drop(writing.join().unwrap());
+        });
+        assert!(come == bytes);
+        assert_eq!(read.read(&mut come).unwrap(), 0);
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let records = records(&project);
+        for from in ["client", "agent"] {
+            let said = said(&records, from);
+            assert_eq!(said.len(), sent.lines().count());
+            let length = |record: &&Value| record["len"].as_u64().unwrap() + 1;
+            let length: u64 = said.iter().map(length).sum();
+            assert_eq!(length, bytes.len() as u64);
+        }
+    }
+
+    /// The writing half of a socket, whose end is told when this is dropped.
+    struct Half(UnixStream);
+
+    impl Write for Half {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Drop for Half {
+        fn drop(&mut self) {
+            self.0.shutdown(std::net::Shutdown::Write).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_socket_does_as_well_as_pipes() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let half = Half(ours.try_clone().unwrap());
+        passes(
+            theirs.try_clone().unwrap().into(),
+            theirs.into(),
+            half,
+            ours,
+        );
+    }
+
+    #[test]
+    fn pipes_that_do_not_block_are_waited_for() {
+        let (input, write) = std::io::pipe().unwrap();
+        let (read, output) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&input, true).unwrap();
+        rustix::io::ioctl_fionbio(&output, true).unwrap();
+        passes(input.into(), output.into(), write, read);
     }
 
     #[cfg(target_os = "linux")]

@@ -92,7 +92,7 @@ impl Turn {
             Some(Task::Stream { messages, bytes }) => self.stream(messages, bytes),
             Some(Task::Ask(requests)) => self.ask(requests).await,
             Some(Task::Read(path)) => self.read(&path).await,
-            None => Err(Error::invalid_params()),
+            Some(Task::Pace { .. }) | None => Err(Error::invalid_params()),
         }
     }
 

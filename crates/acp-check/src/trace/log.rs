@@ -1,5 +1,7 @@
 //! What waits to be recorded: a bounded buffer between those who pass messages on and the one who writes them down.
 
+use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -26,6 +28,10 @@ pub(super) struct Piece {
 pub(super) enum PieceOf {
     /// Of a stream, as it was read.
     Stream(Side),
+    /// Where what a side says is from now on.
+    Tap(Side, File),
+    /// So many bytes of a stream, which are in its tap.
+    Tapped(Side, usize),
     /// A line of standard error.
     Stderr,
     Event(Event),
@@ -68,6 +74,8 @@ pub(super) struct Log {
     state: Mutex<State>,
     filled: Condvar,
     emptied: Condvar,
+    /// How many lines were recorded so far, for whoever waits for what is left.
+    lines: AtomicU64,
 }
 
 impl Log {
@@ -77,7 +85,17 @@ impl Log {
             state: Mutex::default(),
             filled: Condvar::new(),
             emptied: Condvar::new(),
+            lines: AtomicU64::new(0),
         }
+    }
+
+    /// So many lines were recorded so far.
+    pub(super) fn set_lines(&self, lines: u64) {
+        self.lines.store(lines, Ordering::Relaxed);
+    }
+
+    pub(super) fn lines(&self) -> u64 {
+        self.lines.load(Ordering::Relaxed)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -132,6 +150,12 @@ impl Log {
             self.emptied.notify_all();
         }
         true
+    }
+
+    /// Nothing more is taken in, and what waits is dropped.
+    pub(super) fn abandon(&self) {
+        self.close();
+        self.lock().waiting = Batch::default();
     }
 
     /// Nothing more is taken in; what waits can still be taken out.

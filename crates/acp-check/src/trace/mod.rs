@@ -6,15 +6,21 @@
 
 mod format;
 mod html;
+mod json;
+mod lines;
 mod lint;
 mod log;
 mod pipes;
 mod read;
 mod record;
+mod records;
 mod redact;
 mod relay;
 mod replay;
 mod show;
+mod system;
+mod tap;
+mod writing;
 
 pub use crate::Side;
 pub use format::{Event, Header, Record, Secrets, VERSION, What};
@@ -22,8 +28,9 @@ pub use html::{Finding, Page, PageError, page};
 pub use lint::{About, Lint, Problem};
 pub use pipes::{Input, Output, child, stdio};
 pub use read::{ReadError, Reader};
-pub use record::{CreateError, LONGEST_MESSAGE, Notes, Recorded, Recorder, Settings, WriteError};
+pub use record::{CreateError, Notes, Recorded, Recorder, Settings, WriteError};
 pub use redact::{REDACTED, Redactor};
 pub use relay::{Relay, RelayEnd, RelayHandle};
 pub use replay::{Change, Difference, Ignore, LoadError, Replay, ReplaySettings, Report};
 pub use show::{Entry, Kind, Show};
+pub use writing::LONGEST_MESSAGE;

@@ -2,6 +2,8 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, BorrowedFd};
 
 use tokio::process::{ChildStdin, ChildStdout};
 
@@ -52,6 +54,20 @@ impl Output {
 
     pub(super) fn grow(&self, bytes: usize) {
         system::grow(&self.0, bytes);
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl AsFd for Input {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl AsFd for Output {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

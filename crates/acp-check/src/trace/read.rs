@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use super::format::{Header, Record, VERSION};
-use super::record::LONGEST_MESSAGE;
+use super::writing::LONGEST_MESSAGE;
 
 /// The longest line that is read, in bytes: the longest message, and what stands around it.
 const LONGEST_LINE: usize = LONGEST_MESSAGE + 1024 * 1024;

@@ -1,6 +1,5 @@
-//! Writing a trace: a thread of its own makes records of what was passed on, and writes them at once.
+//! Recording what passes: where it is begun and ended. A thread of its own writes.
 
-use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,26 +7,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::format::{self, Event, Header, Secrets, VERSION};
-use super::log::{Batch, Log, PieceOf};
+use super::format::{Event, Header, Secrets, VERSION};
+use super::log::{Log, PieceOf};
 use super::pipes::Output;
 use super::redact::Redactor;
 use super::relay::Relay;
+use super::system::{give_way, private};
+use super::writing::Writing;
 use crate::Side;
-
-/// The longest message that is recorded whole, in bytes: what this project's own connections take at most. Of a
-/// longer one, and of a line over 64 KiB that is no message, the beginning is recorded.
-pub const LONGEST_MESSAGE: usize = 64 * 1024 * 1024;
-
-/// The longest line that is recorded whole though it is no JSON, in bytes; and how much is of a longer one, and of a
-/// message that is too long.
-pub(super) const LONGEST_NOISE: usize = 64 * 1024;
-
-/// How much is put together before it is written, if there is more at once, in bytes.
-const WRITE: usize = 256 * 1024;
-
-/// The largest buffer that is kept for the next message, in bytes.
-const KEPT: usize = 1024 * 1024;
 
 /// What to record, and how.
 #[derive(Debug, Clone)]
@@ -170,16 +157,19 @@ impl Recorder {
         let writer = std::thread::Builder::new().name("trace".to_owned());
         let writer = writer
             .spawn(move || {
-                let mut writing = Writing::new(redactor);
-                let written = writing.write_all(&waiting, &mut file);
-                writing.recorded.complete = written.is_ok();
+                give_way();
+                let mut writing = Writing::new(waiting.clone(), redactor);
+                let written = writing.write_all(&mut file);
+                let mut recorded = writing.recorded();
+                recorded.complete = written.is_ok();
                 if let Err(source) = written {
-                    // Nobody waits for room any more.
-                    waiting.close();
+                    // Nobody waits for room any more, neither there nor in a tap.
+                    drop(writing);
+                    waiting.abandon();
                     failed(WriteError { path, source });
                 }
                 // Nobody may wait for it.
-                let _ = sender.send(writing.recorded);
+                let _ = sender.send(recorded);
             })
             .map_err(could_not)?;
         Ok(Self {
@@ -218,307 +208,5 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.log.close();
-    }
-}
-
-/// Makes a file that its user alone can read.
-fn private(path: &Path, overwrite: bool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if overwrite {
-        options.create(true).truncate(true);
-    } else {
-        options.create_new(true);
-    }
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let file = options.open(path)?;
-    #[cfg(unix)]
-    if overwrite && file.metadata()?.is_file() {
-        use std::os::unix::fs::PermissionsExt;
-        // It may have been there, open to others.
-        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-    }
-    Ok(file)
-}
-
-/// A line of which not all has come.
-#[derive(Debug, Default)]
-struct Begun {
-    bytes: Vec<u8>,
-    /// How much of it is not kept.
-    dropped: usize,
-}
-
-impl Begun {
-    fn is_empty(&self) -> bool {
-        self.bytes.is_empty() && self.dropped == 0
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        if self.dropped > 0 || self.bytes.len() + bytes.len() > LONGEST_MESSAGE {
-            let room = LONGEST_NOISE.saturating_sub(self.bytes.len());
-            let kept = bytes.get(..room).unwrap_or(bytes);
-            self.bytes.extend_from_slice(kept);
-            self.dropped += bytes.len() - kept.len();
-            self.dropped += self.bytes.len().saturating_sub(LONGEST_NOISE);
-            self.bytes.truncate(LONGEST_NOISE);
-        } else {
-            self.bytes.extend_from_slice(bytes);
-        }
-    }
-}
-
-/// What makes records of pieces.
-struct Writing {
-    redactor: Option<Redactor>,
-    client: Begun,
-    agent: Begun,
-    out: Vec<u8>,
-    recorded: Recorded,
-}
-
-impl Writing {
-    fn new(redactor: Option<Redactor>) -> Self {
-        Self {
-            redactor,
-            client: Begun::default(),
-            agent: Begun::default(),
-            out: Vec::with_capacity(WRITE),
-            recorded: Recorded::default(),
-        }
-    }
-
-    /// Writes until the log is closed.
-    fn write_all(&mut self, log: &Log, file: &mut impl Write) -> io::Result<()> {
-        let mut batch = Batch::default();
-        while log.take(&mut batch) {
-            let mut bytes = batch.bytes.as_slice();
-            for piece in &batch.pieces {
-                let (own, rest) = bytes.split_at_checked(piece.length).unwrap_or_default();
-                bytes = rest;
-                match &piece.what {
-                    PieceOf::Stream(side) => self.stream(piece.at, *side, own),
-                    PieceOf::Stderr => self.stderr(piece.at, own),
-                    PieceOf::Event(event) => self.event(piece.at, event),
-                }
-                if self.out.len() >= WRITE {
-                    self.flush(file)?;
-                }
-            }
-            // Others may be waited for now, and what was said so far is to be seen.
-            self.flush(file)?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self, file: &mut impl Write) -> io::Result<()> {
-        file.write_all(&self.out)?;
-        self.out.clear();
-        self.out.shrink_to(KEPT);
-        Ok(())
-    }
-
-    fn begun(&mut self, side: Side) -> &mut Begun {
-        match side {
-            Side::Client => &mut self.client,
-            Side::Agent => &mut self.agent,
-        }
-    }
-
-    fn stream(&mut self, at: u64, side: Side, mut bytes: &[u8]) {
-        let begun = self.begun(side);
-        if !begun.is_empty() {
-            let Some(end) = memchr::memchr(b'\n', bytes) else {
-                begun.push(bytes);
-                return;
-            };
-            let (last, rest) = bytes.split_at(end);
-            begun.push(last);
-            bytes = rest.get(1..).unwrap_or_default();
-            self.end_begun(at, side, false);
-        }
-        if let Some(end) = memchr::memrchr(b'\n', bytes) {
-            let (whole, rest) = bytes.split_at(end);
-            self.lines(at, side, whole);
-            bytes = rest.get(1..).unwrap_or_default();
-        }
-        if !bytes.is_empty() {
-            self.begun(side).push(bytes);
-        }
-    }
-
-    /// Records the line that has begun, now that its end, or that of the stream, is there.
-    fn end_begun(&mut self, at: u64, side: Side, open: bool) {
-        let mut line = std::mem::take(self.begun(side));
-        let length = line.bytes.len() + line.dropped;
-        if line.dropped > 0 {
-            self.cut(at, side, &line.bytes, length, open);
-        } else {
-            let suspicious = match &mut self.redactor {
-                Some(redactor) => redactor.suspects(&line.bytes),
-                None => false,
-            };
-            self.line(at, side, &line.bytes, suspicious, open);
-        }
-        line.bytes.clear();
-        line.bytes.shrink_to(KEPT);
-        line.dropped = 0;
-        *self.begun(side) = line;
-    }
-
-    /// Records lines, of which only the last has no end.
-    fn lines(&mut self, at: u64, side: Side, whole: &[u8]) {
-        let mut scan = self.redactor.as_mut().map(|redactor| redactor.scan(whole));
-        let mut suspects = Vec::new();
-        let mut start = 0;
-        // Which of them are suspicious is found in one go: most pieces have none, and each has many lines.
-        if let Some(scan) = &mut scan {
-            while let Some(found) = scan.next_from(start) {
-                let end = memchr::memchr(b'\n', whole.get(found..).unwrap_or_default());
-                suspects.push(found);
-                match end {
-                    Some(end) => start = found + end + 1,
-                    None => break,
-                }
-            }
-        }
-        let mut suspects = suspects.into_iter().peekable();
-        let mut start = 0;
-        for end in memchr::memchr_iter(b'\n', whole).chain([whole.len()]) {
-            let line = whole.get(start..end).unwrap_or_default();
-            let suspicious = suspects.next_if(|&found| found < end).is_some();
-            self.line(at, side, line, suspicious, false);
-            start = end + 1;
-        }
-    }
-
-    fn line(&mut self, at: u64, side: Side, line: &[u8], suspicious: bool, open: bool) {
-        let Ok(text) = std::str::from_utf8(line) else {
-            self.no_text(at, side, line, suspicious, open);
-            return;
-        };
-        let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-        if !json {
-            self.noise(at, side, text, suspicious, open);
-            return;
-        }
-        let redacted = match &self.redactor {
-            Some(redactor) if suspicious => redactor.message(text),
-            _ => None,
-        };
-        let shown = redacted.as_ref().map_or(text, |(text, _)| text);
-        if shown.len() > LONGEST_MESSAGE {
-            // It has become longer.
-            self.cut(at, side, shown.as_bytes(), line.len(), open);
-            return;
-        }
-        format::begin(&mut self.out, at, side, line.len());
-        self.open(open);
-        if let Some((_, count)) = redacted {
-            self.out.extend_from_slice(b",\"redacted\":");
-            format::number(&mut self.out, count);
-            self.recorded.redacted += count;
-        }
-        self.out.extend_from_slice(b",\"msg\":");
-        self.out.extend_from_slice(shown.as_bytes());
-        self.out.extend_from_slice(b"}\n");
-        self.recorded.messages += 1;
-    }
-
-    fn open(&mut self, open: bool) {
-        if open {
-            self.out.extend_from_slice(b",\"open\":true");
-        }
-    }
-
-    /// What is no JSON.
-    fn noise(&mut self, at: u64, side: Side, text: &str, suspicious: bool, open: bool) {
-        if text.len() > LONGEST_NOISE {
-            self.cut(at, side, text.as_bytes(), text.len(), open);
-            return;
-        }
-        let redacted = match &mut self.redactor {
-            Some(redactor) if suspicious => redactor.text(text),
-            _ => None,
-        };
-        format::begin(&mut self.out, at, side, text.len());
-        self.open(open);
-        self.out.extend_from_slice(b",\"noise\":");
-        format::text(&mut self.out, redacted.as_deref().unwrap_or(text));
-        self.out.extend_from_slice(b"}\n");
-    }
-
-    /// What is not even text. Where a secret may be in it, what is text of it is recorded, without the secret.
-    fn no_text(&mut self, at: u64, side: Side, line: &[u8], suspicious: bool, open: bool) {
-        if line.len() > LONGEST_NOISE {
-            self.cut(at, side, line, line.len(), open);
-            return;
-        }
-        let lossy = match &mut self.redactor {
-            Some(redactor) if suspicious => redactor.text(&String::from_utf8_lossy(line)),
-            _ => None,
-        };
-        format::begin(&mut self.out, at, side, line.len());
-        self.open(open);
-        match lossy {
-            Some(text) => {
-                self.out.extend_from_slice(b",\"noise\":");
-                format::text(&mut self.out, &text);
-            }
-            None => {
-                self.out.extend_from_slice(b",\"noise64\":");
-                format::base64(&mut self.out, line);
-            }
-        }
-        self.out.extend_from_slice(b"}\n");
-    }
-
-    /// The beginning of what is too long.
-    fn cut(&mut self, at: u64, side: Side, line: &[u8], length: usize, open: bool) {
-        let beginning = line.get(..LONGEST_NOISE).unwrap_or(line);
-        let text = String::from_utf8_lossy(beginning);
-        let redacted = match &mut self.redactor {
-            Some(redactor) => redactor.text(&text),
-            None => None,
-        };
-        format::begin(&mut self.out, at, side, length);
-        self.open(open);
-        self.out.extend_from_slice(b",\"cut\":");
-        format::text(&mut self.out, redacted.as_deref().unwrap_or(&text));
-        self.out.extend_from_slice(b"}\n");
-    }
-
-    fn stderr(&mut self, at: u64, line: &[u8]) {
-        let text = String::from_utf8_lossy(line);
-        let redacted = match &mut self.redactor {
-            Some(redactor) => redactor.stderr(&text),
-            None => None,
-        };
-        self.out.extend_from_slice(b"{\"t\":");
-        format::number(&mut self.out, at);
-        self.out.extend_from_slice(b",\"stderr\":");
-        format::text(&mut self.out, redacted.as_deref().unwrap_or(&text));
-        self.out.extend_from_slice(b"}\n");
-    }
-
-    fn event(&mut self, at: u64, event: &Event) {
-        // What a stream ends with may have no line end.
-        let ended: &[Side] = match event {
-            Event::ClientClosed | Event::AgentStoppedReading => &[Side::Client],
-            Event::AgentClosed | Event::ClientStoppedReading => &[Side::Agent],
-            Event::Failed { from, .. } => &[*from],
-            Event::End => &[Side::Client, Side::Agent],
-            _ => &[],
-        };
-        for &side in ended {
-            if !self.begun(side).is_empty() {
-                self.end_begun(at, side, true);
-            }
-        }
-        format::event(&mut self.out, at, event);
     }
 }

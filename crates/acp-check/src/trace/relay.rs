@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::format::Event;
 use super::log::{Log, PieceOf};
 use super::pipes::{Input, Output};
+use super::tap::Tap;
 use crate::Side;
 
 /// How much is read at once, in bytes: what a pipe that has grown holds.
@@ -42,6 +43,7 @@ pub struct Relay {
 /// What can be done about a direction while it runs.
 #[derive(Debug, Clone)]
 pub struct RelayHandle {
+    log: Arc<Log>,
     output: Arc<Mutex<Option<Output>>>,
     passed: Arc<AtomicU64>,
     ended: Arc<AtomicBool>,
@@ -61,10 +63,11 @@ impl RelayHandle {
         self.ended.load(Ordering::Relaxed)
     }
 
-    /// How many bytes were passed on so far.
+    /// How many bytes were passed on so far, and how many lines of both directions were recorded. As long as it grows,
+    /// something goes on: passing on waits for recording that does not keep up.
     #[must_use]
-    pub fn passed(&self) -> u64 {
-        self.passed.load(Ordering::Relaxed)
+    pub fn progress(&self) -> (u64, u64) {
+        (self.passed.load(Ordering::Relaxed), self.log.lines())
     }
 }
 
@@ -83,6 +86,7 @@ impl Relay {
     #[must_use]
     pub fn handle(&self) -> RelayHandle {
         RelayHandle {
+            log: self.log.clone(),
             output: self.output.clone(),
             passed: self.passed.clone(),
             ended: self.ended.clone(),
@@ -112,18 +116,39 @@ impl Relay {
         *output = None;
     }
 
+    /// What passes goes into a tap, too, where that can be; whoever records is told first.
+    fn tap(&self, input: &Input) -> Option<Tap> {
+        let output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let (tap, reader) = Tap::open(input, output.as_ref()?, ROOM)?;
+        self.log.push(PieceOf::Tap(self.from, reader), &[]);
+        Some(tap)
+    }
+
     fn pass_on(&self, input: &mut Input) -> RelayEnd {
         let mut buffer = vec![0; ROOM];
         let mut grown = false;
+        let mut tap = self.tap(input);
         loop {
-            let read = match input.read(&mut buffer) {
+            let read = match &tap {
+                Some(tap) => tap.copy(input, ROOM),
+                None => input.read(&mut buffer),
+            };
+            let read = match read {
                 Ok(0) => return RelayEnd::Closed,
                 Ok(read) => read,
+                Err(_) if tap.is_some() => {
+                    // Nobody records any more, or the system does not do this. Otherwise reading tells what is wrong.
+                    tap = None;
+                    continue;
+                }
                 Err(error) => return RelayEnd::Failed(error),
             };
             let bytes = buffer.get(..read).unwrap_or_default();
             // Recorded first: what is never read by the other side is what one wants to see.
-            self.log.push(PieceOf::Stream(self.from), bytes);
+            match &tap {
+                Some(_) => self.log.push(PieceOf::Tapped(self.from, read), &[]),
+                None => self.log.push(PieceOf::Stream(self.from), bytes),
+            }
             let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(output) = output.as_mut() else {
                 return RelayEnd::Stopped;
@@ -133,7 +158,11 @@ impl Relay {
                 input.grow(ROOM);
                 output.grow(ROOM);
             }
-            match output.write_all(bytes) {
+            let passed = match &tap {
+                Some(tap) => tap.pass(input, output, read),
+                None => output.write_all(bytes),
+            };
+            match passed {
                 Ok(()) => {
                     let length = u64::try_from(read).unwrap_or_default();
                     self.passed.fetch_add(length, Ordering::Relaxed);

@@ -191,16 +191,16 @@ async fn end(process: &AgentProcess, notes: &Notes, signals: &mut Signals) {
     notes.event(Event::Exited { code, signal });
 }
 
-/// Waits until the client has what the agent has said before it ended, as long as it reads it.
+/// Waits until the client has what the agent has said before it ended, as long as it reads it and it is recorded.
 async fn last_words(ends: &mut mpsc::Receiver<Ended>, to_client: &RelayHandle) {
-    let mut passed = to_client.passed();
+    let mut progress = to_client.progress();
     loop {
         // The channel ends with the second direction; the client's may be reading for ever.
         match tokio::time::timeout(ENDING, ends.recv()).await {
             Ok(Some((Side::Client, _))) => {}
             Ok(_) => return,
-            Err(_) if to_client.passed() == passed => return,
-            Err(_) => passed = to_client.passed(),
+            Err(_) if to_client.progress() == progress => return,
+            Err(_) => progress = to_client.progress(),
         }
     }
 }

@@ -10,8 +10,8 @@ mod names;
 mod needles;
 mod patterns;
 
+pub(super) use needles::Gathered;
 use needles::Needles;
-pub(super) use needles::Scan;
 use patterns::Patterns;
 
 /// What stands in place of a secret.
@@ -22,8 +22,6 @@ pub const REDACTED: &str = "[redacted]";
 pub struct Redactor {
     needles: Needles,
     patterns: Patterns,
-    /// What is searched, see [`Scan`].
-    folded: Vec<u8>,
     /// The lines of standard error that come are those of a private key.
     in_key: bool,
 }
@@ -41,19 +39,16 @@ impl Redactor {
         Self {
             needles: Needles::new(),
             patterns: Patterns::default(),
-            folded: Vec::new(),
             in_key: false,
         }
     }
 
-    /// Looks for what may be secret, or tell of a secret.
-    pub(super) fn scan(&mut self, bytes: &[u8]) -> Scan<'_> {
-        self.needles.scan(bytes, &mut self.folded)
-    }
-
     /// Whether anything in it may be secret.
-    pub fn suspects(&mut self, bytes: &[u8]) -> bool {
-        self.scan(bytes).next_from(0).is_some()
+    #[must_use]
+    pub fn suspects(&self, bytes: &[u8]) -> bool {
+        let mut folded = Vec::new();
+        let scan = self.needles.scan(bytes, &mut folded);
+        scan.next_from(0).is_some()
     }
 
     /// A message, which is JSON, without its secrets, and how many there were; `None` if there are none.
@@ -97,9 +92,8 @@ impl Redactor {
             if std::mem::replace(&mut secret, names::is_secret_flag(arg)) {
                 return REDACTED.to_owned();
             }
-            let mut folded = Vec::new();
-            let suspected = self.needles.scan(arg.as_bytes(), &mut folded).next_from(0);
-            let redacted = suspected.and_then(|_| self.text(arg));
+            let suspected = self.suspects(arg.as_bytes());
+            let redacted = suspected.then(|| self.text(arg)).flatten();
             redacted.unwrap_or_else(|| arg.clone())
         });
         redacted.collect()
@@ -107,9 +101,9 @@ impl Redactor {
 
     /// Text within a message without its secrets; `None` if there are none.
     fn within(&self, text: &str) -> Option<String> {
-        let mut folded = Vec::new();
-        let mut scan = self.needles.scan(text.as_bytes(), &mut folded);
-        scan.next_from(0)?;
+        if !self.suspects(text.as_bytes()) {
+            return None;
+        }
         self.patterns.strict(text)
     }
 }

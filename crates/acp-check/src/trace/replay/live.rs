@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
 
-use crate::trace::record::LONGEST_MESSAGE;
+use crate::trace::writing::LONGEST_MESSAGE;
 
 /// How many messages are read ahead. While something is written they are taken out, so that two that write to each
 /// other do not wait for each other.

@@ -1,0 +1,382 @@
+//! Whether lines are JSON, found out quickly where a line begins like the one before it.
+//!
+//! What is found out of the beginning of a line is true of each line that begins so. The places at which a name or a
+//! value begins are noted, and the next line is read on from the last of them that it has in common with this one. Of
+//! a message that is streamed this leaves the text.
+
+use serde::de::IgnoredAny;
+
+/// How many places are noted of a line.
+const PLACES: usize = 64;
+
+/// How deep objects and arrays can lie in each other here; serde_json reads what is deeper.
+const DEPTH: u32 = u64::BITS;
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Value,
+    /// A value, or the end of the array.
+    FirstItem,
+    Name,
+    /// A name, or the end of the object.
+    FirstName,
+    /// What stands behind a value.
+    End,
+}
+
+/// How far a line was read, and what may come there.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    at: usize,
+    next: Next,
+    depth: u32,
+    /// A bit for each open object or array, the innermost lowest: whether it is an object.
+    objects: u64,
+}
+
+impl Place {
+    const START: Self = Self {
+        at: 0,
+        next: Next::Value,
+        depth: 0,
+        objects: 0,
+    };
+
+    fn open(&mut self, object: bool) -> Option<()> {
+        if self.depth == DEPTH {
+            return None;
+        }
+        self.depth += 1;
+        self.objects = (self.objects << 1) | u64::from(object);
+        self.next = if object {
+            Next::FirstName
+        } else {
+            Next::FirstItem
+        };
+        Some(())
+    }
+
+    fn close(&mut self, object: bool) -> Option<()> {
+        if self.depth == 0 || self.in_object() != object {
+            return None;
+        }
+        self.depth -= 1;
+        self.objects >>= 1;
+        self.next = Next::End;
+        Some(())
+    }
+
+    fn in_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+}
+
+/// Tells of lines, one after the other, whether they are JSON.
+#[derive(Debug, Default)]
+pub(super) struct Checker {
+    /// Places in the line before, in their order. Up to each of them it is UTF-8, and the beginning of JSON.
+    places: Vec<Place>,
+}
+
+impl Checker {
+    /// Whether it is JSON, and with that UTF-8. At least the first `shared` bytes are those of the line that was asked
+    /// for before.
+    pub(super) fn is_json(&mut self, line: &[u8], shared: usize) -> bool {
+        while self.places.pop_if(|place| place.at > shared).is_some() {}
+        let place = self.places.last().copied().unwrap_or(Place::START);
+        // A place is never within a character.
+        let rest = line.get(place.at..).unwrap_or_default();
+        let is_text = std::str::from_utf8(rest).is_ok();
+        if is_text && self.read(line, place).is_some() {
+            return true;
+        }
+        self.places.clear();
+        is_text && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+    }
+
+    /// Reads on from there to the end; `None` if that is no JSON, or deeper than can be told here.
+    fn read(&mut self, line: &[u8], mut place: Place) -> Option<()> {
+        // This one is noted already.
+        let mut noted = !self.places.is_empty();
+        loop {
+            if matches!(place.next, Next::Value | Next::Name) && self.places.len() < PLACES {
+                if !noted {
+                    self.places.push(place);
+                }
+                noted = false;
+            }
+            place.at = space(line, place.at);
+            let Some(&byte) = line.get(place.at) else {
+                return (place.next == Next::End && place.depth == 0).then_some(());
+            };
+            match (place.next, byte) {
+                (Next::Value | Next::FirstItem, b'"') => {
+                    place.at = string(line, place.at + 1)?;
+                    place.next = Next::End;
+                    continue;
+                }
+                (Next::Value | Next::FirstItem, b'{') => place.open(true)?,
+                (Next::Value | Next::FirstItem, b'[') => place.open(false)?,
+                (Next::FirstItem, b']') => place.close(false)?,
+                (Next::Value | Next::FirstItem, _) => {
+                    place.at = scalar(line, place.at)?;
+                    place.next = Next::End;
+                    continue;
+                }
+                (Next::Name | Next::FirstName, b'"') => {
+                    place.at = space(line, string(line, place.at + 1)?);
+                    if line.get(place.at) != Some(&b':') {
+                        return None;
+                    }
+                    place.next = Next::Value;
+                }
+                (Next::FirstName, b'}') => place.close(true)?,
+                (Next::End, b',') if place.depth > 0 => {
+                    place.next = if place.in_object() {
+                        Next::Name
+                    } else {
+                        Next::Value
+                    };
+                }
+                (Next::End, b'}') => place.close(true)?,
+                (Next::End, b']') => place.close(false)?,
+                _ => return None,
+            }
+            place.at += 1;
+        }
+    }
+}
+
+/// Where what begins there is no white space any more.
+fn space(line: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = line.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// The end of a string whose contents begin there.
+fn string(line: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += plain(line.get(at..)?);
+        match line.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => {}
+            _ => return None,
+        }
+        match line.get(at + 1)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
+            b'u' => {
+                let digits = line.get(at + 2..at + 6)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return None;
+                }
+                at += 6;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// How many bytes come before the first that cannot stand in a string for itself: a quote, a backslash, a control
+/// character.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        // The highest bit of each byte that is such a one, and of some that follow one.
+        let word = u64::from_le_bytes(*word);
+        let quote = word ^ (ONES * u64::from(b'"'));
+        let backslash = word ^ (ONES * u64::from(b'\\'));
+        let special = (word.wrapping_sub(ONES * 0x20) & !word)
+            | (quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash);
+        let special = special & HIGH;
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let own = |&byte: &u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    let in_rest = rest.iter().position(own).unwrap_or(rest.len());
+    words.len() * 8 + in_rest
+}
+
+/// The end of a number or of a word that begins there.
+fn scalar(line: &[u8], at: usize) -> Option<usize> {
+    let rest = line.get(at..)?;
+    for word in [&b"null"[..], b"true", b"false"] {
+        if rest.starts_with(word) {
+            return Some(at + word.len());
+        }
+    }
+    let digits = |from: usize| {
+        let digits = line.get(from..).unwrap_or_default().iter();
+        from + digits.take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let start = at + usize::from(rest.first() == Some(&b'-'));
+    let mut end = digits(start);
+    if end == start || (end > start + 1 && line.get(start) == Some(&b'0')) {
+        return None;
+    }
+    if line.get(end) == Some(&b'.') {
+        let fraction = end + 1;
+        end = digits(fraction);
+        if end == fraction {
+            return None;
+        }
+    }
+    if let Some(b'e' | b'E') = line.get(end) {
+        let sign = usize::from(matches!(line.get(end + 1), Some(b'+' | b'-')));
+        let exponent = end + 1 + sign;
+        end = digits(exponent);
+        if end == exponent {
+            return None;
+        }
+    }
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn is_json(line: &[u8]) -> bool {
+        serde_json::from_slice::<IgnoredAny>(line).is_ok() && std::str::from_utf8(line).is_ok()
+    }
+
+    /// What it says of each of them, told how much each has in common with the one before it, must be so.
+    fn check(lines: &[Vec<u8>]) {
+        let mut checker = Checker::default();
+        let mut before: &[u8] = &[];
+        for line in lines {
+            let shared = before.iter().zip(line).take_while(|(a, b)| a == b).count();
+            let told = checker.is_json(line, shared);
+            assert_eq!(told, is_json(line), "{}", line.escape_ascii());
+            before = line;
+        }
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            "\\PC{0,20}".prop_map(Value::String),
+            "[\"\\\\\u{1}-\u{7f}]{0,9}".prop_map(Value::String),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            any::<bool>().prop_map(Value::from),
+            Just(Value::Null),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-z\"\\\\]{0,9}", inner, 0..4).prop_map(|members| {
+                    members
+                        .into_iter()
+                        .collect::<serde_json::Map<_, _>>()
+                        .into()
+                }),
+            ]
+        })
+    }
+
+    #[test]
+    fn it_knows_json_when_it_sees_it() {
+        let json = [
+            r#" {"a" : [1, -0.5e+7, 0, 1E9, "x\u00e9\n\/", true, false, null, {}, []] } "#,
+            "\"\"",
+            "0",
+            "-0.0",
+            "[[[]]]\r",
+            &format!("{}{}", "[".repeat(64), "]".repeat(64)),
+            &format!("{}{}", "[".repeat(65), "]".repeat(65)),
+        ];
+        for json in json {
+            assert!(Checker::default().is_json(json.as_bytes(), 0), "{json}");
+        }
+        let no_json = [
+            "",
+            " ",
+            "{",
+            "}",
+            "[1,]",
+            "{,}",
+            "{\"a\":1,}",
+            "{\"a\"}",
+            "{\"a\" 1}",
+            "{1:1}",
+            "[1}",
+            "{\"a\":1]",
+            "1 2",
+            "01",
+            "-",
+            "1.",
+            ".5",
+            "1e",
+            "1e+",
+            "+1",
+            "nul",
+            "nulll",
+            "True",
+            "\"",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "\"\\u12\"",
+            "\"\t\"",
+            "\"a\u{1f}b\"",
+            "[1 2]",
+            "]",
+            ",",
+            ":",
+            "{\"a\":}",
+            "[,1]",
+            "{}{}",
+            "\u{feff}1",
+            "\"\\",
+        ];
+        for no_json in no_json {
+            assert!(!is_json(no_json.as_bytes()), "{no_json}");
+            assert!(
+                !Checker::default().is_json(no_json.as_bytes(), 0),
+                "{no_json}"
+            );
+        }
+        assert!(!Checker::default().is_json(b"\"\xff\"", 0));
+    }
+
+    proptest! {
+        /// Lines that begin like each other and go on in another way, most of them JSON.
+        #[test]
+        fn it_says_what_serde_json_says(
+            values in prop::collection::vec((value(), any::<bool>()), 1..4),
+            edits in prop::collection::vec(
+                (any::<prop::sample::Index>(), any::<prop::sample::Index>(), prop::option::of(any::<u8>())), 0..12),
+        ) {
+            let mut lines: Vec<Vec<u8>> = Vec::new();
+            for (value, pretty) in &values {
+                lines.push(if *pretty {
+                    serde_json::to_vec_pretty(value).unwrap()
+                } else {
+                    serde_json::to_vec(value).unwrap()
+                });
+            }
+            for (which, place, byte) in edits {
+                let mut line = lines[which.index(lines.len())].clone();
+                if !line.is_empty() {
+                    let at = place.index(line.len());
+                    match byte {
+                        Some(byte) if byte & 1 == 0 => line[at] = br#"{}[],:"\0e-. "#[usize::from(byte) / 2 % 13],
+                        Some(byte) => line[at] = byte,
+                        None => line.truncate(at),
+                    }
+                }
+                let original = lines[which.index(lines.len())].clone();
+                lines.extend([line, original]);
+            }
+            check(&lines);
+        }
+    }
+}
