@@ -95,7 +95,7 @@ pub(crate) fn wrap_into(
             }
             return;
         }
-        let at = break_at(row_cells);
+        let at = break_at(row_cells, room);
         out.push(finish(front, row_cells.get(..at).unwrap_or(row_cells)));
         row.drain(..at);
         while row.front().is_some_and(|cell| cell.space) {
@@ -134,14 +134,15 @@ pub(crate) fn widest_word(line: &Line<'_>) -> usize {
 
 /// A text without what would command the terminal or turn its text around. Line feeds and tabs stay.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    let plain = |c: char| {
-        !(c.is_control() && c != '\n' && c != '\t')
-            && !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let harmful = |c: char| match c {
+        '\n' | '\t' => false,
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        c => c.is_control(),
     };
-    if text.chars().all(plain) {
-        Cow::Borrowed(text)
-    } else {
+    if text.contains(harmful) {
         Cow::Owned(acp_host::clean::clean(text))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -206,9 +207,17 @@ fn cells(runs: &[(String, Style)], widest: usize) -> impl Iterator<Item = Cell<'
         })
 }
 
-/// Where a row ends whose last cell has no room any more: at least one cell in, at most before the last.
-fn break_at(row: &[Cell<'_>]) -> usize {
-    let last = row.len().saturating_sub(1);
+/// Where a row ends that has more than `room` columns: at least one cell in, at most before the first that has
+/// no room.
+fn break_at(row: &[Cell<'_>], room: usize) -> usize {
+    let mut used = 0;
+    let last = row
+        .iter()
+        .position(|cell| {
+            used += cell.width;
+            used > room
+        })
+        .unwrap_or(row.len());
     let Some(text) = row.iter().position(|cell| !cell.space) else {
         return last.max(1);
     };
@@ -319,6 +328,18 @@ mod tests {
         let mut lines = Vec::new();
         wrap_into(&Line::from("a list of words"), 12, &indent, &mut lines);
         assert_eq!(texts(&lines), ["• a list of", "  words"]);
+        // Where the others have less room than the first, what is left of it is broken again.
+        let indent = Indent {
+            first: Vec::new(),
+            rest: vec!["       ".into()],
+        };
+        lines.clear();
+        wrap_into(&Line::from("a bcdefghijklmn"), 12, &indent, &mut lines);
+        assert_eq!(texts(&lines), ["a", "      bcdefg", "      hijklm", "      n"]);
+        let indent = Indent {
+            first: vec!["• ".into()],
+            rest: vec!["  ".into()],
+        };
         // Where there is no room for both, the text goes first.
         lines.clear();
         wrap_into(&Line::from("abc"), 1, &indent, &mut lines);

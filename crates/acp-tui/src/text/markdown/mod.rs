@@ -110,8 +110,9 @@ impl Markdown {
                 Some(end) => (window.get(..=end).unwrap_or(window), true),
                 None => (window, rest.len() >= MAX_PIECE),
             };
-            self.text.push_str(&harmless(piece));
-            if piece.ends_with('\n') && !self.text.ends_with('\n') {
+            let clean = harmless(piece);
+            self.text.push_str(&clean);
+            if piece.ends_with('\n') && !clean.ends_with('\n') {
                 self.text.push('\n');
             }
             if complete {
@@ -286,21 +287,19 @@ impl Starts {
             fence: None,
         };
         let mut depth = 0usize;
+        let mut covered = 0;
         for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
             if depth == 0 && !matches!(event, Event::End(_)) {
                 // Behind the spaces by which it is indented.
                 let before = text.get(..range.start).unwrap_or_default();
                 let start = before.rfind('\n').map_or(0, |end| end + 1);
+                starts.definitions(text, covered, start);
+                covered = range.end;
                 if let Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) = &event {
                     starts.fence = Some((start, info.to_string()));
                     return starts;
                 }
-                let above = text.get(..start).unwrap_or_default();
-                let above = above.strip_suffix('\n').unwrap_or(above);
-                let above = above.rsplit('\n').next().unwrap_or_default();
-                if start > 0 && above.trim().is_empty() {
-                    starts.units.push(start);
-                }
+                starts.consider(text, start);
             }
             match event {
                 Event::Start(_) => depth += 1,
@@ -308,6 +307,29 @@ impl Starts {
                 _ => {}
             }
         }
+        starts.definitions(text, covered, text.len());
         starts
+    }
+
+    /// Definitions are blocks too, of which the parser says nothing: they are what stands between others.
+    fn definitions(&mut self, text: &str, from: usize, to: usize) {
+        let mut start = from;
+        for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
+            let begins = start == 0 || text.get(..start).is_some_and(|above| above.ends_with('\n'));
+            if begins && line.trim_start().starts_with('[') {
+                self.consider(text, start);
+            }
+            start += line.len();
+        }
+    }
+
+    /// A block that begins with the line at `start` begins a unit if that is behind an empty line.
+    fn consider(&mut self, text: &str, start: usize) {
+        let above = text.get(..start).unwrap_or_default();
+        let above = above.strip_suffix('\n').unwrap_or(above);
+        let above = above.rsplit('\n').next().unwrap_or_default();
+        if start > 0 && above.trim().is_empty() {
+            self.units.push(start);
+        }
     }
 }

@@ -75,9 +75,7 @@ impl Table {
         if columns > room {
             return None;
         }
-        let whole: Vec<usize> = (0..columns)
-            .map(|at| widest(at, |line| width_of(line)))
-            .collect();
+        let whole: Vec<usize> = (0..columns).map(|at| widest(at, width_of)).collect();
         if whole.iter().sum::<usize>() <= room {
             return Some(whole);
         }
@@ -85,8 +83,8 @@ impl Table {
             .iter()
             .enumerate()
             .map(|(at, whole)| {
-                let word = widest(at, |line| widest_word(line));
-                word.min(MAX_WORD).max(MIN_COLUMN).min(*whole)
+                let word = widest(at, widest_word);
+                word.clamp(MIN_COLUMN, MAX_WORD).min(*whole)
             })
             .collect();
         if least.iter().sum::<usize>() > room {
@@ -106,7 +104,7 @@ impl Table {
         let mut widths = limited(limit);
         let mut left = room.saturating_sub(widths.iter().sum());
         for (width, whole) in widths.iter_mut().zip(&whole) {
-            if left > 0 && width < &mut whole.clone() {
+            if left > 0 && *width < *whole {
                 *width += 1;
                 left -= 1;
             }

@@ -215,16 +215,16 @@ fn no_address_is_hidden() {
     assert_shown("![a cat](cat.png)", 60, "[image: a cat] (cat.png)");
     let data = format!("![](data:image/png;base64,{})", "A".repeat(100));
     assert_shown(&data, 80, "[image: ] (data:image/png;base64, 100 bytes)");
-    // Definitions stand where they were written, and what refers to them says so.
+    // Definitions stand where they were written. What refers to one in another unit is left as it is.
     assert_shown(
         "See [this][1] and [that].\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
         60,
-        "See this (https://a.b) and that (https://c.d).\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
+        "See [this][1] and [that].\n\n[1]: https://a.b\n[that]: https://c.d\n\nEnd.",
     );
     assert_shown(
-        "See [this][1].\n\nMore.\n\n[1]: https://a.b",
+        "[1]: https://a.b\nSee [this][1].",
         60,
-        "See [this][1].\n\nMore.\n\n[1]: https://a.b",
+        "[1]: https://a.b\n\nSee this (https://a.b).",
     );
     let theme = theme();
     let bare = lines("(at https://a.b/c_d_e, or)", 60);
