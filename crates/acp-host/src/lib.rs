@@ -24,8 +24,8 @@
 //! small process runs beside this one on Unix, from the first start of a command until this program ends.
 
 mod agent_process;
-pub mod clean;
 mod attachment;
+pub mod clean;
 mod environment;
 mod files;
 mod form;

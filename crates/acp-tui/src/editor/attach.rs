@@ -1,0 +1,147 @@
+//! The files that go with a prompt, as the line of chips above it.
+
+use std::path::{Path, PathBuf};
+
+use acp::v1::PromptCapabilities;
+use acp_host::AttachmentKind;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::popup::cut;
+use super::rows::columns;
+use crate::Theme;
+
+/// The most files that go with one prompt.
+const MOST: usize = 32;
+/// The longest name that is shown whole, in columns.
+const NAME: u16 = 32;
+
+/// The files that go with a prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Attachments {
+    files: Vec<(PathBuf, String)>,
+}
+
+impl Attachments {
+    pub(crate) fn new(files: Vec<PathBuf>) -> Self {
+        let files = files.into_iter().map(|file| {
+            let label = label(&file);
+            (file, label)
+        });
+        let files = files.collect();
+        Self { files }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// Adds one. Gives what is to be said if it cannot go with a prompt to this agent.
+    pub(crate) fn add(&mut self, file: &Path, takes: &PromptCapabilities) -> Result<(), String> {
+        let name = || acp_host::clean::line(&file.to_string_lossy());
+        match AttachmentKind::of(file) {
+            AttachmentKind::Image if !takes.image => {
+                return Err(format!("{}: this agent does not take images", name()));
+            }
+            AttachmentKind::Audio if !takes.audio => {
+                return Err(format!("{}: this agent does not take sound", name()));
+            }
+            _ => {}
+        }
+        if self.files.iter().any(|(other, _)| other == file) {
+            return Ok(());
+        }
+        if self.files.len() == MOST {
+            return Err(format!(
+                "{}: {MOST} files go with this prompt already",
+                name()
+            ));
+        }
+        self.files.push((file.to_owned(), label(file)));
+        Ok(())
+    }
+
+    /// Takes away the last one. `false` if there is none.
+    pub(crate) fn remove_last(&mut self) -> bool {
+        self.files.pop().is_some()
+    }
+
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|(file, _)| file.clone()).collect()
+    }
+
+    pub(crate) fn draw(&self, line: Rect, buf: &mut Buffer, theme: &Theme) {
+        let mut x = line.x;
+        for (index, (_, label)) in self.files.iter().enumerate() {
+            let wide = columns(label).min(NAME);
+            let left = self.files.len() - index;
+            let more = format!("+{left} more");
+            let last = left == 1;
+            let for_more = if last { 0 } else { columns(&more) + 1 };
+            let room = line.right().saturating_sub(x);
+            if wide + 2 + for_more > room && index > 0 {
+                cut(buf, x, line.y, &more, room, theme.dim);
+                return;
+            }
+            let wide = wide.min(room.saturating_sub(2));
+            let end = cut(buf, x + 1, line.y, label, wide, theme.accent);
+            let chip = Rect::new(x, line.y, (end + 1).saturating_sub(x), 1).intersection(line);
+            buf.set_style(chip, theme.selected);
+            x = chip.right() + 1;
+        }
+    }
+}
+
+/// What it is, and its name.
+fn label(file: &Path) -> String {
+    let kind = match AttachmentKind::of(file) {
+        AttachmentKind::Image => "image",
+        AttachmentKind::Audio => "sound",
+        AttachmentKind::Other => "file",
+    };
+    let name = file.file_name().unwrap_or(file.as_os_str());
+    let name = acp_host::clean::line(&name.to_string_lossy());
+    format!("{kind} {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(files: &[&str], width: u16) -> String {
+        let attachments = Attachments::new(files.iter().map(PathBuf::from).collect());
+        let line = Rect::new(0, 0, width, 1);
+        let mut buf = Buffer::empty(line);
+        attachments.draw(line, &mut buf, &Theme::default());
+        (0..width).map(|x| buf[(x, 0)].symbol()).collect()
+    }
+
+    #[test]
+    fn chips_say_what_goes_along_and_how_many_more() {
+        let files = ["/a/b.png", "/c.txt", "/d/e\u{1b}[2J.wav"];
+        assert_eq!(
+            drawn(&files, 40),
+            format!("{:40}", " image b.png   file c.txt   sound e.wav ")
+        );
+        assert_eq!(drawn(&files, 24), format!("{:24}", " image b.png  +2 more"));
+        assert_eq!(drawn(&files, 9), " image … ");
+        for width in 0..60 {
+            drawn(&files, width);
+        }
+    }
+
+    #[test]
+    fn what_the_agent_does_not_take_is_refused_at_once() {
+        let mut attachments = Attachments::default();
+        let none = PromptCapabilities::new();
+        let refused = attachments.add(Path::new("/a.png"), &none).unwrap_err();
+        assert_eq!(refused, "/a.png: this agent does not take images");
+        attachments.add(Path::new("/a.txt"), &none).unwrap();
+        attachments.add(Path::new("/a.txt"), &none).unwrap();
+        assert_eq!(attachments.files(), [Path::new("/a.txt")]);
+        for i in 0..MOST - 1 {
+            attachments.add(Path::new(&format!("/{i}")), &none).unwrap();
+        }
+        assert!(attachments.add(Path::new("/one-more"), &none).is_err());
+    }
+}

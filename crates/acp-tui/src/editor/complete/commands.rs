@@ -1,0 +1,103 @@
+//! The agent's slash commands.
+
+use acp::v1::AvailableCommand;
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use crate::editor::popup::Row;
+
+/// The most commands that are offered: an agent can name any number.
+const MOST: usize = 1_000;
+/// The longest name, description or hint that is kept, in characters.
+const LONGEST: usize = 200;
+
+/// A command of the agent's, fit to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// Without the slash.
+    pub(crate) name: String,
+    description: String,
+    /// What is to be typed behind it.
+    pub(crate) hint: Option<String>,
+}
+
+impl Command {
+    /// The commands that can be typed.
+    pub(crate) fn all(commands: &[AvailableCommand]) -> Vec<Self> {
+        let fit = |text: &str| -> String {
+            let start: String = text.chars().take(LONGEST).collect();
+            acp_host::clean::line(&start)
+        };
+        let commands = commands.iter().take(MOST).map(|command| Self {
+            name: fit(&command.name),
+            description: fit(&command.description),
+            hint: command.input.as_ref().map(|input| fit(&input.hint)),
+        });
+        commands
+            .filter(|command| !command.name.is_empty())
+            .collect()
+    }
+}
+
+/// The commands that fit, as indices and rows: the best first, and in the agent's order where nothing is typed.
+pub(super) fn search(commands: &[Command], query: &str) -> Vec<(usize, Row)> {
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let pattern = Pattern::new(
+        query,
+        CaseMatching::Ignore,
+        Normalization::Smart,
+        AtomKind::Fuzzy,
+    );
+    let mut buffer = Vec::new();
+    let mut found = Vec::new();
+    for (index, command) in commands.iter().enumerate() {
+        let mut matched = Vec::new();
+        let name = Utf32Str::new(&command.name, &mut buffer);
+        let Some(score) = pattern.indices(name, &mut matcher, &mut matched) else {
+            continue;
+        };
+        matched.sort_unstable();
+        matched.dedup();
+        let row = Row {
+            label: format!("/{}", command.name),
+            // The slash is before them.
+            matched: matched.into_iter().map(|at| at + 1).collect(),
+            detail: command.description.clone(),
+            end_first: false,
+        };
+        // The name itself is meant, whatever else fits.
+        let exact = command.name == query;
+        found.push((exact, score, index, row));
+    }
+    found.sort_by_key(|(exact, score, ..)| std::cmp::Reverse((*exact, *score)));
+    found
+        .into_iter()
+        .map(|(_, _, index, row)| (index, row))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_in_the_agents_order_until_something_is_typed() {
+        let commands = ["review", "compact", "plan"].map(|name| {
+            let does = format!("what {name}\u{1b}[2J does\nand more");
+            AvailableCommand::new(name, does)
+        });
+        let commands = Command::all(&commands);
+        let labels = |query| -> Vec<String> {
+            let found = search(&commands, query).into_iter();
+            found.map(|(_, row)| row.label).collect()
+        };
+        assert_eq!(labels(""), ["/review", "/compact", "/plan"]);
+        assert_eq!(labels("pl"), ["/plan"]);
+        let (_, row) = search(&commands, "cmp").remove(0);
+        assert_eq!(
+            (row.label.as_str(), row.matched),
+            ("/compact", vec![1, 3, 4])
+        );
+        assert_eq!(row.detail, "what compact does and more");
+    }
+}

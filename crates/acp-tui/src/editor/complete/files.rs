@@ -1,0 +1,354 @@
+//! Finding files of a project by a few letters of their paths, on a thread of its own.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use super::walk::{Entry, MOST, walk};
+
+/// The most that are given for one question.
+const FOUND: usize = 100;
+/// A list older than this is made again, when it is asked.
+const FRESH: Duration = Duration::from_secs(5);
+/// While a list is made, what there is of it is looked at this often.
+const MEANWHILE: Duration = Duration::from_millis(100);
+
+/// The files of a project, to be asked for. Clones are the same: the thread behind them begins with the first
+/// question and ends with the last of them.
+#[derive(Clone)]
+pub(crate) struct Files(Arc<Handle>);
+
+struct Handle(Arc<Shared>);
+
+struct Shared {
+    root: PathBuf,
+    /// Called when there is another answer.
+    wake: Box<dyn Fn() + Send + Sync>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    begun: bool,
+    closed: bool,
+    /// The question, until it is taken up.
+    asked: Option<String>,
+    found: Arc<Found>,
+}
+
+/// An answer.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// To which question; `None` if none was asked.
+    pub(crate) query: Option<String>,
+    /// The best first.
+    pub(crate) files: Vec<FoundFile>,
+    /// Whether the project is still being looked through for the first time.
+    pub(crate) looking: bool,
+    /// Whether the project has more files than are looked at.
+    pub(crate) more: bool,
+}
+
+/// A file or a directory that fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FoundFile {
+    /// Its path in the project as it is shown; a directory ends with `/`.
+    pub(crate) shown: String,
+    /// Its path in the project.
+    pub(crate) path: PathBuf,
+    /// The clusters of what is shown by which it was found.
+    pub(crate) matched: Vec<u32>,
+}
+
+impl Files {
+    /// The files under a directory. `wake` is called on another thread whenever there is another answer.
+    pub(crate) fn new(root: PathBuf, wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Handle(Arc::new(Shared {
+            root,
+            wake: Box::new(wake),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }))))
+    }
+
+    /// The project.
+    pub(crate) fn root(&self) -> &Path {
+        &self.0.0.root
+    }
+
+    /// Asks for files. The answer comes later; a question that nobody has taken up is forgotten for this one.
+    pub(crate) fn ask(&self, query: &str) {
+        let shared = &self.0.0;
+        let mut state = shared.lock();
+        state.asked = Some(query.to_owned());
+        if !state.begun {
+            state.begun = true;
+            let worker = Arc::clone(shared);
+            let thread = std::thread::Builder::new().name("files".to_owned());
+            if let Err(e) = thread.spawn(move || Worker::default().run(&worker)) {
+                tracing::warn!("files cannot be completed: {e}");
+            }
+        }
+        drop(state);
+        shared.changed.notify_all();
+    }
+
+    /// The newest answer.
+    pub(crate) fn found(&self) -> Arc<Found> {
+        Arc::clone(&self.0.0.lock().found)
+    }
+
+    /// The answer to this question, for which it waits so long; otherwise the newest that there is.
+    pub(crate) fn settled(&self, query: &str, within: Duration) -> Arc<Found> {
+        let unsettled = |state: &mut State| {
+            state.found.query.as_deref() != Some(query)
+                || (state.found.looking && state.found.files.is_empty())
+        };
+        let shared = &self.0.0;
+        let state = shared.lock();
+        let waited = shared
+            .changed
+            .wait_timeout_while(state, within, unsettled)
+            .unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&waited.0.found)
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // What is in it is whole at any time.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn publish(&self, found: Found) {
+        let mut state = self.lock();
+        state.found = Arc::new(found);
+        drop(state);
+        self.changed.notify_all();
+        (self.wake)();
+    }
+}
+
+/// What the thread keeps.
+struct Worker {
+    matcher: Matcher,
+    /// Without what is hidden, and with it.
+    lists: [Option<List>; 2],
+}
+
+struct List {
+    entries: Vec<Entry>,
+    made: Instant,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self {
+            matcher: Matcher::new(Config::DEFAULT.match_paths()),
+            lists: [None, None],
+        }
+    }
+}
+
+impl Worker {
+    fn run(&mut self, shared: &Shared) {
+        loop {
+            let idle = |state: &mut State| state.asked.is_none() && !state.closed;
+            let state = shared.changed.wait_while(shared.lock(), idle);
+            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            if state.closed {
+                return;
+            }
+            let Some(query) = state.asked.take() else {
+                continue;
+            };
+            drop(state);
+            self.answer(shared, query);
+        }
+    }
+
+    fn answer(&mut self, shared: &Shared, mut query: String) {
+        let hidden = wants_hidden(&query);
+        // What is known is said at once, and said again if it has changed since.
+        if let Some(kept) = &self.lists[usize::from(hidden)] {
+            shared.publish(search(&mut self.matcher, &kept.entries, &query, false));
+            if kept.made.elapsed() < FRESH {
+                return;
+            }
+        }
+        let kept = self.lists[usize::from(hidden)].take();
+        let mut looked = Instant::now();
+        let matcher = &mut self.matcher;
+        let entries = walk(&shared.root, hidden, |so_far| {
+            // The clock is cheap, but not that cheap.
+            if so_far.len() % 64 != 0 {
+                return true;
+            }
+            if looked.elapsed() < MEANWHILE {
+                return true;
+            }
+            let mut state = shared.lock();
+            let closed = state.closed;
+            let other = state.asked.take_if(|asked| wants_hidden(asked) == hidden);
+            drop(state);
+            let another = other.is_some();
+            query = other.unwrap_or_else(|| std::mem::take(&mut query));
+            match &kept {
+                Some(kept) if another => {
+                    shared.publish(search(matcher, &kept.entries, &query, false));
+                }
+                Some(_) => {}
+                None => shared.publish(search(matcher, so_far, &query, true)),
+            }
+            looked = Instant::now();
+            !closed
+        });
+        shared.publish(search(matcher, &entries, &query, false));
+        let made = Instant::now();
+        self.lists[usize::from(hidden)] = Some(List { entries, made });
+    }
+}
+
+/// Hidden files are looked for by those who type the dot.
+fn wants_hidden(query: &str) -> bool {
+    query.starts_with('.') || query.contains("/.")
+}
+
+/// How well an entry fits: the higher the better. Of those that fit as well, the shorter comes first.
+type Rank = (u32, Reverse<usize>, Reverse<usize>);
+
+fn search(matcher: &mut Matcher, entries: &[Entry], query: &str, looking: bool) -> Found {
+    let pattern = Pattern::new(
+        query,
+        CaseMatching::Smart,
+        Normalization::Smart,
+        AtomKind::Fuzzy,
+    );
+    let mut buffer = Vec::new();
+    let mut best: BinaryHeap<Reverse<(Rank, usize)>> = BinaryHeap::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let Some(score) = pattern.score(Utf32Str::new(&entry.shown, &mut buffer), matcher) else {
+            continue;
+        };
+        // Without a question what is near the top is likelier to be meant.
+        let first = if query.is_empty() {
+            entry.depth()
+        } else {
+            entry.shown.len()
+        };
+        best.push(Reverse(((score, Reverse(first), Reverse(index)), index)));
+        if best.len() > FOUND {
+            best.pop();
+        }
+    }
+    let best = best.into_sorted_vec();
+    let files = best.into_iter().filter_map(|Reverse((_, index))| {
+        let entry = entries.get(index)?;
+        let mut matched = Vec::new();
+        let shown = Utf32Str::new(&entry.shown, &mut buffer);
+        pattern.indices(shown, matcher, &mut matched);
+        matched.sort_unstable();
+        matched.dedup();
+        Some(FoundFile {
+            shown: entry.shown.to_string(),
+            path: entry.path(),
+            matched,
+        })
+    });
+    Found {
+        query: Some(query.to_owned()),
+        files: files.collect(),
+        looking,
+        more: entries.len() >= MOST,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(30);
+
+    fn project() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("src/editor")).unwrap();
+        for file in ["src/main.rs", "src/editor/mod.rs", "README.md", ".env"] {
+            std::fs::write(directory.path().join(file), "").unwrap();
+        }
+        directory
+    }
+
+    fn shown(found: &Found) -> Vec<&str> {
+        found.files.iter().map(|file| file.shown.as_str()).collect()
+    }
+
+    #[test]
+    fn files_are_found_by_their_letters_and_the_listener_is_woken() {
+        let directory = project();
+        let (woken, wakes) = std::sync::mpsc::channel();
+        let files = Files::new(directory.path().to_owned(), move || {
+            let _ = woken.send(());
+        });
+        files.ask("edmod");
+        let found = files.settled("edmod", LONG);
+        assert_eq!(shown(&found), ["src/editor/mod.rs"]);
+        assert_eq!(found.files[0].matched, [4, 5, 11, 12, 13]);
+        assert!(wakes.recv_timeout(LONG).is_ok());
+
+        files.ask("");
+        let all = files.settled("", LONG);
+        assert_eq!(all.files.len(), 5);
+        assert!(shown(&all)[..2].contains(&"README.md"));
+        files.ask(".env");
+        assert_eq!(shown(&files.settled(".env", LONG)), [".env"]);
+        files.ask("nothing-like-it");
+        assert!(files.settled("nothing-like-it", LONG).files.is_empty());
+    }
+
+    #[test]
+    fn a_closed_list_ends_its_thread() {
+        let directory = project();
+        let alive = Arc::new(());
+        let kept = Arc::clone(&alive);
+        let files = Files::new(directory.path().to_owned(), move || {
+            let _ = &kept;
+        });
+        files.ask("");
+        files.settled("", LONG);
+        let shared = Arc::clone(&files.0.0);
+        drop(files);
+        // The thread lets go of what it shares as it ends.
+        let until = Instant::now() + LONG;
+        while Arc::strong_count(&shared) > 1 && Instant::now() < until {
+            std::thread::yield_now();
+        }
+        assert_eq!(Arc::strong_count(&shared), 1);
+    }
+
+    #[test]
+    fn the_best_of_many_come_first_and_no_more_than_can_be_chosen_from() {
+        let directory = tempfile::tempdir().unwrap();
+        for i in 0..300 {
+            std::fs::write(directory.path().join(format!("some-text-{i}")), "").unwrap();
+        }
+        std::fs::write(directory.path().join("text"), "").unwrap();
+        let files = Files::new(directory.path().to_owned(), || {});
+        files.ask("text");
+        let found = files.settled("text", LONG);
+        assert_eq!(found.files.len(), FOUND);
+        assert_eq!(found.files[0].shown, "text");
+    }
+}

@@ -1,0 +1,119 @@
+//! The files of a project.
+
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+
+/// The most files and directories that are listed.
+pub(super) const MOST: usize = 100_000;
+
+/// A file or a directory of the project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// Its path in the project, fit to be shown; a directory ends with `/`.
+    pub(super) shown: Box<str>,
+    /// The path itself, where it is not what is shown.
+    path: Option<Box<Path>>,
+}
+
+impl Entry {
+    fn new(path: &Path, directory: bool) -> Self {
+        let written = path.to_string_lossy().replace('\\', "/");
+        // A name can hold anything.
+        let mut shown = acp_host::clean::line(&written);
+        let path = (path.to_str() != Some(&shown)).then(|| path.into());
+        if directory {
+            shown.push('/');
+        }
+        Self {
+            shown: shown.into(),
+            path,
+        }
+    }
+
+    /// Its path in the project.
+    pub(super) fn path(&self) -> PathBuf {
+        match &self.path {
+            Some(path) => path.to_path_buf(),
+            None => self.shown.trim_end_matches('/').into(),
+        }
+    }
+
+    /// In how many directories it is.
+    pub(super) fn depth(&self) -> usize {
+        self.shown.trim_end_matches('/').matches('/').count()
+    }
+}
+
+/// Lists what is in a project as version control sees it: what is ignored is left out, and so is what is hidden
+/// unless it is asked for. After each file `go_on` is given all that was found so far, and says whether to.
+pub(super) fn walk(
+    root: &Path,
+    hidden: bool,
+    mut go_on: impl FnMut(&[Entry]) -> bool,
+) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    let walk = WalkBuilder::new(root)
+        .hidden(!hidden)
+        // Ignore files are meant, also where there is no repository.
+        .require_git(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    for entry in walk.filter_map(Result::ok) {
+        let Ok(path) = entry.path().strip_prefix(root) else {
+            continue;
+        };
+        if path.as_os_str().is_empty() {
+            continue;
+        }
+        let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entries.push(Entry::new(path, directory));
+        if entries.len() >= MOST || !go_on(&entries) {
+            break;
+        }
+    }
+    entries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_ignored_or_hidden_is_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        std::fs::create_dir_all(root.join("src/deep")).unwrap();
+        std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::create_dir_all(root.join("target")).unwrap();
+        let files = [
+            ".gitignore",
+            ".git/config",
+            ".env",
+            "src/deep/a b.rs",
+            "target/x",
+        ];
+        for file in files {
+            std::fs::write(root.join(file), "target/\n").unwrap();
+        }
+        let listed = |hidden| {
+            let entries = walk(root, hidden, |_| true);
+            let mut shown: Vec<_> = entries.iter().map(|e| e.shown.to_string()).collect();
+            shown.sort();
+            shown
+        };
+        assert_eq!(listed(false), ["src/", "src/deep/", "src/deep/a b.rs"]);
+        assert!(listed(true).contains(&".env".to_owned()));
+        assert!(!listed(true).iter().any(|shown| shown.contains(".git/")));
+    }
+
+    #[test]
+    fn a_name_that_commands_a_terminal_is_shown_without_that_and_kept_as_it_is() {
+        let entry = Entry::new(Path::new("a\u{1b}[31m\u{202e}b"), false);
+        assert_eq!(&*entry.shown, "ab");
+        assert_eq!(entry.path(), Path::new("a\u{1b}[31m\u{202e}b"));
+        let plain = Entry::new(Path::new("src/x"), true);
+        assert_eq!((plain.path(), plain.depth()), ("src/x".into(), 1));
+        assert_eq!(&*plain.shown, "src/x/");
+    }
+}

@@ -1,0 +1,186 @@
+//! A prompt that has been written, and what of it is sent.
+
+use std::path::PathBuf;
+
+use acp::v1::{ContentBlock, PromptCapabilities};
+use acp_host::{Attachment, AttachmentError};
+
+use super::marked::{Marked, Stands};
+
+/// Text files up to this many bytes are sent with a mention of them, where the agent takes that.
+const MENTIONED: u64 = 64 * 1024;
+/// Attached files up to this many bytes are sent; of longer ones the agent is told where they are.
+const ATTACHED: u64 = 4 * 1024 * 1024;
+/// How much the files of one prompt may be together, in bytes: in base64 it still fits into a message that a
+/// [connection](acp::Limits::message) reads.
+const FILES: u64 = 40 * 1024 * 1024;
+
+/// A prompt: text with what is marked in it, and files that go with it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(super) marked: Marked,
+    pub(super) attachments: Vec<PathBuf>,
+}
+
+/// Why nothing of a prompt was sent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotSent {
+    #[error("{0}")]
+    File(#[from] AttachmentError),
+    #[error("the files of this prompt are more than {} MiB together: send fewer at once", FILES / 1024 / 1024)]
+    TooMuch,
+}
+
+impl From<&str> for Draft {
+    fn from(text: &str) -> Self {
+        Self {
+            marked: Marked::from(acp_host::clean::clean(text)),
+            attachments: Vec::new(),
+        }
+    }
+}
+
+impl Draft {
+    /// The text, with all of what was pasted; a file is `@` and its name.
+    pub(crate) fn text(&self) -> String {
+        self.marked.expanded()
+    }
+
+    /// The text as it was shown, for lists: what was pasted is only named.
+    pub(crate) fn shown(&self) -> &str {
+        self.marked.text()
+    }
+
+    /// The files that go with it, beside those that are named in the text.
+    pub(crate) fn attachments(&self) -> &[PathBuf] {
+        &self.attachments
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.marked.text().trim().is_empty() && self.attachments.is_empty()
+    }
+
+    /// The prompt's content, in the order in which it was written: text, the files named in it where they are
+    /// named, and the attachments. It reads files, so it takes as long as the disk does.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is nothing that the agent takes.
+    pub(crate) fn content(&self, takes: &PromptCapabilities) -> Result<Vec<ContentBlock>, NotSent> {
+        let mut content = Vec::new();
+        let mut held = 0;
+        let mut count = |file: &Attachment| {
+            held += file.held();
+            if held > FILES {
+                return Err(NotSent::TooMuch);
+            }
+            Ok(())
+        };
+        let mut said = String::new();
+        let mut from = 0;
+        let text = self.marked.text();
+        for mark in self.marked.marks() {
+            said.push_str(&text[from..mark.range.start]);
+            from = mark.range.end;
+            match &mark.stands {
+                Stands::Pasted(pasted) => said.push_str(pasted),
+                Stands::File(path) => {
+                    let file = Attachment::read(path, MENTIONED)?;
+                    say(&mut content, &mut said);
+                    // What is named in passing is worth its text, and no more than its place otherwise.
+                    content.push(if file.is_text() {
+                        count(&file)?;
+                        file.content(takes)?
+                    } else {
+                        file.link()
+                    });
+                }
+            }
+        }
+        said.push_str(&text[from..]);
+        said.truncate(said.trim_end().len());
+        say(&mut content, &mut said);
+        if let Some(ContentBlock::Text(first)) = content.first_mut() {
+            first
+                .text
+                .drain(..first.text.len() - first.text.trim_start().len());
+            if first.text.is_empty() {
+                content.remove(0);
+            }
+        }
+        for path in &self.attachments {
+            let file = Attachment::read(path, ATTACHED)?;
+            count(&file)?;
+            content.push(file.content(takes)?);
+        }
+        Ok(content)
+    }
+}
+
+fn say(content: &mut Vec<ContentBlock>, said: &mut String) {
+    if !said.is_empty() {
+        content.push(ContentBlock::text(std::mem::take(said)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn content(draft: &Draft, takes: &PromptCapabilities) -> Value {
+        serde_json::to_value(draft.content(takes).unwrap()).unwrap()
+    }
+
+    fn mention(path: PathBuf) -> Marked {
+        let label = format!("@{}", path.file_name().unwrap().to_string_lossy());
+        Marked::label(label, Stands::File(path))
+    }
+
+    #[test]
+    fn files_are_where_they_are_named_and_pasted_text_is_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("a.rs");
+        std::fs::write(&file, "fn a() {}").unwrap();
+        let mut marked = Marked::from("\n compare ");
+        marked.push(&mention(file.clone()));
+        marked.push(&Marked::from(" with "));
+        let pasted = Stands::Pasted("line\n".repeat(3).into());
+        marked.push(&Marked::label("[pasted 3 lines]", pasted));
+        let draft = Draft {
+            marked,
+            attachments: vec![directory.path().to_owned()],
+        };
+        let said = content(&draft, &PromptCapabilities::new());
+        assert_eq!(said[0], json!({"type": "text", "text": "compare "}));
+        assert_eq!(said[1]["type"], "resource_link");
+        assert_eq!(said[1]["name"], "a.rs");
+        assert_eq!(said[2]["text"], " with line\nline\nline");
+        assert_eq!(said[3]["type"], "resource_link");
+
+        let said = content(&draft, &PromptCapabilities::new().embedded_context(true));
+        assert_eq!(said[1]["resource"]["text"], "fn a() {}");
+
+        std::fs::remove_file(&file).unwrap();
+        let error = draft.content(&PromptCapabilities::new()).unwrap_err();
+        assert!(error.to_string().contains("a.rs: "), "{error}");
+    }
+
+    #[test]
+    fn what_the_agent_does_not_take_is_said_before_anything_is_sent() {
+        let directory = tempfile::tempdir().unwrap();
+        let picture = directory.path().join("a.png");
+        std::fs::write(&picture, b"\x89PNG").unwrap();
+        let mut draft = Draft::from("look");
+        draft.attachments.push(picture.clone());
+        let error = draft.content(&PromptCapabilities::new()).unwrap_err();
+        assert!(error.to_string().contains("does not take images"));
+        // Only named, it is a place like any other.
+        let named = Draft {
+            marked: mention(picture),
+            attachments: Vec::new(),
+        };
+        let said = content(&named, &PromptCapabilities::new());
+        assert_eq!(said[0]["mimeType"], "image/png");
+        assert_eq!(said.as_array().unwrap().len(), 1);
+    }
+}

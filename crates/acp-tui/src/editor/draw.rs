@@ -1,0 +1,200 @@
+//! The editor on the screen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Style;
+
+use super::marked::Stands;
+use super::popup::{Popup, cut};
+use super::rows::{clusters, columns, row_of};
+use super::search::Search;
+use super::{Editor, OPENED};
+use crate::Theme;
+
+/// Before what is looked for in the past.
+const SEARCH: &str = "search: ";
+
+impl Editor {
+    /// How many rows it is drawn on in so many columns, on a screen of so many rows: as many as it needs, and at
+    /// most a third of the screen.
+    pub(crate) fn height(&mut self, width: u16, screen: u16) -> u16 {
+        let chips = u16::from(!self.attachments.is_empty());
+        self.lay(width);
+        let rows = if self.search.is_some() {
+            1
+        } else {
+            u16::try_from(self.laid.rows.len()).unwrap_or(u16::MAX)
+        };
+        let most = (screen / 3).saturating_sub(chips).max(1);
+        rows.min(most) + chips
+    }
+
+    /// Draws it, and above it the list from which something is chosen, over what is there. Gives where the cursor
+    /// is, if there is room for it.
+    pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+        let area = area.intersection(buf.area);
+        if area.is_empty() {
+            return None;
+        }
+        buf.set_style(area, theme.text);
+        let mut text = area;
+        if !self.attachments.is_empty() && area.height > 1 {
+            let line = Rect { height: 1, ..area };
+            self.attachments.draw(line, buf, theme);
+            text.y += 1;
+            text.height -= 1;
+        }
+        if let Some(completion) = &mut self.completion {
+            completion.refresh(&self.files);
+        }
+        if let Some(search) = &self.search {
+            let popup = Popup {
+                title: "what was said before",
+                rows: &search.rows,
+                picked: search.picked,
+            };
+            popup.draw(area, buf, theme);
+            return Some(draw_search(search, text, buf, theme));
+        }
+        if let Some(completion) = &self.completion {
+            let popup = Popup {
+                title: completion.title(),
+                rows: &completion.rows,
+                picked: completion.picked,
+            };
+            popup.draw(area, buf, theme);
+        }
+        Some(self.draw_text(text, buf, theme))
+    }
+
+    fn draw_text(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
+        self.lay(area.width);
+        let height = usize::from(area.height);
+        let cursor = self.written.cursor();
+        let row = row_of(&self.laid.rows, cursor);
+        let rows = &self.laid.rows;
+        // The cursor is shown, and no more empty rows than there must be.
+        self.top = self.top.min(row).max((row + 1).saturating_sub(height));
+        self.top = self.top.min(rows.len().saturating_sub(height));
+        for (y, index) in area.rows().zip(self.top..rows.len()) {
+            self.draw_row(index, y, buf, theme);
+        }
+        let text = self.written.text();
+        let range = &self.laid.rows[row];
+        let column = columns(&text[range.start..cursor]).min(area.width - 1);
+        let line = area.y + (row - self.top) as u16;
+        let at = Position::new(area.x + column, line);
+        self.draw_hints(area, at, buf, theme);
+        // The last column is kept free for the cursor.
+        let edge = area.right() - 1;
+        let below = self.top + height < self.laid.rows.len();
+        let arrows = [(self.top > 0, area.y, "↑"), (below, area.bottom() - 1, "↓")];
+        for (shown, y, arrow) in arrows {
+            if shown && at != Position::new(edge, y) {
+                buf.set_stringn(edge, y, arrow, 1, theme.dim);
+            }
+        }
+        at
+    }
+
+    fn draw_row(&self, index: usize, area: Rect, buf: &mut Buffer, theme: &Theme) {
+        let range = &self.laid.rows[index];
+        let marked = self.written.marked();
+        let command = self.command_end();
+        for cluster in clusters(&marked.text()[range.clone()]) {
+            let at = range.start + cluster.offset;
+            let style = match marked.covering(at).map(|mark| &mark.stands) {
+                Some(Stands::Pasted(_)) => theme.accent,
+                Some(Stands::File(_)) => theme.link,
+                None if at < command => theme.accent,
+                None => theme.text,
+            };
+            draw_cluster(
+                cluster.text,
+                cluster.column,
+                cluster.width,
+                area,
+                buf,
+                style,
+            );
+        }
+    }
+
+    /// Where the name of the agent's command ends with which the text begins.
+    fn command_end(&self) -> usize {
+        let word = self.written.text().split(char::is_whitespace).next();
+        let name = word.and_then(|word| word.strip_prefix('/'));
+        let known = name.filter(|name| self.commands.iter().any(|c| c.name == *name));
+        known.map_or(0, |name| name.len() + 1)
+    }
+
+    /// What there is to say about what is written, behind it.
+    fn draw_hints(&self, area: Rect, cursor: Position, buf: &mut Buffer, theme: &Theme) {
+        let marked = self.written.marked();
+        let text = marked.text();
+        let at_end = self.written.cursor() == text.len();
+        let room = area.right().saturating_sub(cursor.x);
+        if text.is_empty() {
+            cut(buf, cursor.x, cursor.y, &self.placeholder, room, theme.dim);
+            return;
+        }
+        if !at_end {
+            return;
+        }
+        let end = self.command_end();
+        let command = self
+            .commands
+            .iter()
+            .find(|c| end > 0 && c.name == text[1..end]);
+        if let Some(hint) = command.and_then(|c| c.hint.as_deref())
+            && text.len() > end
+            && text[end..].trim().is_empty()
+            && !text[end..].contains('\n')
+        {
+            cut(buf, cursor.x, cursor.y, hint, room, theme.dim);
+        }
+        let mark = marked.touching(text.len()).map(|mark| &mark.stands);
+        if matches!(mark, Some(Stands::Pasted(pasted)) if pasted.len() <= OPENED) {
+            let hint = "Tab opens it";
+            if columns(hint) < room {
+                cut(buf, cursor.x + 1, cursor.y, hint, room - 1, theme.dim);
+            }
+        }
+    }
+}
+
+fn draw_cluster(text: &str, column: u16, width: u16, area: Rect, buf: &mut Buffer, style: Style) {
+    let room = area.width.saturating_sub(column);
+    if width == 0 || room == 0 {
+        return;
+    }
+    let x = area.x + column;
+    if text == "\t" {
+        buf.set_style(Rect::new(x, area.y, width.min(room), 1), style);
+    } else if width > room {
+        buf.set_stringn(x, area.y, "…", 1, style);
+    } else {
+        buf.set_stringn(x, area.y, text, usize::from(width), style);
+    }
+}
+
+/// What is looked for; of what is too long the end.
+fn draw_search(search: &Search, area: Rect, buf: &mut Buffer, theme: &Theme) -> Position {
+    let query = search.query();
+    let width = usize::from(area.width);
+    let (at, _) = buf.set_stringn(area.x, area.y, SEARCH, width, theme.dim);
+    let room = area.right().saturating_sub(at).saturating_sub(1);
+    let skipped = columns(query).saturating_sub(room);
+    let mut end = at;
+    for cluster in clusters(query).filter(|cluster| cluster.column >= skipped) {
+        let line = Rect::new(at, area.y, room, 1).intersection(area);
+        let column = cluster.column - skipped;
+        draw_cluster(cluster.text, column, cluster.width, line, buf, theme.text);
+        end = at + column + cluster.width;
+    }
+    if search.rows.is_empty() {
+        let left = area.right().saturating_sub(end + 2);
+        cut(buf, end + 2, area.y, "nothing is like it", left, theme.dim);
+    }
+    Position::new(end.min(area.right() - 1), area.y)
+}

@@ -1,0 +1,272 @@
+//! The prompts of a project, kept in a file from one chat to the next.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+/// How many prompts are kept.
+const MOST: usize = 1_000;
+/// How long the file becomes, in bytes, before the older half of it is left out.
+const FILE: u64 = 2 * 1024 * 1024;
+/// The longest prompt that is kept whole, in bytes.
+pub(crate) const WHOLE: usize = 64 * 1024;
+
+/// A prompt that was sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// What was written.
+    pub(crate) text: String,
+    /// The files that it names, as they are written in it behind an `@`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) files: Vec<String>,
+}
+
+/// Prompts that were sent, the newest last. Clones are the same, and several programs may have the same file.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct History(Arc<Mutex<Kept>>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    entries: Vec<Entry>,
+    /// `None` if they are not kept for the next time.
+    file: Option<PathBuf>,
+    /// How long the file was when it was read.
+    read: u64,
+}
+
+impl History {
+    /// The prompts in this file. It and its directory are made when something is added.
+    ///
+    /// # Errors
+    /// The file is there and cannot be read. Lines of it that are no prompts are passed over.
+    pub(crate) fn open(file: PathBuf) -> io::Result<Self> {
+        let mut kept = Kept {
+            file: Some(file),
+            ..Kept::default()
+        };
+        kept.refresh()?;
+        Ok(Self(Arc::new(Mutex::new(kept))))
+    }
+
+    /// All of them, the newest last, with those that other programs have added by now.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let mut kept = self.lock();
+        if let Err(e) = kept.refresh() {
+            tracing::warn!("prompts of other chats cannot be read: {e}");
+        }
+        kept.entries.clone()
+    }
+
+    /// Adds one, unless it is the same as the one before it.
+    ///
+    /// # Errors
+    /// The file cannot be written. The prompt is among the [entries](Self::entries) all the same.
+    pub(crate) fn add(&self, mut entry: Entry) -> io::Result<()> {
+        if entry.text.len() > WHOLE {
+            let ends = |at: &usize| entry.text.is_char_boundary(*at);
+            let end = (0..=WHOLE).rev().find(ends).unwrap_or(0);
+            entry.text.truncate(end);
+        }
+        let mut kept = self.lock();
+        if entry.text.trim().is_empty() || kept.entries.last() == Some(&entry) {
+            return Ok(());
+        }
+        kept.push(entry.clone());
+        kept.append(&entry)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // What is in it is whole at any time.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn push(&mut self, entry: Entry) {
+        if self.entries.last() != Some(&entry) {
+            self.entries.push(entry);
+        }
+        let mut held = 0;
+        let fits = |entry: &&Entry| {
+            held += entry.text.len();
+            held <= FILE as usize
+        };
+        let newest = self.entries.iter().rev().take(MOST);
+        let fit = newest.take_while(fits).count();
+        self.entries.drain(..self.entries.len() - fit);
+    }
+
+    /// Reads the file again if somebody has written to it.
+    fn refresh(&mut self) -> io::Result<()> {
+        let Some(path) = &self.file else {
+            return Ok(());
+        };
+        let file = match File::open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            other => other?,
+        };
+        let long = file.metadata()?.len();
+        if long == self.read {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        // A line more than the file is let grow to.
+        let most = FILE + WHOLE as u64 * 8;
+        file.take(most).read_to_end(&mut text)?;
+        self.read = long;
+        self.entries.clear();
+        for line in text.split(|byte| *byte == b'\n') {
+            if let Ok(entry) = serde_json::from_slice::<Entry>(line) {
+                self.push(entry);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a line to the file, in one piece: others may do so at the same time.
+    fn append(&mut self, entry: &Entry) -> io::Result<()> {
+        let Some(path) = self.file.clone() else {
+            return Ok(());
+        };
+        let directory = path.parent().unwrap_or(Path::new("."));
+        let mut directories = fs::DirBuilder::new();
+        directories.recursive(true);
+        let mut options = File::options();
+        options.append(true).create(true);
+        let mut locking = File::options();
+        locking.write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+            directories.mode(0o700);
+            options.mode(0o600);
+            locking.mode(0o600);
+        }
+        directories.create(directory)?;
+        let lock = locking.open(path.with_extension("lock"))?;
+        // Held for a moment by whoever has it; let go of when this returns, or ends.
+        lock.lock()?;
+        let mut line = serde_json::to_vec(entry)?;
+        line.push(b'\n');
+        let mut file = options.open(&path)?;
+        let before = file.metadata()?.len();
+        if before + line.len() as u64 <= FILE {
+            file.write_all(&line)?;
+            // What others have added in between is still to be read.
+            if before == self.read {
+                self.read += line.len() as u64;
+            }
+            return Ok(());
+        }
+        // A shorter file takes its place, with what all have added: readable by its owner only, and gone if this
+        // fails.
+        self.refresh()?;
+        self.push(entry.clone());
+        let mut kept = Vec::new();
+        for entry in self.entries.iter().rev() {
+            let mut line = serde_json::to_vec(entry)?;
+            if (kept.iter().map(Vec::len).sum::<usize>() + line.len()) as u64 > FILE / 2 {
+                break;
+            }
+            line.push(b'\n');
+            kept.push(line);
+        }
+        kept.reverse();
+        let mut new = tempfile::NamedTempFile::new_in(directory)?;
+        let text = kept.concat();
+        new.write_all(&text)?;
+        new.persist(&path)?;
+        self.read = text.len() as u64;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(text: impl Into<String>) -> Entry {
+        Entry {
+            text: text.into(),
+            files: Vec::new(),
+        }
+    }
+
+    fn texts(history: &History) -> Vec<String> {
+        history.entries().into_iter().map(|e| e.text).collect()
+    }
+
+    #[test]
+    fn two_chats_keep_one_another_s_prompts() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("project/history.jsonl");
+        let one = History::open(file.clone()).unwrap();
+        let two = History::open(file.clone()).unwrap();
+        one.add(entry("first")).unwrap();
+        two.add(entry("second\nof two lines")).unwrap();
+        one.add(entry("third")).unwrap();
+        one.add(entry("third")).unwrap();
+        one.add(entry("  ")).unwrap();
+        let all = ["first", "second\nof two lines", "third"];
+        assert_eq!(texts(&one), all);
+        assert_eq!(texts(&two), all);
+        assert_eq!(texts(&History::open(file.clone()).unwrap()), all);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(&file).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn threads_that_add_at_once_lose_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("history");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let history = History::open(file.clone()).unwrap();
+                scope.spawn(move || {
+                    for i in 0..50 {
+                        history.add(entry(format!("{thread} {i}"))).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(texts(&History::open(file).unwrap()).len(), 200);
+    }
+
+    #[test]
+    fn the_file_and_the_list_stay_bounded_and_the_newest_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("history");
+        let history = History::open(file.clone()).unwrap();
+        for i in 0..50 {
+            // The longest there are; of one that is longer the beginning is kept.
+            let long = format!("{i} {}", "x".repeat(WHOLE));
+            history.add(entry(long)).unwrap();
+        }
+        assert!(fs::metadata(&file).unwrap().len() <= FILE);
+        let kept = texts(&History::open(file.clone()).unwrap());
+        assert!(kept.last().unwrap().starts_with("49 "));
+        assert!(kept.len() > 10, "{}", kept.len());
+        for i in 0..2 * MOST {
+            history.add(entry(i.to_string())).unwrap();
+        }
+        assert_eq!(texts(&history).len(), MOST);
+    }
+
+    #[test]
+    fn what_is_no_prompt_in_the_file_is_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("history");
+        fs::write(&file, "nonsense\n{\"text\":\"hello\"}\n{\"text\":").unwrap();
+        assert_eq!(texts(&History::open(file).unwrap()), ["hello"]);
+        let memory = History::default();
+        memory.add(entry("only here")).unwrap();
+        assert_eq!(texts(&memory), ["only here"]);
+    }
+}

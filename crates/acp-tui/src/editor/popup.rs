@@ -1,0 +1,215 @@
+//! The list above the editor from which something is chosen.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::rows::{clusters, columns};
+use crate::Theme;
+
+/// The most rows of it that are shown at once.
+pub(crate) const ROWS: u16 = 8;
+
+/// A row of the list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// What is chosen.
+    pub(crate) label: String,
+    /// The clusters of the label by which it was found, in order.
+    pub(crate) matched: Vec<u32>,
+    /// What there is to say of it.
+    pub(crate) detail: String,
+    /// Whether the end of the label is worth more than its beginning, as of a path.
+    pub(crate) end_first: bool,
+}
+
+/// What is shown of a list.
+#[derive(Debug)]
+pub(crate) struct Popup<'a> {
+    pub(crate) title: &'a str,
+    pub(crate) rows: &'a [Row],
+    pub(crate) picked: usize,
+}
+
+impl Popup<'_> {
+    /// Draws the list right above the editor, over what is there: as much of it as there is room for.
+    pub(crate) fn draw(&self, editor: Rect, buf: &mut Buffer, theme: &Theme) {
+        let room = editor.y.saturating_sub(buf.area.y);
+        let shown = (self.rows.len().min(usize::from(ROWS)) as u16).min(room.saturating_sub(1));
+        if shown == 0 || editor.width == 0 {
+            return;
+        }
+        let first = (self.picked + 1).saturating_sub(usize::from(shown));
+        let top = editor.y - shown - 1;
+        let area = Rect::new(editor.x, top, editor.width, shown + 1).intersection(buf.area);
+        let labels = self.rows.iter().skip(first).take(usize::from(shown));
+        let labels = labels.map(|row| columns(&row.label)).max().unwrap_or(0);
+        // Descriptions stand under one another, unless labels are long.
+        let labels = labels.min(area.width.saturating_sub(4) / 2);
+        for y in area.rows() {
+            for position in y.positions() {
+                if let Some(cell) = buf.cell_mut(position) {
+                    cell.reset();
+                    cell.set_style(theme.text);
+                }
+            }
+        }
+        let width = usize::from(area.width);
+        buf.set_stringn(area.x, top, "─".repeat(width), width, theme.border);
+        let count = match self.rows.len() {
+            0 => String::new(),
+            all => format!(" {} of {all} ", self.picked + 1),
+        };
+        let title = format!(
+            " {}{}",
+            self.title,
+            if count.is_empty() { " " } else { " ·" }
+        );
+        let title = format!("{title}{count}");
+        let at = area.x.saturating_add(1);
+        buf.set_stringn(at, top, title, width.saturating_sub(1), theme.dim);
+        let rows = self.rows.iter().enumerate().skip(first);
+        for ((index, row), y) in rows.zip(top + 1..editor.y) {
+            let line = Rect::new(area.x, y, area.width, 1).intersection(buf.area);
+            row.draw(line, labels, buf, theme);
+            if index == self.picked {
+                buf.set_style(line, theme.selected);
+            }
+        }
+    }
+}
+
+impl Row {
+    fn draw(&self, area: Rect, labels: u16, buf: &mut Buffer, theme: &Theme) {
+        let room = area.width.saturating_sub(2);
+        let for_label = if self.detail.is_empty() {
+            room
+        } else {
+            let own = columns(&self.label);
+            own.min(room.saturating_sub(3).max(room / 2))
+        };
+        let end = self.label_in(area.x + 1, area.y, for_label, buf, theme);
+        if self.detail.is_empty() {
+            return;
+        }
+        let at = end.max(area.x + 1 + labels).saturating_add(2);
+        let left = (area.x + 1 + room).saturating_sub(at);
+        cut(buf, at, area.y, &self.detail, left, theme.dim);
+    }
+
+    /// Gives the column behind it.
+    fn label_in(&self, x: u16, y: u16, room: u16, buf: &mut Buffer, theme: &Theme) -> u16 {
+        let all = columns(&self.label);
+        let skipped = if all > room && self.end_first {
+            all - room + 1
+        } else {
+            0
+        };
+        let most = if all > room && !self.end_first {
+            room.saturating_sub(1)
+        } else {
+            room
+        };
+        let mut at = x;
+        if skipped > 0 && room > 0 {
+            buf.set_stringn(at, y, "…", 1, theme.dim);
+            at += 1;
+        }
+        let mut matched = self.matched.iter().peekable();
+        for (index, cluster) in clusters(&self.label).enumerate() {
+            let mut style = theme.text;
+            while let Some(next) = matched.next_if(|next| **next as usize <= index) {
+                if *next as usize == index {
+                    style = theme.matched;
+                }
+            }
+            if cluster.column < skipped {
+                continue;
+            }
+            if at - x + cluster.width > most {
+                break;
+            }
+            buf.set_stringn(at, y, cluster.text, usize::from(cluster.width), style);
+            at += cluster.width;
+        }
+        if all > room && !self.end_first && room > 0 {
+            buf.set_stringn(at, y, "…", 1, theme.dim);
+            at += 1;
+        }
+        at
+    }
+}
+
+/// Draws as much of a text as there is room for, and says if it was not all. Gives the column behind it.
+pub(crate) fn cut(buf: &mut Buffer, x: u16, y: u16, text: &str, room: u16, style: Style) -> u16 {
+    if room == 0 {
+        return x;
+    }
+    if columns(text) <= room {
+        return buf.set_stringn(x, y, text, usize::from(room), style).0;
+    }
+    let most = usize::from(room - 1);
+    let (end, _) = buf.set_stringn(x, y, text, most, style);
+    buf.set_stringn(end, y, "…", 1, style).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ratatui::style::Modifier;
+
+    fn row(label: &str, detail: &str) -> Row {
+        Row {
+            label: label.to_owned(),
+            matched: vec![1],
+            detail: detail.to_owned(),
+            end_first: detail.is_empty(),
+        }
+    }
+
+    fn drawn(rows: &[Row], picked: usize, width: u16, height: u16) -> (Vec<String>, Buffer) {
+        let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
+        let popup = Popup {
+            title: "files",
+            rows,
+            picked,
+        };
+        let editor = Rect::new(0, height.saturating_sub(1), width, 1);
+        popup.draw(editor, &mut buf, &Theme::default());
+        let line = |y| (0..width).map(|x| buf[(x, y)].symbol()).collect::<String>();
+        ((0..height).map(line).collect(), buf)
+    }
+
+    #[test]
+    fn the_rows_around_the_picked_one_are_shown_with_what_matched() {
+        let rows: Vec<_> = (0..20).map(|i| row(&format!("f{i}.rs"), "")).collect();
+        let (lines, buf) = drawn(&rows, 9, 30, 20);
+        assert!(lines[10].contains("files · 10 of 20"), "{}", lines[10]);
+        assert!(lines[11].starts_with(" f2.rs"));
+        assert!(lines[18].starts_with(" f9.rs"));
+        let theme = Theme::default();
+        assert!(buf[(2, 18)].modifier.contains(Modifier::REVERSED));
+        assert_eq!(buf[(2, 12)].fg, theme.matched.fg.unwrap());
+        assert_ne!(buf[(1, 12)].fg, theme.matched.fg.unwrap());
+    }
+
+    #[test]
+    fn what_is_too_long_says_so_and_a_path_keeps_its_end() {
+        let (lines, _) = drawn(&[row("some/where/deep/main.rs", "")], 0, 14, 4);
+        assert_eq!(lines[2], " …eep/main.rs ");
+        let (lines, _) = drawn(&[row("/plan", "says what it will do")], 0, 20, 4);
+        assert_eq!(lines[2], " /plan  says what … ");
+        let two = [row("/plan", "one"), row("/compact", "two")];
+        let (lines, _) = drawn(&two, 0, 24, 4);
+        assert_eq!(lines[1], " /plan     one          ");
+        assert_eq!(lines[2], " /compact  two          ");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_fits_any_place(label in "(\\PC|你|\u{301}|\u{200d}){0,40}", detail in "\\PC{0,40}", width in 0u16..60, height in 0u16..12) {
+            drawn(&[row(&label, &detail), row(&label, "")], 1, width, height);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Where the characters of a text are on a screen of some width.
+
+use std::ops::Range;
+
+use ratatui::buffer::CellWidth as _;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Columns from one tab stop to the next.
+const TAB: u16 = 4;
+
+/// A grapheme cluster on its row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cluster<'a> {
+    pub(crate) text: &'a str,
+    /// In bytes from the beginning of the row.
+    pub(crate) offset: usize,
+    /// The first column it takes, and how many.
+    pub(crate) column: u16,
+    pub(crate) width: u16,
+}
+
+/// The clusters of a row's text.
+pub(crate) fn clusters(row: &str) -> impl Iterator<Item = Cluster<'_>> {
+    let mut column = 0u16;
+    row.grapheme_indices(true).map(move |(offset, text)| {
+        let width = width(text, column);
+        let cluster = Cluster {
+            text,
+            offset,
+            column,
+            width,
+        };
+        column = column.saturating_add(width);
+        cluster
+    })
+}
+
+fn width(cluster: &str, column: u16) -> u16 {
+    if cluster == "\t" {
+        TAB - column % TAB
+    } else if cluster.contains(char::is_control) {
+        0
+    } else {
+        cluster.cell_width()
+    }
+}
+
+/// The columns that a text takes at the beginning of a row.
+pub(crate) fn columns(row: &str) -> u16 {
+    let last = clusters(row).last();
+    last.map_or(0, |last| last.column.saturating_add(last.width))
+}
+
+/// The rows of a text, as ranges of bytes without line ends: broken between words, or within a word that is
+/// longer than a row, and before and after wide characters, as scripts are written that have them.
+///
+/// A row has a column less than there is room for, so that the cursor has a place behind it. White space behind the
+/// last word of a row stays on it, as far as that is outside.
+pub(crate) fn rows(text: &str, width: u16) -> Vec<Range<usize>> {
+    let most = width.saturating_sub(1).max(1);
+    let mut rows = Vec::new();
+    let mut start = 0;
+    for line in text.split('\n') {
+        wrap(line, start, most, &mut rows);
+        start += line.len() + 1;
+    }
+    rows
+}
+
+fn wrap(line: &str, at: usize, most: u16, rows: &mut Vec<Range<usize>>) {
+    let (mut start, mut column) = (0, 0u16);
+    // Where the row can end.
+    let mut end = None;
+    for (offset, cluster) in line.grapheme_indices(true) {
+        let next = offset + cluster.len();
+        if cluster.chars().all(char::is_whitespace) && cluster != "\u{a0}" {
+            column = column.saturating_add(width(cluster, column));
+            end = Some(next);
+            continue;
+        }
+        let wide = cluster.cell_width() > 1;
+        if wide {
+            end = Some(offset);
+        }
+        while column.saturating_add(width(cluster, column)) > most && start < offset {
+            let broken = end.take().filter(|end| *end > start).unwrap_or(offset);
+            rows.push(at + start..at + broken);
+            start = broken;
+            column = columns(&line[start..offset]);
+        }
+        column = column.saturating_add(width(cluster, column));
+        if wide {
+            end = Some(next);
+        }
+    }
+    rows.push(at + start..at + line.len());
+}
+
+/// The row on which a place is. One at which a row ends and the next begins is on the next.
+pub(crate) fn row_of(rows: &[Range<usize>], at: usize) -> usize {
+    let after = rows.partition_point(|row| row.start <= at);
+    after.saturating_sub(1)
+}
+
+/// The place on a row that is nearest to a column from the left.
+pub(crate) fn place(text: &str, rows: &[Range<usize>], row: usize, column: u16) -> usize {
+    let Some(range) = rows.get(row) else {
+        return text.len();
+    };
+    let of_row = &text[range.clone()];
+    let at = clusters(of_row).find(|c| c.column.saturating_add(c.width) > column);
+    if let Some(cluster) = at {
+        return range.start + cluster.offset;
+    }
+    // The end of a row that goes on is the beginning of the next.
+    let goes_on = rows
+        .get(row + 1)
+        .is_some_and(|next| next.start == range.end);
+    match clusters(of_row).last() {
+        Some(last) if goes_on => range.start + last.offset,
+        _ => range.end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn wrapped(text: &str, width: u16) -> Vec<&str> {
+        rows(text, width).into_iter().map(|r| &text[r]).collect()
+    }
+
+    #[test]
+    fn rows_break_between_words_and_where_there_are_none() {
+        assert_eq!(wrapped("", 10), [""]);
+        assert_eq!(wrapped("one two, three\n", 9), ["one two, ", "three", ""]);
+        assert_eq!(wrapped("abcdefgh", 5), ["abcd", "efgh"]);
+        assert_eq!(wrapped("a    bcd", 4), ["a    ", "bcd"]);
+        assert_eq!(wrapped("见字如面。好", 7), ["见字如", "面。好"]);
+        assert_eq!(wrapped("\tx", 5), ["\t", "x"]);
+        // A family is one character of two columns.
+        assert_eq!(columns("👨‍👩‍👧x"), 3);
+        assert_eq!(wrapped("👨‍👩‍👧👨‍👩‍👧", 4), ["👨‍👩‍👧", "👨‍👩‍👧"]);
+    }
+
+    #[test]
+    fn places_are_found_by_row_and_column() {
+        let text = "ab 你好 cd";
+        let rows = rows(text, 5);
+        assert_eq!(rows.len(), 3);
+        assert_eq!(place(text, &rows, 0, 1), 1);
+        // Both columns of a wide character are its own.
+        assert_eq!(place(text, &rows, 1, 0), 3);
+        assert_eq!(place(text, &rows, 1, 1), 3);
+        assert_eq!(place(text, &rows, 1, 2), 6);
+        assert_eq!(place(text, &rows, 2, 50), text.len());
+        assert_eq!(row_of(&rows, rows[1].start), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_is_too_wide_and_nothing_is_lost(text in "(\\PC|[ \t\n\u{200d}\u{301}\u{1f469}你a-c]){0,80}", width in 1u16..200) {
+            let rows = rows(&text, width);
+            let mut end = 0;
+            for row in &rows {
+                let between = &text[end..row.start];
+                prop_assert!(between.is_empty() || between == "\n");
+                end = row.end;
+                let shown = text[row.clone()].trim_end();
+                let one = shown.graphemes(true).count() <= 1;
+                prop_assert!(one || columns(shown) < width.max(2), "{:?}", shown);
+            }
+            prop_assert_eq!(end, text.len());
+            for (at, _) in text.grapheme_indices(true) {
+                let row = row_of(&rows, at);
+                prop_assert!(rows[row].start <= at && at <= rows[row].end);
+            }
+        }
+    }
+}

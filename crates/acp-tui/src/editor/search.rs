@@ -1,0 +1,144 @@
+//! Looking for a prompt of the past by what is in it.
+
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use super::history::Entry;
+use super::popup::Row;
+
+/// How much of a prompt is shown and looked through, in characters.
+const SHOWN: usize = 1_000;
+
+/// A search that is going on.
+#[derive(Debug)]
+pub(crate) struct Search {
+    query: String,
+    /// The newest first, and each once.
+    entries: Vec<Entry>,
+    /// Those that fit, by their places in `entries`.
+    found: Vec<usize>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) picked: usize,
+}
+
+impl Search {
+    /// In these prompts, the newest of which is the last.
+    pub(crate) fn new(entries: Vec<Entry>) -> Self {
+        let mut seen = std::collections::HashSet::new();
+        let mut newest: Vec<_> = entries.into_iter().rev().collect();
+        newest.retain(|entry| seen.insert(entry.text.clone()));
+        let mut search = Self {
+            query: String::new(),
+            entries: newest,
+            found: Vec::new(),
+            rows: Vec::new(),
+            picked: 0,
+        };
+        search.look();
+        search
+    }
+
+    pub(crate) fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// Adds to what is looked for.
+    pub(crate) fn type_text(&mut self, text: &str) {
+        let room = SHOWN.saturating_sub(self.query.len());
+        self.query.extend(text.chars().take(room));
+        self.look();
+    }
+
+    pub(crate) fn erase(&mut self) {
+        self.query.pop();
+        self.look();
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.query.clear();
+        self.look();
+    }
+
+    /// The one that is picked.
+    pub(crate) fn take(&self) -> Option<&Entry> {
+        self.entries.get(*self.found.get(self.picked)?)
+    }
+
+    /// The next one is picked, as long as there is one.
+    pub(crate) fn pick(&mut self, newer: bool) {
+        let last = self.found.len().saturating_sub(1);
+        self.picked = if newer {
+            self.picked.saturating_sub(1)
+        } else {
+            (self.picked + 1).min(last)
+        };
+    }
+
+    /// Each of the words is somewhere in it; the newest comes first, however well others fit.
+    fn look(&mut self) {
+        let pattern = Pattern::new(
+            &self.query,
+            CaseMatching::Smart,
+            Normalization::Smart,
+            AtomKind::Substring,
+        );
+        let mut matcher = Matcher::new(Config::DEFAULT);
+        let mut buffer = Vec::new();
+        self.picked = 0;
+        self.found.clear();
+        self.rows.clear();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let start: String = entry.text.chars().take(SHOWN).collect();
+            let label = acp_host::clean::line(&start);
+            let mut matched = Vec::new();
+            let shown = Utf32Str::new(&label, &mut buffer);
+            if pattern.indices(shown, &mut matcher, &mut matched).is_none() {
+                continue;
+            }
+            matched.sort_unstable();
+            matched.dedup();
+            self.found.push(index);
+            self.rows.push(Row {
+                label,
+                matched,
+                detail: String::new(),
+                end_first: false,
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_found_by_their_words_the_newest_first() {
+        let entries = [
+            "fix the Test",
+            "explain this",
+            "fix it",
+            "test the fix",
+            "fix it",
+        ];
+        let entries = entries.map(|text| Entry {
+            text: text.to_owned(),
+            files: Vec::new(),
+        });
+        let mut search = Search::new(entries.into());
+        assert_eq!(search.rows.len(), 4);
+        search.type_text("fix te");
+        let labels: Vec<_> = search.rows.iter().map(|row| &row.label).collect();
+        assert_eq!(labels, ["test the fix", "fix the Test"]);
+        assert_eq!(search.rows[0].matched, [0, 1, 9, 10, 11]);
+        search.pick(false);
+        search.pick(false);
+        assert_eq!(search.take().unwrap().text, "fix the Test");
+        search.pick(true);
+        assert_eq!(search.take().unwrap().text, "test the fix");
+        search.type_text("nowhere");
+        assert!(search.take().is_none());
+        search.clear();
+        assert_eq!(search.take().unwrap().text, "fix it");
+    }
+}

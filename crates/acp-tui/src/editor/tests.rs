@@ -1,0 +1,520 @@
+//! What a person who writes a prompt notices.
+
+use std::time::{Duration, Instant};
+
+use acp::v1::UnstructuredCommandInput;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use proptest::prelude::*;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::Modifier;
+
+use super::*;
+use crate::{Background, Colors, Theme};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// An editor in a project with a few files.
+struct Writing {
+    editor: Editor,
+    project: tempfile::TempDir,
+}
+
+impl Writing {
+    fn new() -> Self {
+        Self::with(History::default())
+    }
+
+    fn with(history: History) -> Self {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(project.path().join("src/deep")).unwrap();
+        for (file, text) in [
+            ("src/main.rs", "fn main() {}"),
+            ("src/deep/my notes.md", "n"),
+        ] {
+            std::fs::write(project.path().join(file), text).unwrap();
+        }
+        let files = Files::new(project.path().to_owned(), || {});
+        let mut editor = Editor::new(files, history);
+        editor.set_commands(&[
+            AvailableCommand::new("review", "Looks at changes")
+                .input(UnstructuredCommandInput::new("what to look at")),
+            AvailableCommand::new("compact", "Makes room"),
+        ]);
+        Self { editor, project }
+    }
+
+    /// Types characters, and keys by their names in angle brackets.
+    fn keys(&mut self, keys: &str) -> Outcome {
+        let mut last = Outcome::Ignored;
+        let mut rest = keys;
+        while let Some(c) = rest.chars().next() {
+            let named = rest.strip_prefix('<').and_then(|r| r.split_once('>'));
+            let (code, modifiers) = match named {
+                Some((name, after)) => {
+                    rest = after;
+                    named_key(name)
+                }
+                None => {
+                    rest = &rest[c.len_utf8()..];
+                    (KeyCode::Char(c), KeyModifiers::NONE)
+                }
+            };
+            last = self.editor.key(KeyEvent::new(code, modifiers));
+        }
+        last
+    }
+
+    /// The screen in these columns and rows, and where the cursor is.
+    fn screen(&mut self, width: u16, height: u16) -> (Buffer, Vec<String>, Position) {
+        let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
+        let own = self.editor.height(width, height).min(height);
+        let area = Rect::new(0, height - own, width, own);
+        let cursor = self.editor.draw(area, &mut buf, &Theme::default()).unwrap();
+        assert!(area.contains(cursor));
+        let line = |y| -> String { (0..width).map(|x| buf[(x, y)].symbol()).collect() };
+        let lines = (0..height).map(|y| line(y).trim_end().to_owned()).collect();
+        (buf, lines, cursor)
+    }
+
+    fn text(&self) -> &str {
+        self.editor.written.text()
+    }
+
+    /// Waits until files have been found for what is typed.
+    fn settle(&mut self) {
+        let completion = self.editor.completion.as_ref().unwrap();
+        let query = completion.trigger.query.clone();
+        self.editor.files.settled(&query, LONG);
+    }
+
+    fn said(&mut self, takes: &PromptCapabilities) -> serde_json::Value {
+        let draft = self.editor.take();
+        serde_json::to_value(draft.content(takes).unwrap()).unwrap()
+    }
+}
+
+fn named_key(name: &str) -> (KeyCode, KeyModifiers) {
+    let (modifiers, key) = match name.split_at_checked(2) {
+        Some(("C-", key)) => (KeyModifiers::CONTROL, key),
+        Some(("M-", key)) => (KeyModifiers::ALT, key),
+        Some(("S-", key)) => (KeyModifiers::SHIFT, key),
+        _ => (KeyModifiers::NONE, name),
+    };
+    let code = match key {
+        "enter" => KeyCode::Enter,
+        "tab" => KeyCode::Tab,
+        "esc" => KeyCode::Esc,
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "home" => KeyCode::Home,
+        "end" => KeyCode::End,
+        "bs" => KeyCode::Backspace,
+        "del" => KeyCode::Delete,
+        other => KeyCode::Char(other.chars().next().unwrap()),
+    };
+    (code, modifiers)
+}
+
+#[test]
+fn enter_sends_and_other_enters_make_lines() {
+    let mut w = Writing::new();
+    assert_eq!(w.keys("<enter>"), Outcome::Ignored);
+    assert_eq!(
+        w.keys("one<S-enter>two<M-enter>three<C-j>four\\<enter>five<enter>"),
+        Outcome::Submit
+    );
+    assert_eq!(w.editor.take().text(), "one\ntwo\nthree\nfour\nfive");
+    assert!(w.editor.is_empty());
+    // Two of them are a backslash that is meant.
+    assert_eq!(w.keys("a\\\\<enter>"), Outcome::Submit);
+    assert_eq!(w.keys("<C-z>"), Outcome::Ignored);
+    assert_eq!(w.keys("<C-c>"), Outcome::Ignored);
+    assert_eq!(w.keys("<esc>"), Outcome::Ignored);
+}
+
+#[test]
+fn keys_of_shells_move_and_kill() {
+    let mut w = Writing::new();
+    w.keys("git log --oneline<C-w>");
+    assert_eq!(w.text(), "git log ");
+    // Kills one after the other are yanked together.
+    w.keys("<C-w><C-y>");
+    assert_eq!(w.text(), "git log --oneline");
+    w.keys("<C-w>all<M-b><C-u><C-k><C-y>");
+    assert_eq!(w.text(), "git log all");
+    w.keys("<C-a><M-f>x<C-e>y<C-b><C-b>z");
+    assert_eq!(w.text(), "gitx log alzly");
+    w.keys("<C-a><M-d><C-d>");
+    assert_eq!(w.text(), "log alzly");
+    w.keys("<end><bs><bs><bs><M-bs>");
+    assert_eq!(w.text(), "log ");
+}
+
+#[test]
+fn undo_goes_back_by_words_and_redo_forth() {
+    let mut w = Writing::new();
+    w.keys("one two three<C-_>");
+    assert_eq!(w.text(), "one two ");
+    w.keys("<C-/>");
+    assert_eq!(w.text(), "one ");
+    w.keys("<M-_><M-_>");
+    assert_eq!(w.text(), "one two three");
+    w.keys("<bs><bs><bs><bs><bs><bs><C-7>");
+    assert_eq!(w.text(), "one two three");
+    w.keys("<C-u><C-_>!");
+    assert_eq!(w.text(), "one two three!");
+    w.keys("<M-_>");
+    assert_eq!(w.text(), "one two three!");
+}
+
+#[test]
+fn a_character_is_what_a_person_takes_for_one() {
+    let mut w = Writing::new();
+    w.editor.paste("a👨\u{200d}👩\u{200d}👧e\u{301}你");
+    let (_, lines, cursor) = w.screen(20, 6);
+    // The cells behind wide characters are blank.
+    assert_eq!(lines[5], "a👨\u{200d}👩\u{200d}👧 e\u{301}你");
+    assert_eq!(cursor.x, 6);
+    w.keys("<left><left>");
+    assert_eq!(w.screen(20, 6).2.x, 3);
+    w.keys("<bs>");
+    assert_eq!(w.text(), "ae\u{301}你");
+    w.keys("<del>");
+    assert_eq!(w.text(), "a你");
+}
+
+#[test]
+fn it_wraps_grows_to_a_third_of_the_screen_and_scrolls() {
+    let mut w = Writing::new();
+    assert_eq!(w.editor.height(80, 24), 1);
+    w.keys("the quick brown fox");
+    assert_eq!(w.editor.height(11, 24), 2);
+    let (_, lines, cursor) = w.screen(11, 24);
+    assert_eq!(&lines[22..], ["the quick", "brown fox"]);
+    assert_eq!(cursor, Position::new(9, 23));
+    w.editor.paste(&"\nx".repeat(9));
+    assert_eq!(w.editor.height(11, 24), 8);
+    let (_, lines, cursor) = w.screen(11, 24);
+    assert_eq!((lines[16].as_str(), cursor.y), ("x         ↑", 23));
+    w.keys("<C-home>");
+    let (_, lines, cursor) = w.screen(11, 24);
+    assert_eq!((lines[16].as_str(), cursor.y), ("the quick", 16));
+    assert_eq!(lines[23], "x         ↓");
+}
+
+#[test]
+fn up_and_down_keep_their_column_and_lead_into_the_past() {
+    let history = History::default();
+    let mut w = Writing::with(history.clone());
+    for said in ["first", "second one<C-j>of two lines"] {
+        w.keys(said);
+        w.editor.take();
+    }
+    w.keys("abcd<C-j>x<C-j>efgh<up>");
+    w.screen(80, 24);
+    w.keys("<up>!");
+    assert_eq!(w.text(), "abcd!\nx\nefgh");
+    // In the first row: the past, and on; and back to what was being written.
+    w.keys("<up>");
+    assert_eq!(w.text(), "second one\nof two lines");
+    w.keys("<up>");
+    assert_eq!(w.text(), "first");
+    assert_eq!(w.keys("<up>"), Outcome::Ignored);
+    w.keys("<down>");
+    assert_eq!(w.text(), "second one\nof two lines");
+    w.keys("<down>");
+    assert_eq!(w.text(), "abcd!\nx\nefgh");
+    assert_eq!(w.keys("<down>"), Outcome::Ignored);
+    // Another editor has the same past, and what is recalled can be undone.
+    let mut other = Writing::with(history);
+    other.keys("mine<up><up>");
+    assert_eq!(other.text(), "first");
+    other.keys("<C-_><C-_>");
+    assert_eq!(other.text(), "mine");
+}
+
+#[test]
+fn the_past_is_searched() {
+    let mut w = Writing::new();
+    for said in ["explain the parser", "fix the lexer", "now run tests"] {
+        w.keys(said);
+        w.editor.take();
+    }
+    w.keys("draft<C-r>the");
+    let (buf, lines, cursor) = w.screen(40, 12);
+    assert_eq!(lines[11], "search: the");
+    assert_eq!(cursor, Position::new(11, 11));
+    assert_eq!(&lines[9..11], [" fix the lexer", " explain the parser"]);
+    assert!(buf[(1, 9)].modifier.contains(Modifier::REVERSED));
+    w.keys("<C-r><enter>");
+    assert_eq!(w.text(), "explain the parser");
+    w.keys("<C-r>zzz");
+    assert_eq!(w.screen(40, 12).1[11], "search: zzz  nothing is like it");
+    w.keys("<enter><esc>");
+    assert_eq!(w.text(), "explain the parser");
+}
+
+#[test]
+fn a_long_paste_is_a_block_that_is_sent_whole() {
+    let mut w = Writing::new();
+    let long = "line\r".repeat(240);
+    w.keys("see ");
+    w.editor.paste(&long);
+    w.keys(" there");
+    assert_eq!(w.text(), "see [pasted 240 lines] there");
+    let (buf, lines, _) = w.screen(40, 12);
+    assert_eq!(lines[11], "see [pasted 240 lines] there");
+    assert_eq!(buf[(5, 11)].fg, Theme::default().accent.fg.unwrap());
+    assert_ne!(buf[(24, 11)].fg, Theme::default().accent.fg.unwrap());
+    // The cursor passes it as one, and it is deleted as one.
+    w.keys("<M-b><left><left>");
+    assert_eq!(w.screen(40, 12).2.x, 4);
+    w.keys("<right><bs>");
+    assert_eq!(w.text(), "see  there");
+    w.keys("<C-_>");
+    let said = w.said(&PromptCapabilities::new());
+    assert_eq!(
+        said[0]["text"],
+        format!("see {} there", "line\n".repeat(240))
+    );
+}
+
+#[test]
+fn a_block_is_opened_and_what_is_too_much_is_refused_in_words() {
+    let mut w = Writing::new();
+    w.editor.paste(&"x\n".repeat(12));
+    assert!(w.screen(60, 12).1[11].contains("[pasted 12 lines] Tab opens it"));
+    w.keys("<tab>");
+    assert_eq!(w.text(), "x\n".repeat(12));
+    w.editor.take();
+
+    let huge = "x".repeat(pasted::MOST + 1);
+    let Outcome::Told(why) = w.editor.paste(&huge) else {
+        panic!("it is pasted");
+    };
+    assert!(why.contains("1 MiB"), "{why}");
+    assert!(w.editor.is_empty());
+    for _ in 0..4 {
+        w.editor.paste(&huge[1..]);
+    }
+    assert!(matches!(w.editor.paste(&huge[1..]), Outcome::Told(_)));
+    // An opened block is laid out with each key, so there is an end to that.
+    assert!(matches!(w.keys("<tab>"), Outcome::Told(_)));
+}
+
+#[test]
+fn files_that_are_dropped_are_attached_or_named() {
+    let mut w = Writing::new();
+    let picture = w.project.path().join("a picture.png");
+    std::fs::write(&picture, b"\x89PNG").unwrap();
+    let dropped = format!("'{}'", picture.display());
+    w.editor.set_takes(PromptCapabilities::new().image(true));
+    assert_eq!(w.editor.paste(&dropped), Outcome::Changed);
+    let notes = w.project.path().join("src/deep/my notes.md");
+    w.keys("see");
+    w.editor
+        .paste(&notes.display().to_string().replace(' ', "\\ "));
+    assert_eq!(w.text(), "see @src/deep/my notes.md ");
+    let (_, lines, _) = w.screen(40, 12);
+    assert_eq!(
+        &lines[10..],
+        [" image a picture.png", "see @src/deep/my notes.md"]
+    );
+    let said = w.said(&PromptCapabilities::new().image(true));
+    assert_eq!(said[0]["text"], "see ");
+    assert_eq!(said[1]["name"], "my notes.md");
+    assert_eq!(said[2]["data"], "iVBORw==");
+
+    // Backspace at the very beginning takes the last one away.
+    w.editor.paste(&dropped);
+    w.keys("x<bs>");
+    assert!(!w.editor.is_empty());
+    w.keys("<bs>");
+    assert!(w.editor.is_empty());
+
+    w.editor.set_takes(PromptCapabilities::new());
+    let Outcome::Told(why) = w.editor.paste(&dropped) else {
+        panic!("it is attached");
+    };
+    assert!(why.contains("this agent does not take it"), "{why}");
+    assert_eq!(w.text(), "@a picture.png ");
+}
+
+#[test]
+fn slash_commands_are_completed_and_their_hint_is_shown() {
+    let mut w = Writing::new();
+    w.keys("/");
+    let (_, lines, _) = w.screen(60, 12);
+    assert!(lines[8].contains("commands · 1 of 2"));
+    assert_eq!(
+        &lines[9..],
+        [" /review   Looks at changes", " /compact  Makes room", "/"]
+    );
+    w.keys("r<enter>");
+    assert_eq!(w.text(), "/review ");
+    let (buf, lines, cursor) = w.screen(60, 12);
+    assert_eq!(lines[11], "/review what to look at");
+    assert_eq!(cursor.x, 8);
+    assert!(buf[(9, 11)].modifier.contains(Modifier::DIM));
+    w.keys("x");
+    assert_eq!(w.screen(60, 12).1[11], "/review x");
+    w.editor.take();
+    // What is typed in full is sent at once, and Esc closes the list.
+    assert_eq!(w.keys("/compact<enter>"), Outcome::Submit);
+    w.editor.take();
+    w.keys("/<down><tab>");
+    assert_eq!(w.text(), "/compact ");
+    w.editor.take();
+    w.keys("/re");
+    assert!(w.editor.has_popup());
+    assert_eq!(w.keys("<esc>"), Outcome::Changed);
+    assert!(!w.editor.has_popup());
+    w.keys("v");
+    assert!(!w.editor.has_popup());
+    assert_eq!(w.keys("<enter>"), Outcome::Submit);
+}
+
+#[test]
+fn files_are_completed_in_place() {
+    let mut w = Writing::new();
+    w.keys("explain @mai");
+    w.settle();
+    let (buf, lines, _) = w.screen(60, 12);
+    assert_eq!(&lines[10..], [" src/main.rs", "explain @mai"]);
+    assert_eq!(buf[(5, 10)].fg, Theme::default().matched.fg.unwrap());
+    w.keys("<tab>and @");
+    w.settle();
+    // Tab goes on into a directory, Enter takes it. No key waits for the list to be shown.
+    w.keys("sd<tab>");
+    assert_eq!(w.text(), "explain @src/main.rs and @src/deep/");
+    w.keys("<enter>please");
+    assert_eq!(w.text(), "explain @src/main.rs and @src/deep/ please");
+    let (buf, ..) = w.screen(60, 12);
+    assert_eq!(buf[(9, 11)].fg, Theme::default().link.fg.unwrap());
+    let said = w.said(&PromptCapabilities::new().embedded_context(true));
+    assert_eq!(said[0]["text"], "explain ");
+    assert_eq!(said[1]["resource"]["text"], "fn main() {}");
+    assert_eq!(said[2]["text"], " and ");
+    assert_eq!(said[3]["type"], "resource_link");
+    assert!(said[3]["uri"].as_str().unwrap().ends_with("/src/deep/"));
+    assert_eq!(said[4]["text"], " please");
+
+    // It is a file again when it comes from the past; and one that is typed in full is one.
+    w.keys("<up>");
+    assert_eq!(w.text(), "explain @src/main.rs and @src/deep/ please");
+    assert_eq!(w.said(&PromptCapabilities::new())[1]["name"], "main.rs");
+    w.keys("@src/main.rs ok @src/nothing ok");
+    let said = w.said(&PromptCapabilities::new());
+    assert_eq!(said[0]["name"], "main.rs");
+    assert_eq!(said[1]["text"], " ok @src/nothing ok");
+}
+
+#[test]
+fn a_draft_comes_back_as_it_was() {
+    let mut w = Writing::new();
+    let notes = w.project.path().join("src/main.rs");
+    w.editor.attach(&notes);
+    w.editor.paste(&"x\n".repeat(20));
+    let draft = w.editor.take();
+    assert_eq!(
+        (draft.shown(), draft.attachments().len()),
+        ("[pasted 20 lines]", 1)
+    );
+    w.keys("something else");
+    w.editor.set(draft.clone());
+    assert_eq!(w.editor.take(), draft);
+    assert!(!draft.is_empty() && Draft::default().is_empty());
+}
+
+#[test]
+fn files_that_are_long_in_coming_hold_up_nobody() {
+    let mut w = Writing::new();
+    // What looks for them gets no further than its first answer.
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let ended = std::sync::Mutex::new(ended);
+    let stuck = move || {
+        let _ = ended.lock().unwrap().recv();
+    };
+    w.editor.files = Files::new(w.project.path().to_owned(), stuck);
+    let began = Instant::now();
+    w.keys("@m");
+    w.settle();
+    w.keys("ain and so on @no");
+    w.screen(80, 24);
+    assert_eq!(w.text(), "@main and so on @no");
+    // The list is of what was typed before, so nothing of it is taken, and nothing is sent by mistake.
+    assert!(matches!(w.keys("<enter>"), Outcome::Told(_)));
+    assert_eq!(w.text(), "@main and so on @no");
+    w.keys("<esc>");
+    assert_eq!(w.keys("<enter>"), Outcome::Submit);
+    assert!(began.elapsed() < LONG);
+    drop(end);
+}
+
+#[test]
+fn it_can_be_read_without_colours() {
+    let mut w = Writing::new();
+    w.editor.set_placeholder("Say what is to be done\u{1b}[2J");
+    let theme = Theme::new(Background::Light, Colors::None);
+    let mut buf = Buffer::empty(Rect::new(0, 0, 40, 4));
+    w.editor.draw(Rect::new(0, 3, 40, 1), &mut buf, &theme);
+    assert!(buf[(0, 3)].modifier.contains(Modifier::DIM));
+    w.keys("/");
+    w.editor.draw(Rect::new(0, 3, 40, 1), &mut buf, &theme);
+    assert!(buf[(1, 1)].modifier.contains(Modifier::REVERSED));
+    assert!(!buf[(1, 2)].modifier.contains(Modifier::REVERSED));
+}
+
+/// What anybody may type or paste.
+fn anything() -> impl Strategy<Value = Vec<(u8, String)>> {
+    let text = "(\\PC|[ \t\r\n\u{1b}\u{7}\u{200d}\u{301}\u{202e}\u{200b}\u{1f469}你/@a-c]){0,12}";
+    proptest::collection::vec((0u8..30, text), 1..24)
+}
+
+const KEYS: [&str; 24] = [
+    "<left>", "<right>", "<up>", "<down>", "<home>", "<end>", "<bs>", "<del>", "<C-w>", "<C-u>",
+    "<C-k>", "<C-y>", "<M-b>", "<M-f>", "<M-d>", "<C-_>", "<M-_>", "<tab>", "<esc>", "<enter>",
+    "<C-j>", "<C-r>", "<M-bs>", "<C-a>",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn nothing_that_is_typed_or_pasted_breaks_it(done in anything(), width in 1u16..200, height in 2u16..30) {
+        let mut w = Writing::new();
+        // What is asked of files is answered in time that has no place here.
+        w.editor.files = Files::new(w.project.path().join("gone"), || {});
+        for (what, text) in &done {
+            match KEYS.get(usize::from(*what)) {
+                Some(key) => {
+                    w.keys(key);
+                }
+                None if what % 2 == 0 => {
+                    w.editor.paste(text);
+                }
+                None => {
+                    w.editor.paste(&format!("{text}\n").repeat(12));
+                }
+            }
+            let marked = w.editor.written.marked();
+            prop_assert!(!marked.text().contains(|c: char| c.is_control() && c != '\n' && c != '\t'));
+            let cursor = w.editor.written.cursor();
+            prop_assert!(marked.text().is_char_boundary(cursor));
+            for mark in marked.marks() {
+                prop_assert!(marked.text()[mark.range.clone()].starts_with('['));
+                prop_assert!(cursor <= mark.range.start || mark.range.end <= cursor);
+            }
+            let (buf, ..) = w.screen(width, height);
+            for cell in buf.content() {
+                prop_assert!(!cell.symbol().contains(char::is_control));
+            }
+        }
+        // All steps back lead to the beginning.
+        w.keys("<esc><esc>");
+        while w.editor.written.undo() {}
+        prop_assert_eq!(w.text(), "");
+    }
+}
