@@ -2,3 +2,4 @@
 //!
 //! What an agent or a command said is made fit to be shown here and nowhere else: no line has a control
 //! character, and every line is at most as wide as it was asked to be.
+

@@ -15,9 +15,6 @@ use self::files::Found;
 use super::marked::Marked;
 use super::popup::Row;
 
-/// How long a key that takes a file waits for the files that fit what was typed just before it.
-const TAKING: Duration = Duration::from_millis(300);
-
 /// What can be completed where the cursor is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trigger {
@@ -150,10 +147,10 @@ impl Completion {
         }
     }
 
-    /// What is picked, for what is typed by now.
-    pub(crate) fn take(&mut self, files: &Files) -> Option<Taken> {
+    /// What is picked, for what is typed by now; for the files that fit that it waits so long.
+    pub(crate) fn take(&mut self, files: &Files, within: Duration) -> Option<Taken> {
         if self.is_late() {
-            self.look(files.settled(&self.trigger.query, TAKING));
+            self.look(files.settled(&self.trigger.query, within));
             if self.is_late() {
                 return None;
             }
