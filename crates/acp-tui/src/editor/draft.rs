@@ -100,10 +100,12 @@ impl Draft {
         said.truncate(said.trim_end().len());
         say(&mut content, &mut said);
         if let Some(ContentBlock::Text(first)) = content.first_mut() {
-            first
-                .text
-                .drain(..first.text.len() - first.text.trim_start().len());
-            if first.text.is_empty() {
+            // Empty lines go, and not the indent of what was pasted.
+            let indented = first.text.trim_start();
+            let blank = first.text.len() - indented.len();
+            let lines = first.text[..blank].rfind('\n').map_or(0, |end| end + 1);
+            first.text.drain(..lines);
+            if first.text.trim().is_empty() {
                 content.remove(0);
             }
         }
@@ -151,7 +153,7 @@ mod tests {
             attachments: vec![directory.path().to_owned()],
         };
         let said = content(&draft, &PromptCapabilities::new());
-        assert_eq!(said[0], json!({"type": "text", "text": "compare "}));
+        assert_eq!(said[0], json!({"type": "text", "text": " compare "}));
         assert_eq!(said[1]["type"], "resource_link");
         assert_eq!(said[1]["name"], "a.rs");
         assert_eq!(said[2]["text"], " with line\nline\nline");

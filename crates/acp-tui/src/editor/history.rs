@@ -1,7 +1,7 @@
 //! The prompts of a project, kept in a file from one chat to the next.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -135,7 +135,7 @@ impl Kept {
         let mut directories = fs::DirBuilder::new();
         directories.recursive(true);
         let mut options = File::options();
-        options.append(true).create(true);
+        options.read(true).append(true).create(true);
         let mut locking = File::options();
         locking.write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -153,6 +153,15 @@ impl Kept {
         line.push(b'\n');
         let mut file = options.open(&path)?;
         let before = file.metadata()?.len();
+        // A line that somebody could not finish spoils no other.
+        let mut last = [b'\n'];
+        if before > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        if last != [b'\n'] {
+            line.insert(0, b'\n');
+        }
         if before + line.len() as u64 <= FILE {
             file.write_all(&line)?;
             // What others have added in between is still to be read.
@@ -264,7 +273,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("history");
         fs::write(&file, "nonsense\n{\"text\":\"hello\"}\n{\"text\":").unwrap();
-        assert_eq!(texts(&History::open(file).unwrap()), ["hello"]);
+        let history = History::open(file.clone()).unwrap();
+        assert_eq!(texts(&history), ["hello"]);
+        history.add(entry("after it")).unwrap();
+        assert_eq!(texts(&History::open(file).unwrap()), ["hello", "after it"]);
         let memory = History::default();
         memory.add(entry("only here")).unwrap();
         assert_eq!(texts(&memory), ["only here"]);

@@ -68,7 +68,7 @@ impl Editor {
         let done = match (code, with) {
             (Enter, With::Nothing) => return self.enter(),
             (Enter, With::Shift | With::Alt | With::Ctrl) | (Char('j'), With::Ctrl) => {
-                return self.edited(|e| e.insert(Marked::from("\n")));
+                return self.insert(Marked::from("\n"));
             }
             (Char(c), With::Nothing | With::Shift) => return self.typed(c),
             (Up, With::Nothing) | (Char('p'), With::Ctrl) => self.vertical(Way::Back, goal),
@@ -120,11 +120,6 @@ impl Editor {
             self.walk = None;
         }
         done
-    }
-
-    fn edited(&mut self, edit: impl FnOnce(&mut Self) -> Outcome) -> Outcome {
-        self.walk = None;
-        edit(self)
     }
 
     /// Sends, but for a line that ends with `\`, which goes on: not every terminal can tell Shift-Enter.
@@ -311,10 +306,18 @@ impl Editor {
                 return None;
             }
             (KeyCode::Enter | KeyCode::Tab, With::Nothing) => {
-                let taken = completion.take(&self.files);
                 let start = completion.trigger.start;
+                let Some(taken) = completion.take(&self.files, self.patience) else {
+                    if shown && completion.is_late() {
+                        // Somebody means to choose, so nothing is sent.
+                        let why = "the files that fit what is typed are still being looked for";
+                        return Some(Outcome::Told(why.to_owned()));
+                    }
+                    self.completion = None;
+                    return None;
+                };
                 self.completion = None;
-                self.take_completion(taken?, start, code == KeyCode::Tab);
+                self.take_completion(taken, start, code == KeyCode::Tab);
             }
             _ => return None,
         }

@@ -19,6 +19,7 @@ mod written;
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use acp::v1::{AvailableCommand, PromptCapabilities};
 use acp_host::AttachmentKind;
@@ -34,6 +35,8 @@ use self::written::Written;
 
 /// How much a prompt holds at most, with what was pasted, in bytes.
 const MOST: usize = 4 * 1024 * 1024;
+/// See [`Editor::patience`].
+const PATIENCE: Duration = Duration::from_millis(300);
 /// Pasted text up to this many bytes can be opened, to be changed.
 const OPENED: usize = 128 * 1024;
 
@@ -58,6 +61,8 @@ pub(crate) struct Editor {
     commands: Vec<Command>,
     files: Files,
     completion: Option<Completion>,
+    /// How long a key that takes a file waits for the files that fit what was typed just before it.
+    patience: Duration,
     /// Where the `/` or `@` is whose completion was closed.
     closed: Option<usize>,
     history: History,
@@ -103,6 +108,7 @@ impl Editor {
             commands: Vec::new(),
             files,
             completion: None,
+            patience: PATIENCE,
             closed: None,
             history,
             walk: None,
@@ -121,7 +127,11 @@ impl Editor {
 
     /// The agent's slash commands (specification: Slash Commands).
     pub(crate) fn set_commands(&mut self, commands: &[AvailableCommand]) {
-        self.commands = Command::all(commands);
+        let commands = Command::all(commands);
+        if commands == self.commands {
+            return;
+        }
+        self.commands = commands;
         if self
             .completion
             .as_ref()
@@ -252,6 +262,7 @@ impl Editor {
             let most = MOST / 1024 / 1024;
             return Outcome::Told(format!("a prompt holds no more than {most} MiB"));
         }
+        self.walk = None;
         self.written.insert(more);
         self.complete();
         Outcome::Changed

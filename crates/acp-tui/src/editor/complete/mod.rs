@@ -15,9 +15,6 @@ use self::files::Found;
 use super::marked::Marked;
 use super::popup::Row;
 
-/// How long a key that takes a file waits for the files that fit what was typed just before it.
-const TAKING: Duration = Duration::from_millis(300);
-
 /// What can be completed where the cursor is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trigger {
@@ -150,19 +147,15 @@ impl Completion {
         }
     }
 
-    /// What is picked, for what is typed by now.
-    pub(crate) fn take(&mut self, files: &Files) -> Option<Taken> {
-        if let Offers::Files(found) = &self.offers {
-            let query = &self.trigger.query;
-            if found.query.as_deref() != Some(query) {
-                let settled = files.settled(query, TAKING);
-                if settled.query.as_deref() != Some(query) {
-                    return None;
-                }
-                // It was picked from another list.
-                self.picked = 0;
-                self.look(settled);
+    /// What is picked, for what is typed by now; for the files that fit that it waits so long.
+    pub(crate) fn take(&mut self, files: &Files, within: Duration) -> Option<Taken> {
+        if self.is_late() {
+            self.look(files.settled(&self.trigger.query, within));
+            if self.is_late() {
+                return None;
             }
+            // It was picked from another list.
+            self.picked = 0;
         }
         match &self.offers {
             Offers::Commands(commands) => commands.get(self.picked).cloned().map(Taken::Command),
@@ -170,6 +163,14 @@ impl Completion {
                 shown: file.shown.clone(),
                 path: file.path.clone(),
             }),
+        }
+    }
+
+    /// Whether what is offered is for what was typed before.
+    pub(crate) fn is_late(&self) -> bool {
+        match &self.offers {
+            Offers::Commands(_) => false,
+            Offers::Files(found) => found.query.as_deref() != Some(&self.trigger.query),
         }
     }
 
