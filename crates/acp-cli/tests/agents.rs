@@ -176,12 +176,14 @@ fn all_agents_are_listed_and_none_is_started() {
     let programs = programs("goose");
     project.configure(
         "config.toml",
-        "default_agent = 'me'\n[agents.me]\ncommand = 'goose acp --quiet'\n[agents.you]\ncommand = 'nowhere'\n",
+        "default_agent = 'me'\n[agents.me]\ncommand = 'goose acp --quiet'\n[agents.you]\ncommand = 'nowhere'\n[agents.kimi]\nmode = 'plan'\n",
     );
     brings(&project, "[agents.helper]\ncommand = './helper'\n");
     program(&project.file("helper"), "helper");
     acp(&project, programs.path(), &["agents"]).code(0).shows(&[
         "Yours, in ",
+        "  kimi ",
+        "kimi acp; to install it: npm install",
         "* me ",
         "installed",
         "goose acp --quiet\n",

@@ -86,15 +86,15 @@ impl Listed {
         }
         let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
         let command = words.join(" ");
-        match (self.title, self.by, self.found.is_some()) {
-            (Some(title), By::Known, false) if !self.is_bundled() => match self.install {
-                Some(install) => format!("{title}; to install it: {install}"),
-                None => title.to_owned(),
-            },
-            (Some(title), By::Known, _) if self.is_bundled() => title.to_owned(),
-            (Some(title), By::Known, true) => format!("{title}: {command}"),
+        let what = match (self.title, self.by) {
             _ if self.is_bundled() => "the bundled agent".to_owned(),
+            (Some(title), By::Known) if self.is_installed() => format!("{title}: {command}"),
+            (Some(title), By::Known) => title.to_owned(),
             _ => command,
+        };
+        match self.install {
+            Some(install) if !self.is_installed() => format!("{what}; to install it: {install}"),
+            _ => what,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
@@ -138,7 +138,11 @@ pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, Stri
     let is_name = path.components().count() == 1 && !path.has_root() && !written.starts_with('.');
     match base {
         _ if is_name || path.is_absolute() => Ok(written.to_owned()),
-        Some(base) => Ok(base.join(path).to_string_lossy().into_owned()),
+        Some(base) => {
+            // Without the `.` that it may begin with.
+            let file: PathBuf = base.join(path).components().collect();
+            Ok(file.to_string_lossy().into_owned())
+        }
         None => Err(format!(
             "the command {written:?} is another file in each directory: give its name in PATH, or the whole path"
         )),
@@ -221,7 +225,10 @@ mod tests {
         for written in ["./agent", "tools/agent"] {
             assert!(program(written, None).unwrap_err().contains("whole path"));
             let found = program(written, here).unwrap();
-            assert!(found.starts_with("/project/"), "{found}");
+            assert_eq!(
+                found,
+                format!("/project/{}", written.trim_start_matches("./"))
+            );
         }
     }
 }
