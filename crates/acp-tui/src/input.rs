@@ -112,8 +112,8 @@ impl Input {
 
     /// Where the word begins that ends at the cursor.
     fn word_left(&self) -> usize {
-        let words = self.before().trim_end().split_word_bound_indices();
-        words.last().map_or(0, |(begin, _)| begin)
+        let mut words = self.before().trim_end().split_word_bound_indices();
+        words.next_back().map_or(0, |(begin, _)| begin)
     }
 
     /// Where the word ends that begins at the cursor.

@@ -244,7 +244,7 @@ impl Worker {
                 question,
                 address,
             } => self.tell(async move {
-                let result = crate::question::open(&address).await;
+                let result = address.open().await;
                 Some(Event::AddressOpened {
                     tab,
                     question,

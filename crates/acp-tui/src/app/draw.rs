@@ -176,7 +176,12 @@ impl App {
         }
         let skipped = tab.queue.len().saturating_sub(QUEUED);
         for draft in tab.queue.iter().skip(skipped) {
-            let text = clean::line(draft.shown());
+            let files = match draft.attachments().len() {
+                0 => String::new(),
+                1 => " (and a file)".to_owned(),
+                files => format!(" (and {files} files)"),
+            };
+            let text = clean::line(draft.shown()) + &files;
             lines.push(Line::from(vec![
                 Span::styled("  ↳ ", theme.accent),
                 Span::styled(cut(&text, usize::from(width).saturating_sub(6)), theme.dim),

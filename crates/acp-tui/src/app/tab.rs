@@ -183,6 +183,9 @@ impl Tab {
 
     /// Says it, now or when it is its turn.
     pub(super) fn submit(&mut self, draft: Draft) -> Vec<Effect> {
+        if draft.is_empty() {
+            return Vec::new();
+        }
         if self.queue.len() >= QUEUED {
             // Given back, for nothing that was written is lost.
             self.editor.set(draft);

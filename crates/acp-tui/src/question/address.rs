@@ -30,6 +30,20 @@ impl Address {
         let web = matches!(url.scheme(), "http" | "https") && url.has_host();
         web.then(|| Self(url.clone()))
     }
+
+    /// Opens it as the system opens those that are clicked on, without a shell in between.
+    ///
+    /// # Errors
+    /// There is no program for that, or it says that it cannot; the text says which.
+    pub(crate) async fn open(&self) -> Result<(), String> {
+        #[cfg(target_os = "macos")]
+        let program: &[&str] = &["open"];
+        #[cfg(windows)]
+        let program: &[&str] = &["rundll32", "url.dll,FileProtocolHandler"];
+        #[cfg(not(any(target_os = "macos", windows)))]
+        let program: &[&str] = &["xdg-open"];
+        open_with(program, self).await
+    }
 }
 
 pub(super) struct AddressView {
@@ -188,20 +202,6 @@ fn shown(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
     ));
     spans.extend(exact(&url[Position::AfterPort..], theme.text, theme));
     spans
-}
-
-/// Opens an address as the system opens those that are clicked on, without a shell in between.
-///
-/// # Errors
-/// There is no program for that, or it says that it cannot; the text says which.
-pub(crate) async fn open(address: &Address) -> Result<(), String> {
-    #[cfg(target_os = "macos")]
-    let program: &[&str] = &["open"];
-    #[cfg(windows)]
-    let program: &[&str] = &["rundll32", "url.dll,FileProtocolHandler"];
-    #[cfg(not(any(target_os = "macos", windows)))]
-    let program: &[&str] = &["xdg-open"];
-    open_with(program, address).await
 }
 
 async fn open_with(program: &[&str], address: &Address) -> Result<(), String> {

@@ -247,9 +247,8 @@ mod tests {
         assert_eq!(shown("\u{1b}[2Jx\r\u{7}"), r"\u{1b}[2Jx\r\u{7}");
         assert_eq!(shown("\u{e0041}"), r"\u{e0041}");
         // What people write stays.
-        for text in ["naïve e\u{301}t 日本語 שלום नमस्ते ❤\u{fe0f} \"'\\"] {
-            assert_eq!(shown(text), text);
-        }
+        let people = "naïve e\u{301}t 日本語 שלום नमस्ते ❤\u{fe0f} \"'\\";
+        assert_eq!(shown(people), people);
         let family = "👩\u{200d}👧 x\u{3000}y";
         let spans = prose(family, theme.text, &theme);
         assert_eq!(plain(&Line::from(spans)), family);

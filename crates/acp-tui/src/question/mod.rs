@@ -21,7 +21,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 
-pub(crate) use self::address::{Address, open};
+pub(crate) use self::address::Address;
+use self::address::AddressView;
 use self::form::FormView;
 use self::permission::PermissionView;
 use crate::Theme;
@@ -41,7 +42,7 @@ pub(crate) enum Outcome {
     Early,
     /// It looks different.
     Changed,
-    /// This address is to be [opened](open), as the person has asked for.
+    /// This address is to be [opened](Address::open), as the person has asked for.
     Open(Address),
     /// It is answered.
     Answer(Answer),
@@ -69,9 +70,9 @@ pub(crate) struct QuestionView {
 }
 
 enum Kind {
-    Permission(PermissionView),
+    Permission(Box<PermissionView>),
     Form(FormView),
-    Address(address::AddressView),
+    Address(AddressView),
 }
 
 /// What a body was laid out for.
@@ -97,14 +98,14 @@ impl QuestionView {
     pub(crate) fn new(asked: Arc<Asked>, agent: &str, now: Instant) -> Self {
         let kind = match &asked.question {
             Question::Permission(request, always) => {
-                Kind::Permission(PermissionView::new(request, always))
+                Kind::Permission(Box::new(PermissionView::new(request, always)))
             }
             Question::Elicitation(request) => match &request.mode {
                 ElicitationMode::Form { requested_schema } => {
                     Kind::Form(FormView::new(&request.message, requested_schema))
                 }
                 ElicitationMode::Url { url, .. } => {
-                    Kind::Address(address::AddressView::new(&request.message, url))
+                    Kind::Address(AddressView::new(&request.message, url))
                 }
                 _ => Kind::Form(FormView::unknown(&request.message)),
             },

@@ -252,7 +252,7 @@ fn what_always_means_is_said_as_it_is() {
             .kind(ToolKind::Execute)
             .raw_input(json!({ "command": ["git", "commit", "-m", "a b"], "cwd": "/tmp" }))
     };
-    let mut shown = |always| {
+    let shown = |always| {
         let mut shown = Shown::new(permission(call(), options(), always));
         shown.screen()
     };
@@ -733,6 +733,8 @@ fn without_colours_what_is_chosen_is_still_seen() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn no_agent_and_no_size_breaks_it(
         words in prop::collection::vec("(\\PC|[\u{0}-\u{20}\u{1b}\u{202e}\u{9b}日👩\u{200d}\u{301}]){0,40}", 6),
@@ -774,7 +776,8 @@ proptest! {
         }
         let (buf, cursor) = shown.draw(width, most);
         for cell in buf.content() {
-            prop_assert!(!cell.symbol().contains(|c: char| c.is_control() || c == '\u{202e}'), "{:?}", cell.symbol());
+            let hostile = |c: char| c.is_control() || c == '\u{202e}';
+            prop_assert!(!cell.symbol().contains(hostile), "{:?}", cell.symbol());
         }
         if let Some(cursor) = cursor {
             prop_assert!(buf.area.contains(cursor));
