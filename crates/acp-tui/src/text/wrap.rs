@@ -335,7 +335,10 @@ mod tests {
         };
         lines.clear();
         wrap_into(&Line::from("a bcdefghijklmn"), 12, &indent, &mut lines);
-        assert_eq!(texts(&lines), ["a", "      bcdefg", "      hijklm", "      n"]);
+        assert_eq!(
+            texts(&lines),
+            ["a", "      bcdefg", "      hijklm", "      n"]
+        );
         let indent = Indent {
             first: vec!["• ".into()],
             rest: vec!["  ".into()],
