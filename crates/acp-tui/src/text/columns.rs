@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn what_is_stressed_is_found_again_behind_tabs() {
-        let line = visible("\tone two", &[5..8]);
-        assert_eq!(line.stressed, [8..11]);
+        let line = visible("\tone two", &[1..4, 5..8]);
+        assert_eq!(line.stressed, [4..7, 8..11]);
         assert_eq!(&line.text[8..11], "two");
     }
 

@@ -63,11 +63,8 @@ pub(crate) fn placeholder(block: &ContentBlock) -> String {
 
 /// `[label: one, another]`, without what there is nothing to say of.
 fn labelled(label: &str, said: &[&str]) -> String {
-    let said: Vec<&str> = said
-        .iter()
-        .map(|said| said.trim())
-        .filter(|said| !said.is_empty())
-        .collect();
+    let said = said.iter().map(|said| clean::line(said).trim().to_owned());
+    let said: Vec<String> = said.filter(|said| !said.is_empty()).collect();
     if said.is_empty() {
         return format!("[{label}]");
     }

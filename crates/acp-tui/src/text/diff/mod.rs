@@ -256,7 +256,7 @@ impl Shown<'_> {
         self.push(styled(&text, style, warn));
     }
 
-    fn push<'t>(&mut self, pieces: Vec<(&'t str, Style)>) {
+    fn push(&mut self, pieces: Vec<(&str, Style)>) {
         let rows = broken(pieces, self.width);
         self.lines
             .extend(rows.into_iter().map(|row| Line::from(row.spans)));
