@@ -19,6 +19,12 @@ fn said(kind: &str, text: &str) -> serde_json::Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }
 
+/// How those who read it may read it.
+fn dialects() -> [Options; 3] {
+    let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
+    [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES]
+}
+
 /// The headings of the three levels that are ours, and the HTML there is.
 fn ours(document: &str, dialect: Options) -> (Vec<String>, Vec<String>) {
     let (mut headings, mut html) = (Vec::new(), Vec::new());
@@ -151,15 +157,17 @@ fn nothing_breaks_out_of_its_place() {
                     {"type": "diff", "path": text, "newText": text}]}),
             said("user_message_chunk", "end"),
         ]));
-        let (headings, html) = ours(&document);
-        assert_eq!(headings.len(), 4, "{text:?}: {headings:?}\n{document}");
-        assert_eq!(headings[1], "Agent", "{document}");
-        assert_eq!(headings[3], "You", "{document}");
-        assert_eq!(
-            html,
-            ["<details><summary>Thought</summary>", "</details>"],
-            "{document}"
-        );
+        for dialect in dialects() {
+            let (headings, html) = ours(&document, dialect);
+            assert_eq!(headings.len(), 4, "{text:?}: {headings:?}\n{document}");
+            assert_eq!(headings[1], "Agent", "{document}");
+            assert_eq!(headings[3], "You", "{document}");
+            assert_eq!(
+                html,
+                ["<details><summary>Thought</summary>", "</details>"],
+                "{document}"
+            );
+        }
         let control = document
             .chars()
             .find(|c| c.is_control() && !"\n\t".contains(*c));
@@ -215,8 +223,7 @@ proptest! {
                     {"type": "diff", "path": "/a", "newText": text}]}),
             said("user_message_chunk", "end"),
         ]));
-        let tables = Options::ENABLE_TABLES | Options::ENABLE_TASKLISTS;
-        for dialect in [Options::empty(), tables, tables | Options::ENABLE_FOOTNOTES] {
+        for dialect in dialects() {
             let (headings, html) = ours(&document, dialect);
             prop_assert_eq!(headings.len(), 5, "{:?}\n{}", headings, document);
             prop_assert_eq!(&headings[4], "You");
