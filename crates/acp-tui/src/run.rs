@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::app::{App, Event};
 use crate::setup::Setup;
 use crate::terminal::Screen;
+use crate::text::highlight;
 use crate::worker::Worker;
 
 /// How many events wait at most. Who has another one waits.
@@ -59,12 +60,21 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
     let mut due = Some(drawn);
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut begun = false;
     while !app.is_done() {
         if due.is_some_and(|due| due <= Instant::now()) {
             app.collect();
             draw(&mut app, &mut screen)?;
             drawn = Instant::now();
             due = None;
+            if !std::mem::replace(&mut begun, true) {
+                // Behind the first drawing, which must not wait for it.
+                let wake = Arc::clone(&wake);
+                tokio::task::spawn_blocking(move || {
+                    highlight::load();
+                    wake.notify_one();
+                });
+            }
         }
         let moving = app.is_moving();
         let event = tokio::select! {

@@ -167,11 +167,11 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
         "\
 ╭ fix-agent asks for permission ───────────────────────────────────────────────╮
 │ fix-agent wants to: Edit src/main.rs (edit)                                  │
-│ modify src/main.rs                                                           │
-│   fn main() {                                                                │
-│ -     walk();                                                                │
-│ +     run();                                                                 │
-│   }                                                                          │
+│ src/main.rs  +1 -1                                                           │
+│ 1 1   fn main() {                                                            │
+│ 2   -     walk();                                                            │
+│   2 +     run();                                                             │
+│ 3 3   }                                                                      │
 │ file /etc/passwd                                                             │
 │ ──────────────────────────────────────────────────────────────────────────── │
 │  1 y  Allow – yes, this time                                                 │
