@@ -16,6 +16,8 @@ pub(crate) mod editor;
 pub(crate) mod patient;
 pub(crate) mod reach;
 #[cfg(target_os = "linux")]
+pub(crate) mod screen;
+#[cfg(target_os = "linux")]
 pub(crate) mod terminal;
 
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! The binary on a terminal of its own, with a picture of what a person sees there.
 
 use std::io::{Read, Write};
+use std::num::NonZeroU16;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,10 @@ use super::patient::Patient;
 /// How long something that must be seen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+fn size(cells: u16) -> NonZeroU16 {
+    NonZeroU16::new(cells).expect("a terminal has cells")
+}
+
 /// A program on a terminal, as `script` (of util-linux, and on every Debian) provides one.
 pub(crate) struct Screen {
     child: Child,
@@ -18,6 +23,14 @@ pub(crate) struct Screen {
     picture: vt100::Parser,
     /// The terminal's file, by which its size is changed.
     tty: std::path::PathBuf,
+}
+
+/// Whoever fails leaves nothing that runs: without its terminal the program ends.
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Screen {
@@ -45,7 +58,7 @@ impl Screen {
             child,
             keys,
             printed: Patient::new(printed),
-            picture: vt100::Parser::new(rows, columns, 0),
+            picture: vt100::Parser::new(size(rows), size(columns), 0),
             tty,
         }
     }
@@ -53,7 +66,7 @@ impl Screen {
     /// What is on the screen now, without the spaces at the ends of its lines.
     pub(crate) fn text(&self) -> String {
         let (_, columns) = self.picture.screen().size();
-        let rows = self.picture.screen().rows(0, columns);
+        let rows = self.picture.screen().rows(0, columns.get());
         let rows: Vec<String> = rows.map(|row| row.trim_end().to_owned()).collect();
         rows.join("\n")
     }
@@ -115,7 +128,7 @@ impl Screen {
             .status()
             .unwrap();
         assert!(set.success());
-        self.picture.screen_mut().set_size(rows, columns);
+        self.picture.screen_mut().set_size(size(rows), size(columns));
     }
 
     /// The exit code, and all that was printed since the screen was looked at last.

@@ -14,8 +14,8 @@ impl Action {
     /// Whether it is meant also while the agent asks something.
     pub(super) fn is_always(self) -> bool {
         use Action::{
-            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw, ScrollDown,
-            ScrollUp, Sessions, Suspend, ToEnd, ToTop,
+            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw, Sessions, Suspend,
+            ToEnd, ToTop,
         };
         matches!(
             self,
@@ -27,8 +27,6 @@ impl Action {
                 | PreviousTab
                 | Quit
                 | Redraw
-                | ScrollDown
-                | ScrollUp
                 | Sessions
                 | Suspend
                 | ToEnd

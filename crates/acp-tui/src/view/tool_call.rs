@@ -192,7 +192,9 @@ impl Body<'_> {
                 self.look.theme.dim
             };
             let text = clean::clean(&text.text);
-            let all: Vec<&str> = text.trim_end().lines().collect();
+            // Agents put output between fences, which say nothing here.
+            let lines = text.trim_end().lines();
+            let all: Vec<&str> = lines.filter(|line| !line.starts_with("```")).collect();
             let from = all.len().saturating_sub(FAILED);
             if from > 0 {
                 self.note(&format!("⋯ {from} lines before"));
