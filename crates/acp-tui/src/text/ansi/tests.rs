@@ -225,7 +225,7 @@ fn more_than_a_thread_keeps_is_said_to_be_gone() {
     let mut terminal = TerminalText::new();
     read(&mut terminal, &printed, 40);
     for _ in 0..300 {
-        printed.print(&"y\n".repeat(2048));
+        printed.print(&format!("{}\n", "y".repeat(4095)));
     }
     printed.print("the last\n");
     read(&mut terminal, &printed, 40);
@@ -284,6 +284,8 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn nothing_hostile_gets_through(text in hostile(), more in hostile(), width in 1_u16..200) {
         let mut printed = Printed::new(&text);
