@@ -1,5 +1,8 @@
 //! Fields of forms: what they say, and what their answers mean.
 
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used)]
+
 use acp::v1::{ElicitationContentValue as Value, ElicitationSchema};
 use acp_host::elicitation::{Field, FieldKind, Given};
 

@@ -112,8 +112,8 @@ impl Input {
 
     /// Where the word begins that ends at the cursor.
     fn word_left(&self) -> usize {
-        let words = self.before().trim_end().split_word_bound_indices();
-        words.last().map_or(0, |(begin, _)| begin)
+        let mut words = self.before().trim_end().split_word_bound_indices();
+        words.next_back().map_or(0, |(begin, _)| begin)
     }
 
     /// Where the word ends that begins at the cursor.
@@ -243,7 +243,10 @@ mod tests {
     #[test]
     fn it_is_edited_by_what_is_seen_as_a_letter() {
         let mut input = typed(&[]);
-        assert_eq!(input.insert("né\u{301}e 日本\u{1b}[2J\n👩\u{200d}👧", false), Edit::Changed);
+        assert_eq!(
+            input.insert("né\u{301}e 日本\u{1b}[2J\n👩\u{200d}👧", false),
+            Edit::Changed
+        );
         assert_eq!(input.text(), "né\u{301}e 日本[2J 👩\u{200d}👧");
         input.key(key(KeyCode::Backspace));
         input.key(control('w'));

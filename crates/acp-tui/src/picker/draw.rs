@@ -102,7 +102,8 @@ impl<T: Clone + PartialEq> Picker<T> {
             let before = if line.spans.is_empty() { " " } else { " · " };
             line.spans.push(Span::styled(before, look.theme.border));
             line.spans.push(Span::styled(key, look.theme.accent));
-            line.spans.push(Span::styled(format!(" {what}"), look.theme.dim));
+            line.spans
+                .push(Span::styled(format!(" {what}"), look.theme.dim));
         };
         key("enter".to_owned(), "choose");
         for (letter, what) in &self.actions {
@@ -161,12 +162,20 @@ impl<T: Clone + PartialEq> Picker<T> {
         let is_selected = |row: &Row<'_>| matches!(row, Row::Found(at) if *at == self.selected);
         let selected = rows.iter().position(is_selected).unwrap_or(0);
         // What is selected is seen, and the heading above the first of all is.
-        let top = if selected <= 1 { 0 } else { self.top.min(selected) };
+        let top = if selected <= 1 {
+            0
+        } else {
+            self.top.min(selected)
+        };
         let top = top.max((selected + 1).saturating_sub(height));
         let top = top.min(rows.len().saturating_sub(height));
         let mut drawn = Vec::new();
         for (y, row) in (area.y..area.bottom()).zip(rows.iter().skip(top)) {
-            let area = Rect { y, height: 1, ..area };
+            let area = Rect {
+                y,
+                height: 1,
+                ..area
+            };
             match row {
                 Row::Heading(heading) => {
                     let heading = fit(&clean::line(heading), area.width);

@@ -30,6 +30,20 @@ impl Address {
         let web = matches!(url.scheme(), "http" | "https") && url.has_host();
         web.then(|| Self(url.clone()))
     }
+
+    /// Opens it as the system opens those that are clicked on, without a shell in between.
+    ///
+    /// # Errors
+    /// There is no program for that, or it says that it cannot; the text says which.
+    pub(crate) async fn open(&self) -> Result<(), String> {
+        #[cfg(target_os = "macos")]
+        let program: &[&str] = &["open"];
+        #[cfg(windows)]
+        let program: &[&str] = &["rundll32", "url.dll,FileProtocolHandler"];
+        #[cfg(not(any(target_os = "macos", windows)))]
+        let program: &[&str] = &["xdg-open"];
+        open_with(program, self).await
+    }
 }
 
 pub(super) struct AddressView {
@@ -136,7 +150,9 @@ impl AddressView {
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            warnings.push(format!("What stands before the @ is not the site. The site is {host}."));
+            warnings.push(format!(
+                "What stands before the @ is not the site. The site is {host}."
+            ));
         }
         if host.split('.').any(|label| label.starts_with("xn--")) {
             let (letters, _) = idna::domain_to_unicode(host);
@@ -179,23 +195,13 @@ impl AddressView {
 fn shown(url: &Url, theme: &Theme) -> Vec<Span<'static>> {
     let mut spans = exact(&url[..Position::BeforeHost], theme.dim, theme);
     let host = theme.strong.patch(theme.link);
-    spans.extend(exact(&url[Position::BeforeHost..Position::AfterPort], host, theme));
+    spans.extend(exact(
+        &url[Position::BeforeHost..Position::AfterPort],
+        host,
+        theme,
+    ));
     spans.extend(exact(&url[Position::AfterPort..], theme.text, theme));
     spans
-}
-
-/// Opens an address as the system opens those that are clicked on, without a shell in between.
-///
-/// # Errors
-/// There is no program for that, or it says that it cannot; the text says which.
-pub(crate) async fn open(address: &Address) -> Result<(), String> {
-    #[cfg(target_os = "macos")]
-    let program: &[&str] = &["open"];
-    #[cfg(windows)]
-    let program: &[&str] = &["rundll32", "url.dll,FileProtocolHandler"];
-    #[cfg(not(any(target_os = "macos", windows)))]
-    let program: &[&str] = &["xdg-open"];
-    open_with(program, address).await
 }
 
 async fn open_with(program: &[&str], address: &Address) -> Result<(), String> {
@@ -235,7 +241,9 @@ mod tests {
         let address = Address::new(&url).unwrap();
         open_with(&["sh", "-c", &script], &address).await.unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), url.as_str());
-        let why = open_with(&["sh", "-c", "exit 3"], &address).await.unwrap_err();
+        let why = open_with(&["sh", "-c", "exit 3"], &address)
+            .await
+            .unwrap_err();
         assert!(why.contains("sh failed") && why.contains('3'), "{why}");
         let why = open_with(&["no-such-program-here"], &address).await;
         assert!(why.unwrap_err().starts_with("no-such-program-here: "));
@@ -243,8 +251,17 @@ mod tests {
 
     #[test]
     fn only_the_web_is_opened() {
-        for address in ["file:///etc/passwd", "javascript:alert(1)", "ssh://x", "mailto:a@b"] {
-            assert_eq!(Address::new(&Url::parse(address).unwrap()), None, "{address}");
+        for address in [
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "ssh://x",
+            "mailto:a@b",
+        ] {
+            assert_eq!(
+                Address::new(&Url::parse(address).unwrap()),
+                None,
+                "{address}"
+            );
         }
     }
 }

@@ -78,7 +78,11 @@ impl FormView {
 
     fn forward(&mut self) -> Outcome {
         let last = self.entries.len() + self.buttons().len() - 1;
-        self.focus = if self.focus >= last { 0 } else { self.focus + 1 };
+        self.focus = if self.focus >= last {
+            0
+        } else {
+            self.focus + 1
+        };
         if let Some(entry) = self.entries.get_mut(self.focus) {
             entry.enter(false);
         }
@@ -156,7 +160,11 @@ impl FormView {
                 ("ctrl-s", "submit"),
                 ("esc", "cancel the turn"),
             ],
-            Some(_) => &[("tab", "next"), ("enter", "choose"), ("esc", "cancel the turn")],
+            Some(_) => &[
+                ("tab", "next"),
+                ("enter", "choose"),
+                ("esc", "cancel the turn"),
+            ],
         }
     }
 

@@ -22,7 +22,8 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 
-pub(crate) use self::address::{Address, open};
+pub(crate) use self::address::Address;
+use self::address::AddressView;
 use self::form::FormView;
 use self::permission::PermissionView;
 use crate::Theme;
@@ -42,7 +43,7 @@ pub(crate) enum Outcome {
     Early,
     /// It looks different.
     Changed,
-    /// This address is to be [opened](open), as the person has asked for.
+    /// This address is to be [opened](Address::open), as the person has asked for.
     Open(Address),
     /// It is answered.
     Answer(Answer),
@@ -70,9 +71,9 @@ pub(crate) struct QuestionView {
 }
 
 enum Kind {
-    Permission(PermissionView),
+    Permission(Box<PermissionView>),
     Form(FormView),
-    Address(address::AddressView),
+    Address(AddressView),
 }
 
 /// What a body was laid out for.
@@ -98,14 +99,14 @@ impl QuestionView {
     pub(crate) fn new(asked: Arc<Asked>, agent: &str, now: Instant) -> Self {
         let kind = match &asked.question {
             Question::Permission(request, always) => {
-                Kind::Permission(PermissionView::new(request, always))
+                Kind::Permission(Box::new(PermissionView::new(request, always)))
             }
             Question::Elicitation(request) => match &request.mode {
                 ElicitationMode::Form { requested_schema } => {
                     Kind::Form(FormView::new(&request.message, requested_schema))
                 }
                 ElicitationMode::Url { url, .. } => {
-                    Kind::Address(address::AddressView::new(&request.message, url))
+                    Kind::Address(AddressView::new(&request.message, url))
                 }
                 _ => Kind::Form(FormView::unknown(&request.message)),
             },
@@ -249,9 +250,8 @@ impl QuestionView {
     pub(crate) fn height(&self, width: u16, most: u16, look: &Look<'_>) -> u16 {
         let inner = width.saturating_sub(4);
         // The frame, and the line between what is asked and what can be answered.
-        let rows = self.body(inner, look).lines.len()
-            + self.choices(inner, usize::MAX, look).len()
-            + 3;
+        let rows =
+            self.body(inner, look).lines.len() + self.choices(inner, usize::MAX, look).len() + 3;
         u16::try_from(rows).unwrap_or(u16::MAX).min(most)
     }
 
@@ -294,7 +294,9 @@ impl QuestionView {
             let rule = rule(self.top, below, inner.width, look);
             buf.set_line(inner.x, row(shown), &rule, inner.width);
         }
-        let first = height.min(shown + 1).min(height.saturating_sub(choices.len()));
+        let first = height
+            .min(shown + 1)
+            .min(height.saturating_sub(choices.len()));
         for (n, line) in choices.iter().enumerate().take(height - first) {
             buf.set_line(inner.x, row(first + n), line, inner.width);
         }
@@ -309,7 +311,10 @@ impl QuestionView {
         if let (true, Some(focus)) = (self.follow, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
             // All of it, or at least where the cursor is.
-            self.top = self.top.max(focus.end.saturating_sub(rows)).min(focus.start);
+            self.top = self
+                .top
+                .max(focus.end.saturating_sub(rows))
+                .min(focus.start);
             self.top = self.top.max((cursor + 1).saturating_sub(rows)).min(cursor);
         }
         self.top = self.top.min(body.lines.len().saturating_sub(rows));

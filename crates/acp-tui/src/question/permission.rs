@@ -103,9 +103,7 @@ impl PermissionView {
 
     fn choose(&self, at: usize) -> Outcome {
         match self.request.options.get(at) {
-            Some(option) => {
-                Outcome::Answer(Answer::Permission(Some(option.option_id.clone())))
-            }
+            Some(option) => Outcome::Answer(Answer::Permission(Some(option.option_id.clone()))),
             None => Outcome::Changed,
         }
     }
@@ -274,7 +272,8 @@ impl PermissionView {
                 if let (true, Some(line)) = (more, row.first_mut()) {
                     let text: String = line.spans.drain(..).map(|span| span.content).collect();
                     let text = format!("{text} …");
-                    line.spans.push(Span::styled(fit(&text, width), theme.strong));
+                    line.spans
+                        .push(Span::styled(fit(&text, width), theme.strong));
                 }
                 self.highlight(at, row, look)
             })
@@ -286,7 +285,10 @@ impl PermissionView {
         let top = (self.highlighted.unwrap_or(0) + 1).saturating_sub(rows);
         let mut some: Vec<Line<'static>> = short.into_iter().skip(top).take(rows).collect();
         let others = self.request.options.len() - some.len();
-        some.push(Line::styled(format!("  {others} other options: ↑↓"), theme.warn));
+        some.push(Line::styled(
+            format!("  {others} other options: ↑↓"),
+            theme.warn,
+        ));
         some
     }
 
@@ -313,15 +315,29 @@ impl PermissionView {
         let Some(option) = self.request.options.get(at) else {
             return Vec::new();
         };
-        let number = if at < 9 { format!("{}", at + 1) } else { " ".to_owned() };
+        let number = if at < 9 {
+            format!("{}", at + 1)
+        } else {
+            " ".to_owned()
+        };
         let letter = self.letters.get(at).copied().flatten().unwrap_or(' ');
-        let mark = if self.highlighted == Some(at) { "›" } else { " " };
-        let mut spans = vec![Span::styled(format!("{mark}{number} {letter}  "), theme.accent)];
+        let mark = if self.highlighted == Some(at) {
+            "›"
+        } else {
+            " "
+        };
+        let mut spans = vec![Span::styled(
+            format!("{mark}{number} {letter}  "),
+            theme.accent,
+        )];
         spans.extend(prose(&one_line(&option.name), theme.strong, theme));
         if meaning {
             let (means, style) = match self.means(&option.kind, look.cwd) {
                 Some(means) => (means, theme.dim),
-                None => ("the agent does not say whether this is a yes".to_owned(), theme.warn),
+                None => (
+                    "the agent does not say whether this is a yes".to_owned(),
+                    theme.warn,
+                ),
             };
             if !means.is_empty() {
                 spans.push(Span::styled(" – ", theme.dim));

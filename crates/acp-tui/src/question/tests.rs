@@ -4,9 +4,8 @@ use std::path::Path;
 use acp::ThreadHandle;
 use acp::client::PermissionRequest;
 use acp::v1::{
-    ContentBlock, CreateElicitationRequest, Diff, ElicitationScope, PermissionOption, PermissionOptionKind, ToolCallContent, ToolCallLocation,
-    ToolCallUpdate,
-ToolKind,
+    ContentBlock, CreateElicitationRequest, Diff, ElicitationScope, PermissionOption,
+    PermissionOptionKind, ToolCallContent, ToolCallLocation, ToolCallUpdate, ToolKind,
 };
 use acp_host::{Always, Subject};
 use proptest::prelude::*;
@@ -43,7 +42,8 @@ impl Shown {
     }
 
     fn key(&mut self, code: KeyCode) -> Outcome {
-        self.view.key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
+        self.view
+            .key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
     }
 
     fn control(&mut self, c: char) -> Outcome {
@@ -146,7 +146,10 @@ fn chosen(outcome: &Outcome) -> Option<&str> {
 
 #[test]
 fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
-    let mut diff = Diff::new("/home/me/project/src/main.rs", "fn main() {\n    run();\n}\n");
+    let mut diff = Diff::new(
+        "/home/me/project/src/main.rs",
+        "fn main() {\n    run();\n}\n",
+    );
     diff.old_text = Some("fn main() {\n    walk();\n}\n".to_owned());
     let call = ToolCallUpdate::new("c")
         .title("Edit src/main.rs")
@@ -185,7 +188,14 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
     // A file outside of the session's directory stands out.
     assert_eq!(buf[find(&buf, "/etc/passwd")].style().fg, theme.warn.fg);
     assert_eq!(buf[find(&buf, "+     run")].style().fg, theme.added.fg);
-    for (key, id) in [('y', "once"), ('a', "always"), ('n', "no"), ('x', "never"), ('N', "never"), ('3', "no")] {
+    for (key, id) in [
+        ('y', "once"),
+        ('a', "always"),
+        ('n', "no"),
+        ('x', "never"),
+        ('N', "never"),
+        ('3', "no"),
+    ] {
         let outcome = shown.key(KeyCode::Char(key));
         assert_eq!(chosen(&outcome), Some(id), "{key}");
     }
@@ -200,20 +210,33 @@ fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
 
 #[test]
 fn a_command_is_shown_to_the_last_character() {
-    let line = format!("echo {}\nrm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K", "x".repeat(100));
+    let line = format!(
+        "echo {}\nrm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K",
+        "x".repeat(100)
+    );
     let mut shown = Shown::new(command(&line));
     let screen = shown.screen();
     assert!(screen.contains("$ echo xxx"), "{screen}");
     let rows = screen.lines().map(|row| row.trim_matches(['│', ' ']));
-    assert!(rows.collect::<String>().contains(&"x".repeat(100)), "{screen}");
-    assert!(screen.contains(r"> rm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K"), "{screen}");
+    assert!(
+        rows.collect::<String>().contains(&"x".repeat(100)),
+        "{screen}"
+    );
+    assert!(
+        screen.contains(r"> rm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K"),
+        "{screen}"
+    );
     assert!(screen.contains("│ in ."), "{screen}");
     assert!(
-        screen.contains("2 a  Always allow – yes, for as long and as much as the agent remembers it"),
+        screen
+            .contains("2 a  Always allow – yes, for as long and as much as the agent remembers it"),
         "{screen}"
     );
     let buf = shown.draw(80, 24).0;
-    assert_eq!(buf[find(&buf, r"\u{202e}")].style().fg, Theme::default().warn.fg);
+    assert_eq!(
+        buf[find(&buf, r"\u{202e}")].style().fg,
+        Theme::default().warn.fg
+    );
     // What the tool gets can be looked at.
     assert!(!screen.contains("\"command\":"));
     shown.keys("i");
@@ -229,7 +252,7 @@ fn what_always_means_is_said_as_it_is() {
             .kind(ToolKind::Execute)
             .raw_input(json!({ "command": ["git", "commit", "-m", "a b"], "cwd": "/tmp" }))
     };
-    let mut shown = |always| {
+    let shown = |always| {
         let mut shown = Shown::new(permission(call(), options(), always));
         shown.screen()
     };
@@ -238,15 +261,22 @@ fn what_always_means_is_said_as_it_is() {
         kind: ToolKind::Execute,
         subjects: vec![Subject::Command(line)],
     });
-    assert!(screen.contains("$ git commit -m 'a b'\n") || screen.contains("$ git commit -m 'a b' "));
+    assert!(
+        screen.contains("$ git commit -m 'a b'\n") || screen.contains("$ git commit -m 'a b' ")
+    );
     assert!(screen.contains("in /tmp"), "{screen}");
     assert!(
         screen.contains("Always allow – yes, in this project until you revoke it: exactly this"),
         "{screen}"
     );
-    let by = acp_host::By::Default { file: "rules.toml".into() };
+    let by = acp_host::By::Default {
+        file: "rules.toml".into(),
+    };
     let screen = shown(Always::EachTime(by));
-    assert!(screen.contains("but you are asked again each time"), "{screen}");
+    assert!(
+        screen.contains("but you are asked again each time"),
+        "{screen}"
+    );
     let screen = shown(Always::AsNamed);
     assert!(screen.contains("2 a  Always allow  "), "{screen}");
 }
@@ -282,14 +312,21 @@ fn what_is_typed_on_answers_nothing() {
     let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
     assert!(matches!(view.key(enter, at(700)), Outcome::Early));
     assert!(matches!(view.paste("yyy", at(720)), Outcome::Early));
-    let mut shown = Shown { view, now: at(900), theme: Theme::default() };
+    let mut shown = Shown {
+        view,
+        now: at(900),
+        theme: Theme::default(),
+    };
     assert!(shown.screen().contains("that key came too early to count"));
     // Scrolling and leaving are possible always.
     let page = KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE);
     assert!(matches!(shown.view.key(page, at(910)), Outcome::Changed));
     assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
     // After a pause it has the keyboard, and from then on each key counts.
-    assert!(matches!(shown.view.key(key('q'), at(1020)), Outcome::Changed));
+    assert!(matches!(
+        shown.view.key(key('q'), at(1020)),
+        Outcome::Changed
+    ));
     assert!(!shown.screen().contains("too early"));
     assert_eq!(chosen(&shown.view.key(key('y'), at(1040))), Some("once"));
     shown.view.appeared(at(2000));
@@ -301,7 +338,10 @@ fn what_is_long_scrolls_and_the_options_stay() {
     let lines: Vec<String> = (1..=60).map(|n| format!("echo line-{n}")).collect();
     let mut shown = Shown::new(command(&lines.join("\n")));
     let screen = shown.screen();
-    assert!(screen.contains("line-1\n") || screen.contains("line-1 "), "{screen}");
+    assert!(
+        screen.contains("line-1\n") || screen.contains("line-1 "),
+        "{screen}"
+    );
     assert!(screen.contains("more below: PgDn"), "{screen}");
     assert!(screen.contains("1 y  Allow"), "{screen}");
     assert_eq!(screen.lines().count(), 24);
@@ -315,16 +355,28 @@ fn what_is_long_scrolls_and_the_options_stay() {
     for n in 1..=60 {
         assert!(seen.contains(&format!("line-{n} ")), "{n}");
     }
-    assert!(shown.screen().contains("more above: PgUp"), "{}", shown.screen());
+    assert!(
+        shown.screen().contains("more above: PgUp"),
+        "{}",
+        shown.screen()
+    );
     shown.key(KeyCode::Home);
     assert!(shown.screen().contains("echo line-1 "));
     // Also in a low terminal, with many options.
-    let many = (0..30)
-        .map(|n| option(&n.to_string(), &format!("Option {n}"), PermissionOptionKind::AllowOnce));
+    let many = (0..30).map(|n| {
+        option(
+            &n.to_string(),
+            &format!("Option {n}"),
+            PermissionOptionKind::AllowOnce,
+        )
+    });
     let call = ToolCallUpdate::new("c").title("Do it");
     let mut shown = Shown::new(permission(call, many.collect(), Always::ByAgent));
     let screen = text(&shown.draw(40, 12).0);
-    assert!(screen.contains("Do it") && screen.contains("other options: ↑↓"), "{screen}");
+    assert!(
+        screen.contains("Do it") && screen.contains("other options: ↑↓"),
+        "{screen}"
+    );
     shown.key(KeyCode::Up);
     let screen = text(&shown.draw(40, 12).0);
     assert!(screen.contains("Option 29"), "{screen}");
@@ -334,19 +386,33 @@ fn what_is_long_scrolls_and_the_options_stay() {
 #[test]
 fn an_option_says_what_it_is_whatever_it_is_called() {
     let options = vec![
-        option("a", "No\u{1b}[2J way\u{202e}", PermissionOptionKind::AllowOnce),
+        option(
+            "a",
+            "No\u{1b}[2J way\u{202e}",
+            PermissionOptionKind::AllowOnce,
+        ),
         option("b", "Hm", serde_json::from_value(json!("odd")).unwrap()),
     ];
     let call = ToolCallUpdate::new("c").raw_input(json!({ "url": "https://example.org" }));
     let mut shown = Shown::new(permission(call, options, Always::ByAgent));
     let screen = shown.screen();
     assert!(screen.contains("1 y  No way – yes, this time"), "{screen}");
-    assert!(screen.contains("2    Hm – the agent does not say whether this is a yes"), "{screen}");
+    assert!(
+        screen.contains("2    Hm – the agent does not say whether this is a yes"),
+        "{screen}"
+    );
     // Where nothing else says what it is about, the input does.
-    assert!(screen.contains("\"url\": \"https://example.org\""), "{screen}");
+    assert!(
+        screen.contains("\"url\": \"https://example.org\""),
+        "{screen}"
+    );
     let call = ToolCallUpdate::new("c");
     let mut shown = Shown::new(permission(call, Vec::new(), Always::ByAgent));
-    assert!(shown.screen().contains("The agent offers nothing to answer"));
+    assert!(
+        shown
+            .screen()
+            .contains("The agent offers nothing to answer")
+    );
 }
 
 /// The fields are in the order in which they are written.
@@ -426,7 +492,11 @@ fn a_form_is_filled_in() {
     let screen = shown.screen();
     assert_eq!(screen.matches("✗ This is required.").count(), 2, "{screen}");
     shown.keys("A");
-    assert!(shown.screen().contains("✗ That is too short: 2 characters at least."));
+    assert!(
+        shown
+            .screen()
+            .contains("✗ That is too short: 2 characters at least.")
+    );
     shown.keys("da");
     assert_eq!(shown.draw(80, 24).1, Some(Position::new(7, 5)));
     shown.key(KeyCode::Tab);
@@ -441,7 +511,10 @@ fn a_form_is_filled_in() {
     shown.key(KeyCode::Enter);
     shown.view.paste("s3same", shown.now);
     let screen = shown.screen();
-    assert!(screen.contains("••••••") && !screen.contains("s3same"), "{screen}");
+    assert!(
+        screen.contains("••••••") && !screen.contains("s3same"),
+        "{screen}"
+    );
     shown.key(KeyCode::Down);
     shown.keys(" ");
     assert!(shown.screen().contains("[x] Are you sure?"));
@@ -481,9 +554,14 @@ fn a_form_can_be_declined_and_cancelled() {
     assert!(is(&outcome, "decline"), "{outcome:?}");
     assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
     // What cannot be shown cannot be submitted.
-    let mut shown = Shown::new(form(r#"{ "type": "object", "required": ["x"], "properties": {} }"#));
+    let mut shown = Shown::new(form(
+        r#"{ "type": "object", "required": ["x"], "properties": {} }"#,
+    ));
     let screen = shown.screen();
-    assert!(screen.contains("cannot be filled in: the field x is required"), "{screen}");
+    assert!(
+        screen.contains("cannot be filled in: the field x is required"),
+        "{screen}"
+    );
     assert!(!screen.contains("Submit"));
     assert!(matches!(shown.control('s'), Outcome::Changed));
     assert!(is(&shown.key(KeyCode::Enter), "decline"));
@@ -500,7 +578,10 @@ fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
     let schema = format!(r#"{{ "type": "object", "properties": {{ {properties} }} }}"#);
     let mut shown = Shown::new(form(&schema));
     let screen = shown.screen();
-    assert!(screen.contains("(•) model-30") && screen.contains("⋯ 32 more"), "{screen}");
+    assert!(
+        screen.contains("(•) model-30") && screen.contains("⋯ 32 more"),
+        "{screen}"
+    );
     shown.keys("37");
     let buf = shown.draw(80, 24).0;
     assert!(text(&buf).contains("( ) model-37"));
@@ -515,7 +596,10 @@ fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
     shown.keys("last");
     let (buf, cursor) = shown.draw(80, 24);
     let screen = text(&buf);
-    assert!(screen.contains("› f29") && screen.contains("more above"), "{screen}");
+    assert!(
+        screen.contains("› f29") && screen.contains("more above"),
+        "{screen}"
+    );
     assert!(screen.contains("[ Submit ]"));
     let (x, y) = find(&buf, "last");
     assert_eq!(cursor, Some(Position::new(x + 4, y)));
@@ -534,7 +618,10 @@ fn address(url: &str) -> Shown {
 
 #[test]
 fn an_address_is_shown_whole_and_opened_only_by_its_key() {
-    let long = format!("https://login.example.org/oauth?state={}&end=here", "s".repeat(150));
+    let long = format!(
+        "https://login.example.org/oauth?state={}&end=here",
+        "s".repeat(150)
+    );
     let mut shown = address(&long);
     let screen = shown.screen();
     let joined: String = screen
@@ -545,20 +632,40 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
     assert!(screen.contains("y  tell the agent to go on"), "{screen}");
     let buf = shown.draw(80, 24).0;
     let strong = Theme::default().strong.add_modifier;
-    assert!(buf[find(&buf, "login.example")].style().add_modifier.contains(strong));
-    assert!(!buf[find(&buf, "/oauth")].style().add_modifier.contains(strong));
+    assert!(
+        buf[find(&buf, "login.example")]
+            .style()
+            .add_modifier
+            .contains(strong)
+    );
+    assert!(
+        !buf[find(&buf, "/oauth")]
+            .style()
+            .add_modifier
+            .contains(strong)
+    );
     assert!(matches!(shown.key(KeyCode::Enter), Outcome::Changed));
     assert!(matches!(shown.key(KeyCode::Char('o')), Outcome::Open(_)));
     shown.view.opened(Err("no-browser: not found".to_owned()));
-    assert!(shown.screen().contains("It could not be opened: no-browser: not found."));
+    assert!(
+        shown
+            .screen()
+            .contains("It could not be opened: no-browser: not found.")
+    );
     let outcome = shown.key(KeyCode::Char('y'));
     assert!(
-        matches!(&outcome, Outcome::Answer(Answer::Elicitation(ElicitationAction::Accept(_)))),
+        matches!(
+            &outcome,
+            Outcome::Answer(Answer::Elicitation(ElicitationAction::Accept(_)))
+        ),
         "{outcome:?}"
     );
     let outcome = shown.key(KeyCode::Char('n'));
     assert!(
-        matches!(&outcome, Outcome::Answer(Answer::Elicitation(ElicitationAction::Decline(_)))),
+        matches!(
+            &outcome,
+            Outcome::Answer(Answer::Elicitation(ElicitationAction::Decline(_)))
+        ),
         "{outcome:?}"
     );
 }
@@ -566,22 +673,38 @@ fn an_address_is_shown_whole_and_opened_only_by_its_key() {
 #[test]
 fn an_address_that_misleads_is_warned_of() {
     let screen = address("https://аpple.com/login").screen();
-    assert!(screen.contains("https://xn--pple-43d.com/login"), "{screen}");
+    assert!(
+        screen.contains("https://xn--pple-43d.com/login"),
+        "{screen}"
+    );
     assert!(screen.contains("read as аpple.com"), "{screen}");
     let screen = address("https://google.com@evil.example/").screen();
     assert!(screen.contains("The site is evil.example."), "{screen}");
     let screen = address("http://example.org/").screen();
     assert!(screen.contains("not encrypted"), "{screen}");
-    assert!(!address("http://127.0.0.1:8080/callback").screen().contains("not encrypted"));
+    assert!(
+        !address("http://127.0.0.1:8080/callback")
+            .screen()
+            .contains("not encrypted")
+    );
     let mut file = address("file:///etc/passwd");
     let screen = file.screen();
-    assert!(screen.contains("no web page") && !screen.contains("o  open"), "{screen}");
+    assert!(
+        screen.contains("no web page") && !screen.contains("o  open"),
+        "{screen}"
+    );
     assert!(matches!(file.key(KeyCode::Char('o')), Outcome::Changed));
     let screen = address("not an\u{202e} address").screen();
     assert!(screen.contains(r"not an\u{202e} address"), "{screen}");
-    assert!(screen.contains("no address that a browser understands"), "{screen}");
+    assert!(
+        screen.contains("no address that a browser understands"),
+        "{screen}"
+    );
     let screen = address("https:\\\\example.org\\x").screen();
-    assert!(screen.contains("https://example.org/x") && screen.contains("wrote it so"), "{screen}");
+    assert!(
+        screen.contains("https://example.org/x") && screen.contains("wrote it so"),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -610,6 +733,8 @@ fn without_colours_what_is_chosen_is_still_seen() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn no_agent_and_no_size_breaks_it(
         words in prop::collection::vec("(\\PC|[\u{0}-\u{20}\u{1b}\u{202e}\u{9b}日👩\u{200d}\u{301}]){0,40}", 6),
@@ -651,7 +776,8 @@ proptest! {
         }
         let (buf, cursor) = shown.draw(width, most);
         for cell in buf.content() {
-            prop_assert!(!cell.symbol().contains(|c: char| c.is_control() || c == '\u{202e}'), "{:?}", cell.symbol());
+            let hostile = |c: char| c.is_control() || c == '\u{202e}';
+            prop_assert!(!cell.symbol().contains(hostile), "{:?}", cell.symbol());
         }
         if let Some(cursor) = cursor {
             prop_assert!(buf.area.contains(cursor));
