@@ -172,11 +172,11 @@ fn ctrl_c_in_the_program_ends_the_login() {
 /// Fills in the form, with some mistakes.
 #[cfg(target_os = "linux")]
 fn fill_in(terminal: &mut Terminal) {
-    terminal.until("Key: ");
+    terminal.until("Key (4 or more characters): ");
     for part in ["Who are you?", "About you", "As on your card"] {
         assert!(terminal.seen.contains(part), "{part}: {}", terminal.seen);
     }
-    terminal.answer("Key: ", "abc\n");
+    terminal.answer("Key (4 or more characters): ", "abc\n");
     terminal.answer("too short", "abcd\n");
     // What is in brackets is what it is if nothing is typed.
     terminal.answer("days (optional, 1 or more) [30]: ", "\n");
@@ -205,7 +205,7 @@ fn a_form_can_be_declined_and_left() {
     for (keys, code, action) in [("\n", 1, "decline"), ("\u{3}", 130, "cancel")] {
         let project = Project::new();
         let mut terminal = login(&project, "--ways form");
-        terminal.answer("Key: ", keys);
+        terminal.answer("Key (4 or more characters): ", keys);
         let screen = terminal.ends(code);
         assert_eq!(
             project.read("heard"),
@@ -262,7 +262,7 @@ fn a_turn_asks_as_well() {
 
         // Ctrl-C cancels the turn, and with it the question.
         let mut terminal = Terminal::start(&project, &line);
-        terminal.answer("Key: ", "\u{3}");
+        terminal.answer("Key (4 or more characters): ", "\u{3}");
         let screen = terminal.ends(130);
         assert!(screen.contains("acp: cancelled"), "{screen}");
     }

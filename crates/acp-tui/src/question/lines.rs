@@ -142,18 +142,14 @@ pub(crate) fn wrap(
                         finish(&mut rows, &mut row, &mut used, hang, Vec::new());
                         continue;
                     }
-                    Break::Words => {
-                        let space = row.iter().rposition(|(text, ..)| *text == " ");
-                        let words = row.iter().position(|(text, ..)| *text != " ");
-                        match space.filter(|space| words.is_some_and(|word| word < *space)) {
-                            Some(space) => {
-                                let rest = row.split_off(space + 1);
-                                while row.pop_if(|(text, ..)| *text == " ").is_some() {}
-                                rest
-                            }
-                            None => Vec::new(),
+                    Break::Words => match last_word(&row, width - hang, columns) {
+                        Some(word) => {
+                            let rest = row.split_off(word);
+                            while row.pop_if(|(text, ..)| *text == " ").is_some() {}
+                            rest
                         }
-                    }
+                        None => Vec::new(),
+                    },
                 };
                 finish(&mut rows, &mut row, &mut used, hang, rest);
             }
@@ -168,6 +164,19 @@ pub(crate) fn wrap(
         finish(&mut rows, &mut row, &mut used, hang, Vec::new());
     }
     rows
+}
+
+/// Where the last word of a row begins, if it is not the only one and fits into the next row's `room` with what
+/// follows.
+fn last_word(row: &[(&str, Style, usize)], room: usize, follows: usize) -> Option<usize> {
+    let first = row.iter().position(|(text, ..)| *text != " ")?;
+    let space = row.iter().rposition(|(text, ..)| *text == " ")?;
+    let word: usize = row
+        .iter()
+        .skip(space + 1)
+        .map(|(.., columns)| columns)
+        .sum();
+    (first < space && word + follows <= room).then_some(space + 1)
 }
 
 /// Ends a row; `rest` begins the next one.
@@ -273,6 +282,10 @@ mod tests {
         );
         let all = ["one two ", " three f", "ourfives", "ix"];
         assert_eq!(rows(Break::Anywhere, 0), all);
+        // A word that does not fit behind the spaces either is broken where the line ends.
+        let rows = wrap(&[Span::raw("0 abcd")], Break::Words, 2, 4);
+        let rows: Vec<String> = rows.iter().map(plain).collect();
+        assert_eq!(rows, ["0 ab", "  cd"]);
         assert_eq!(wrap(&[Span::raw("日本")], Break::Words, 0, 3).len(), 2);
         assert_eq!(fit("日本語", 5), "日本…");
         assert_eq!(fit("日本語", 6), "日本語");

@@ -1,0 +1,99 @@
+use super::*;
+
+fn address(url: &str) -> Shown {
+    Shown::new(elicit(ElicitationMode::Url {
+        elicitation_id: "e".into(),
+        url: url.to_owned(),
+    }))
+}
+
+#[test]
+fn an_address_is_shown_whole_and_opened_only_by_its_key() {
+    let long = format!(
+        "https://login.example.org/oauth?state={}&end=here",
+        "s".repeat(150)
+    );
+    let mut shown = address(&long);
+    let screen = shown.screen();
+    let joined: String = screen
+        .lines()
+        .map(|line| line.trim_matches(['│', ' ']))
+        .collect();
+    assert!(joined.contains(&long), "{screen}");
+    assert!(screen.contains("y  tell the agent to go on"), "{screen}");
+    let buf = shown.draw(80, 24).0;
+    let strong = Theme::default().strong.add_modifier;
+    assert!(
+        buf[find(&buf, "login.example")]
+            .style()
+            .add_modifier
+            .contains(strong)
+    );
+    assert!(
+        !buf[find(&buf, "/oauth")]
+            .style()
+            .add_modifier
+            .contains(strong)
+    );
+    assert!(matches!(shown.key(KeyCode::Enter), Outcome::Changed));
+    assert!(matches!(shown.key(KeyCode::Char('o')), Outcome::Open(_)));
+    shown.view.opened(Err("no-browser: not found".to_owned()));
+    assert!(
+        shown
+            .screen()
+            .contains("It could not be opened: no-browser: not found.")
+    );
+    let outcome = shown.key(KeyCode::Char('y'));
+    assert!(
+        matches!(
+            &outcome,
+            Outcome::Answer(Answer::Elicitation(ElicitationAction::Accept(_)))
+        ),
+        "{outcome:?}"
+    );
+    let outcome = shown.key(KeyCode::Char('n'));
+    assert!(
+        matches!(
+            &outcome,
+            Outcome::Answer(Answer::Elicitation(ElicitationAction::Decline(_)))
+        ),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn an_address_that_misleads_is_warned_of() {
+    let screen = address("https://аpple.com/login").screen();
+    assert!(
+        screen.contains("https://xn--pple-43d.com/login"),
+        "{screen}"
+    );
+    assert!(screen.contains("read as аpple.com"), "{screen}");
+    let screen = address("https://google.com@evil.example/").screen();
+    assert!(screen.contains("The site is evil.example."), "{screen}");
+    let screen = address("http://example.org/").screen();
+    assert!(screen.contains("not encrypted"), "{screen}");
+    assert!(
+        !address("http://127.0.0.1:8080/callback")
+            .screen()
+            .contains("not encrypted")
+    );
+    let mut file = address("file:///etc/passwd");
+    let screen = file.screen();
+    assert!(
+        screen.contains("no web page") && !screen.contains("o  open"),
+        "{screen}"
+    );
+    assert!(matches!(file.key(KeyCode::Char('o')), Outcome::Changed));
+    let screen = address("not an\u{202e} address").screen();
+    assert!(screen.contains(r"not an\u{202e} address"), "{screen}");
+    assert!(
+        screen.contains("no address that a browser understands"),
+        "{screen}"
+    );
+    let screen = address("https:\\\\example.org\\x").screen();
+    assert!(
+        screen.contains("https://example.org/x") && screen.contains("wrote it so"),
+        "{screen}"
+    );
+}

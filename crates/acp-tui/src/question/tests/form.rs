@@ -1,0 +1,189 @@
+use super::*;
+
+fn accepted(outcome: Outcome) -> serde_json::Value {
+    match outcome {
+        Outcome::Answer(Answer::Elicitation(ElicitationAction::Accept(accept))) => {
+            serde_json::to_value(accept).unwrap()["content"].take()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn person() -> Question {
+    form(
+        r#"{
+        "type": "object", "title": "About you", "required": ["name", "sure"],
+        "properties": {
+            "name": { "type": "string", "title": "Full name", "description": "As in your passport", "minLength": 2 },
+            "age": { "type": "integer", "minimum": 18, "maximum": 99, "default": 42 },
+            "key": { "type": "string", "format": "password" },
+            "sure": { "type": "boolean", "title": "Are you sure?" },
+            "colour": { "type": "string", "oneOf": [
+                { "const": "r", "title": "Red" }, { "const": "g", "title": "Green", "description": "as grass" }] },
+            "tools": { "type": "array", "items": { "type": "string", "enum": ["hammer", "saw"] }, "default": ["saw"] }
+        }
+    }"#,
+    )
+}
+
+#[test]
+fn a_form_is_filled_in() {
+    let mut shown = Shown::new(person());
+    let screen = shown.screen();
+    assert_eq!(
+        screen,
+        "\
+╭ fix-agent asks you ──────────────────────────────────────────────────────────╮
+│ fix-agent asks: Who are you?                                                 │
+│ About you                                                                    │
+│ › Full name  required · 2 or more characters                                 │
+│   As in your passport                                                        │
+│                                                                              │
+│   age  18 to 99                                                              │
+│   42                                                                         │
+│   key  password                                                              │
+│                                                                              │
+│   [?] Are you sure?  required · not answered                                 │
+│   colour                                                                     │
+│   ( ) Red                                                                    │
+│   ( ) Green – as grass                                                       │
+│   tools                                                                      │
+│   [ ] hammer                                                                 │
+│   [x] saw                                                                    │
+│ ──────────────────────────────────────────────────────────────────────────── │
+│  [ Submit ]   [ Decline ]   [ Cancel ]                                       │
+╰ tab next · ctrl-s submit · esc cancel the turn ──────────────────────────────╯
+"
+    );
+    // What is missing is said, and gone to.
+    assert!(matches!(shown.control('s'), Outcome::Changed));
+    let screen = shown.screen();
+    assert_eq!(screen.matches("✗ This is required.").count(), 2, "{screen}");
+    shown.keys("A");
+    assert!(
+        shown
+            .screen()
+            .contains("✗ That is too short: 2 characters at least.")
+    );
+    shown.keys("da");
+    assert_eq!(shown.draw(80, 24).1, Some(Position::new(7, 5)));
+    shown.key(KeyCode::Tab);
+    shown.key(KeyCode::Backspace);
+    shown.keys("x");
+    assert!(shown.screen().contains("✗ That is no whole number."));
+    shown.control('u');
+    shown.keys("17");
+    assert!(shown.screen().contains("✗ It must be 18 to 99."));
+    shown.control('u');
+    shown.keys("18");
+    shown.key(KeyCode::Enter);
+    shown.view.paste("s3same", shown.now);
+    let screen = shown.screen();
+    assert!(
+        screen.contains("••••••") && !screen.contains("s3same"),
+        "{screen}"
+    );
+    shown.key(KeyCode::Down);
+    shown.keys(" ");
+    assert!(shown.screen().contains("[x] Are you sure?"));
+    shown.key(KeyCode::Down);
+    shown.key(KeyCode::Down);
+    shown.key(KeyCode::Enter);
+    assert!(shown.screen().contains("(•) Green"));
+    shown.keys(" ");
+    // From the last choice one goes on to the buttons.
+    shown.key(KeyCode::Down);
+    shown.key(KeyCode::Down);
+    let buf = shown.draw(80, 24).0;
+    let at = find(&buf, "›[ Submit ]‹");
+    let selected = Theme::default().selected.add_modifier;
+    assert!(buf[at].style().add_modifier.contains(selected));
+    let content = accepted(shown.key(KeyCode::Enter));
+    assert_eq!(
+        content,
+        json!({ "age": 18, "colour": "g", "key": "s3same", "name": "Ada", "sure": true, "tools": ["hammer", "saw"] })
+    );
+}
+
+#[test]
+fn a_form_can_be_declined_and_cancelled() {
+    let mut shown = Shown::new(person());
+    shown.key(KeyCode::BackTab);
+    let outcome = shown.key(KeyCode::Enter);
+    let is = |outcome: &Outcome, name: &str| match outcome {
+        Outcome::Answer(Answer::Elicitation(action)) => {
+            serde_json::to_value(action).unwrap()["action"] == name
+        }
+        _ => false,
+    };
+    assert!(is(&outcome, "cancel"), "{outcome:?}");
+    shown.key(KeyCode::Left);
+    let outcome = shown.key(KeyCode::Char(' '));
+    assert!(is(&outcome, "decline"), "{outcome:?}");
+    assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
+    // What cannot be shown cannot be submitted.
+    let mut shown = Shown::new(form(
+        r#"{ "type": "object", "required": ["x"], "properties": {} }"#,
+    ));
+    let screen = shown.screen();
+    assert!(
+        screen.contains("cannot be filled in: the field x is required"),
+        "{screen}"
+    );
+    assert!(!screen.contains("Submit"));
+    assert!(matches!(shown.control('s'), Outcome::Changed));
+    assert!(is(&shown.key(KeyCode::Enter), "decline"));
+}
+
+#[test]
+fn a_long_list_is_found_in_by_typing_and_a_long_form_scrolls() {
+    let names: Vec<String> = (0..40).map(|n| format!("model-{n}")).collect();
+    let model = json!({ "type": "string", "enum": names, "default": "model-30" });
+    let mut properties = format!(r#""model": {model}"#);
+    for n in 0..30 {
+        properties.push_str(&format!(r#", "f{n}": {{ "type": "string" }}"#));
+    }
+    let schema = format!(r#"{{ "type": "object", "properties": {{ {properties} }} }}"#);
+    let mut shown = Shown::new(form(&schema));
+    let screen = shown.screen();
+    assert!(
+        screen.contains("(•) model-30") && screen.contains("⋯ 32 more"),
+        "{screen}"
+    );
+    shown.keys("37");
+    let buf = shown.draw(80, 24).0;
+    assert!(text(&buf).contains("( ) model-37"));
+    let (x, y) = find(&buf, "( ) model-37");
+    let matched = Theme::default().matched.add_modifier;
+    assert!(buf[(x + 10, y)].style().add_modifier.contains(matched));
+    assert!(!buf[(x + 5, y)].style().add_modifier.contains(matched));
+    shown.key(KeyCode::Enter);
+    for _ in 0..29 {
+        shown.key(KeyCode::Tab);
+    }
+    shown.keys("last");
+    let (buf, cursor) = shown.draw(80, 24);
+    let screen = text(&buf);
+    assert!(
+        screen.contains("› f29") && screen.contains("more above"),
+        "{screen}"
+    );
+    assert!(screen.contains("[ Submit ]"));
+    let (x, y) = find(&buf, "last");
+    assert_eq!(cursor, Some(Position::new(x + 4, y)));
+    assert_eq!(
+        accepted(shown.control('s')),
+        json!({ "model": "model-37", "f29": "last" })
+    );
+}
+
+#[test]
+fn a_value_that_is_typed_is_not_in_what_is_logged() {
+    let mut shown = Shown::new(form(
+        r#"{ "type": "object", "properties": { "key": { "type": "string", "format": "password" } } }"#,
+    ));
+    shown.keys("hush");
+    let outcome = shown.control('s');
+    assert!(!format!("{outcome:?}").contains("hush"));
+    assert_eq!(accepted(outcome), json!({ "key": "hush" }));
+}

@@ -1,0 +1,239 @@
+//! Questions as a person sees them, in 80 columns where nothing else is said.
+
+mod address;
+mod form;
+mod permission;
+
+use super::*;
+use std::path::Path;
+
+use acp::ThreadHandle;
+use acp::client::PermissionRequest;
+use acp::v1::{
+    ContentBlock, CreateElicitationRequest, Diff, ElicitationScope, PermissionOption,
+    PermissionOptionKind, ToolCallContent, ToolCallLocation, ToolCallUpdate, ToolKind,
+};
+use acp_host::{Always, Subject};
+use proptest::prelude::*;
+use ratatui::buffer::CellWidth;
+use serde_json::json;
+
+use crate::theme::{Background, Colors};
+
+const LATER: Duration = Duration::from_secs(5);
+
+fn asked(question: Question) -> Arc<Asked> {
+    Arc::new(Asked {
+        id: 7,
+        session: None,
+        question,
+    })
+}
+
+/// A question that has been there for a while.
+struct Shown {
+    view: QuestionView,
+    now: Instant,
+    theme: Theme,
+}
+
+impl Shown {
+    fn new(question: Question) -> Self {
+        let now = Instant::now();
+        Self {
+            view: QuestionView::new(asked(question), "fix-agent", now),
+            now: now + LATER,
+            theme: Theme::default(),
+        }
+    }
+
+    fn key(&mut self, code: KeyCode) -> Outcome {
+        self.view
+            .key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
+    }
+
+    fn control(&mut self, c: char) -> Outcome {
+        let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
+        self.view.key(key, self.now)
+    }
+
+    fn keys(&mut self, keys: &str) {
+        for c in keys.chars() {
+            let outcome = self.key(KeyCode::Char(c));
+            assert!(matches!(outcome, Outcome::Changed), "{c}: {outcome:?}");
+        }
+    }
+
+    fn draw(&mut self, width: u16, most: u16) -> (Buffer, Option<Position>) {
+        let theme = self.theme.clone();
+        let look = Look {
+            theme: &theme,
+            cwd: Path::new("/home/me/project"),
+            frame: 0,
+        };
+        let height = self.view.height(width, most, &look);
+        let area = Rect::new(0, 0, width, height);
+        let mut buf = Buffer::empty(area);
+        let cursor = self.view.draw(area, &mut buf, &look);
+        (buf, cursor)
+    }
+
+    /// What a person sees in 80 columns and at most 24 rows.
+    fn screen(&mut self) -> String {
+        text(&self.draw(80, 24).0)
+    }
+}
+
+/// A buffer as text, without what follows on each row.
+fn text(buf: &Buffer) -> String {
+    let mut text = String::new();
+    for y in buf.area.top()..buf.area.bottom() {
+        let mut row = String::new();
+        let mut skip = 0;
+        for x in buf.area.left()..buf.area.right() {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            let symbol = buf[(x, y)].symbol();
+            skip = symbol.cell_width().saturating_sub(1);
+            row.push_str(symbol);
+        }
+        text.push_str(row.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Where a text is seen that is on one row.
+fn find(buf: &Buffer, what: &str) -> (u16, u16) {
+    let rows = text(buf);
+    for (y, row) in rows.lines().enumerate() {
+        if let Some(at) = row.find(what) {
+            let x: u16 = row[..at].cell_width();
+            return (x, u16::try_from(y).unwrap());
+        }
+    }
+    panic!("{what} is not in\n{rows}")
+}
+
+fn option(id: &str, name: &str, kind: PermissionOptionKind) -> PermissionOption {
+    PermissionOption::new(id, name, kind)
+}
+
+fn options() -> Vec<PermissionOption> {
+    vec![
+        option("once", "Allow", PermissionOptionKind::AllowOnce),
+        option("always", "Always allow", PermissionOptionKind::AllowAlways),
+        option("no", "Reject", PermissionOptionKind::RejectOnce),
+        option("never", "Never", PermissionOptionKind::RejectAlways),
+    ]
+}
+
+fn permission(call: ToolCallUpdate, options: Vec<PermissionOption>, always: Always) -> Question {
+    let request = PermissionRequest::new("s", &call, options, ThreadHandle::new());
+    Question::Permission(Box::new(request), always)
+}
+
+fn command(line: &str) -> Question {
+    let call = ToolCallUpdate::new("c")
+        .title("Run the tests")
+        .kind(ToolKind::Execute)
+        .raw_input(json!({ "command": line, "cwd": "/home/me/project" }));
+    permission(call, options(), Always::ByAgent)
+}
+
+/// The fields are in the order in which they are written.
+fn form(schema: &str) -> Question {
+    let schema = serde_json::from_str(schema).unwrap();
+    elicit(ElicitationMode::Form {
+        requested_schema: schema,
+    })
+}
+
+fn elicit(mode: ElicitationMode) -> Question {
+    let scope = ElicitationScope::Session {
+        session_id: "s".into(),
+        tool_call_id: None,
+    };
+    let request = CreateElicitationRequest::new("Who are you?", mode, scope);
+    Question::Elicitation(Box::new(request))
+}
+
+#[test]
+fn without_colours_what_is_chosen_is_still_seen() {
+    for (background, colors) in [
+        (Background::Dark, Colors::None),
+        (Background::Light, Colors::Ansi16),
+        (Background::Light, Colors::Full),
+    ] {
+        let mut shown = Shown::new(command("make"));
+        shown.theme = Theme::new(background, colors);
+        shown.key(KeyCode::Down);
+        let buf = shown.draw(80, 24).0;
+        let (x, y) = find(&buf, "›1 y  Allow");
+        let (style, selected) = (buf[(x + 6, y)].style(), shown.theme.selected);
+        assert!(style.add_modifier.contains(selected.add_modifier));
+        if selected.bg.is_some() {
+            assert_eq!(style.bg, selected.bg);
+        }
+        if colors == Colors::None {
+            let plain = ratatui::style::Color::Reset;
+            let colours = buf.content().iter().map(|cell| (cell.fg, cell.bg));
+            assert!(colours.into_iter().all(|colours| colours == (plain, plain)));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_agent_and_no_size_breaks_it(
+        words in prop::collection::vec("(\\PC|[\u{0}-\u{20}\u{1b}\u{202e}\u{9b}日👩\u{200d}\u{301}]){0,40}", 6),
+        width in 1_u16..200,
+        most in 1_u16..40,
+        which in 0..3,
+        keys in prop::collection::vec(0_usize..9, 0..12),
+    ) {
+        let [title, text, line, name, path, more] = &words[..] else { unreachable!() };
+        let question = match which {
+            0 => {
+                let call = ToolCallUpdate::new("c")
+                    .title(title.as_str())
+                    .content(vec![
+                        ContentBlock::text(text.as_str()).into(),
+                        ToolCallContent::Diff(Diff::new(path.as_str(), more.as_str())),
+                    ])
+                    .locations(vec![ToolCallLocation::new(path.as_str())])
+                    .raw_input(json!({ "command": line, "cwd": path }));
+                let options = vec![
+                    option("1", name, PermissionOptionKind::AllowAlways),
+                    option("2", more, PermissionOptionKind::RejectOnce),
+                ];
+                permission(call, options, Always::ByAgent)
+            }
+            1 => form(&json!({ "type": "object", "title": title, "description": text, "properties": {
+                "a": { "type": "string", "title": name, "description": more, "default": line, "pattern": path },
+                "b": { "type": "string", "oneOf": [{ "const": line, "title": name, "description": more }] },
+                "c": { "type": "boolean", "title": more },
+            } }).to_string()),
+            _ => elicit(ElicitationMode::Url { elicitation_id: "e".into(), url: format!("https://{line}") }),
+        };
+        let mut shown = Shown::new(question);
+        let codes = [KeyCode::Up, KeyCode::Down, KeyCode::Tab, KeyCode::BackTab, KeyCode::PageDown,
+            KeyCode::Char('i'), KeyCode::Char(' '), KeyCode::End, KeyCode::Left];
+        for key in keys {
+            shown.key(codes[key]);
+            shown.draw(width, most);
+        }
+        let (buf, cursor) = shown.draw(width, most);
+        for cell in buf.content() {
+            let hostile = |c: char| c.is_control() || c == '\u{202e}';
+            prop_assert!(!cell.symbol().contains(hostile), "{:?}", cell.symbol());
+        }
+        if let Some(cursor) = cursor {
+            prop_assert!(buf.area.contains(cursor));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+use super::*;
+
+fn chosen(outcome: &Outcome) -> Option<&str> {
+    match outcome {
+        Outcome::Answer(Answer::Permission(id)) => id.as_ref().map(|id| id.as_str()),
+        _ => None,
+    }
+}
+
+#[test]
+fn an_edit_is_shown_with_its_changes_and_all_that_can_be_answered() {
+    let mut diff = Diff::new(
+        "/home/me/project/src/main.rs",
+        "fn main() {\n    run();\n}\n",
+    );
+    diff.old_text = Some("fn main() {\n    walk();\n}\n".to_owned());
+    let call = ToolCallUpdate::new("c")
+        .title("Edit src/main.rs")
+        .kind(ToolKind::Edit)
+        .content(vec![ToolCallContent::Diff(diff)])
+        .locations(vec![ToolCallLocation::new("/etc/passwd")]);
+    let always = Always::Remembered {
+        kind: ToolKind::Edit,
+        subjects: vec![Subject::Path("/home/me/project/src/main.rs".into())],
+    };
+    let mut shown = Shown::new(permission(call, options(), always));
+    let screen = shown.screen();
+    assert_eq!(
+        screen,
+        "\
+╭ fix-agent asks for permission ───────────────────────────────────────────────╮
+│ fix-agent wants to: Edit src/main.rs (edit)                                  │
+│ src/main.rs  +1 -1                                                           │
+│ 1 1   fn main() {                                                            │
+│ 2   -     walk();                                                            │
+│   2 +     run();                                                             │
+│ 3 3   }                                                                      │
+│ file /etc/passwd                                                             │
+│ ──────────────────────────────────────────────────────────────────────────── │
+│  1 y  Allow – yes, this time                                                 │
+│  2 a  Always allow – yes, in this project until you revoke it: any edit of   │
+│       src/main.rs                                                            │
+│  3 n  Reject – no, this time                                                 │
+│  4 x  Never – no, in this project until you revoke it: any edit of           │
+│       src/main.rs                                                            │
+╰ ↑↓ enter choose · esc cancel the turn ───────────────────────────────────────╯
+"
+    );
+    let buf = shown.draw(80, 24).0;
+    let theme = Theme::default();
+    // A file outside of the session's directory stands out.
+    assert_eq!(buf[find(&buf, "/etc/passwd")].style().fg, theme.warn.fg);
+    assert_eq!(buf[find(&buf, "+     run")].style().fg, theme.added.fg);
+    for (key, id) in [
+        ('y', "once"),
+        ('a', "always"),
+        ('n', "no"),
+        ('x', "never"),
+        ('N', "never"),
+        ('3', "no"),
+    ] {
+        let outcome = shown.key(KeyCode::Char(key));
+        assert_eq!(chosen(&outcome), Some(id), "{key}");
+    }
+    for key in ['5', '0', 'q'] {
+        assert!(matches!(shown.key(KeyCode::Char(key)), Outcome::Changed));
+    }
+    assert!(matches!(shown.control('c'), Outcome::Ignored));
+    assert!(matches!(shown.control('y'), Outcome::Ignored));
+    assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
+    assert_eq!(shown.view.id(), 7);
+}
+
+#[test]
+fn a_command_is_shown_to_the_last_character() {
+    let line = format!(
+        "echo {}\nrm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K",
+        "x".repeat(100)
+    );
+    let mut shown = Shown::new(command(&line));
+    let screen = shown.screen();
+    assert!(screen.contains("$ echo xxx"), "{screen}");
+    let rows = screen.lines().map(|row| row.trim_matches(['│', ' ']));
+    assert!(
+        rows.collect::<String>().contains(&"x".repeat(100)),
+        "{screen}"
+    );
+    assert!(
+        screen.contains(r"> rm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K"),
+        "{screen}"
+    );
+    assert!(screen.contains("│ in ."), "{screen}");
+    assert!(
+        screen
+            .contains("2 a  Always allow – yes, for as long and as much as the agent remembers it"),
+        "{screen}"
+    );
+    let buf = shown.draw(80, 24).0;
+    assert_eq!(
+        buf[find(&buf, r"\u{202e}")].style().fg,
+        Theme::default().warn.fg
+    );
+    // What the tool gets can be looked at.
+    assert!(!screen.contains("\"command\":"));
+    shown.keys("i");
+    assert!(shown.draw(80, 60).0.area.height > buf.area.height);
+    let raw = text(&shown.draw(80, 60).0);
+    assert!(raw.contains("\"cwd\": \"/home/me/project\""), "{raw}");
+}
+
+#[test]
+fn what_always_means_is_said_as_it_is() {
+    let call = || {
+        ToolCallUpdate::new("c")
+            .kind(ToolKind::Execute)
+            .raw_input(json!({ "command": ["git", "commit", "-m", "a b"], "cwd": "/tmp" }))
+    };
+    let shown = |always| {
+        let mut shown = Shown::new(permission(call(), options(), always));
+        shown.screen()
+    };
+    let line = "git commit -m 'a b'".to_owned();
+    let screen = shown(Always::Remembered {
+        kind: ToolKind::Execute,
+        subjects: vec![Subject::Command(line)],
+    });
+    assert!(
+        screen.contains("$ git commit -m 'a b'\n") || screen.contains("$ git commit -m 'a b' ")
+    );
+    assert!(screen.contains("in /tmp"), "{screen}");
+    assert!(
+        screen.contains("Always allow – yes, in this project until you revoke it: exactly this"),
+        "{screen}"
+    );
+    let by = acp_host::By::Default {
+        file: "rules.toml".into(),
+    };
+    let screen = shown(Always::EachTime(by));
+    assert!(
+        screen.contains("but you are asked again each time"),
+        "{screen}"
+    );
+    let screen = shown(Always::AsNamed);
+    assert!(screen.contains("2 a  Always allow  "), "{screen}");
+}
+
+#[test]
+fn enter_takes_only_what_the_arrows_have_gone_to() {
+    let mut shown = Shown::new(command("make"));
+    assert!(matches!(shown.key(KeyCode::Enter), Outcome::Changed));
+    shown.key(KeyCode::Down);
+    shown.key(KeyCode::Down);
+    shown.key(KeyCode::Down);
+    let buf = shown.draw(80, 24).0;
+    let at = find(&buf, "›3 n  Reject");
+    let selected = Theme::default().selected.add_modifier;
+    assert!(buf[at].style().add_modifier.contains(selected));
+    assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("no"));
+    shown.key(KeyCode::Up);
+    shown.key(KeyCode::Up);
+    shown.key(KeyCode::Up);
+    assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("never"));
+}
+
+#[test]
+fn what_is_typed_on_answers_nothing() {
+    let now = Instant::now();
+    let at = |ms| now + Duration::from_millis(ms);
+    let key = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+    let mut view = QuestionView::new(asked(command("make")), "a", now);
+    assert!(matches!(view.key(key('y'), at(0)), Outcome::Early));
+    assert!(matches!(view.key(key('a'), at(250)), Outcome::Early));
+    // Not yet: they are still typing.
+    assert!(matches!(view.key(key('y'), at(450)), Outcome::Early));
+    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(matches!(view.key(enter, at(700)), Outcome::Early));
+    assert!(matches!(view.paste("yyy", at(720)), Outcome::Early));
+    let mut shown = Shown {
+        view,
+        now: at(900),
+        theme: Theme::default(),
+    };
+    assert!(shown.screen().contains("that key came too early to count"));
+    // Scrolling and leaving are possible always.
+    let page = KeyEvent::new(KeyCode::PageDown, KeyModifiers::NONE);
+    assert!(matches!(shown.view.key(page, at(910)), Outcome::Changed));
+    assert!(matches!(shown.key(KeyCode::Esc), Outcome::Ignored));
+    // After a pause it has the keyboard, and from then on each key counts.
+    assert!(matches!(
+        shown.view.key(key('q'), at(1020)),
+        Outcome::Changed
+    ));
+    assert!(!shown.screen().contains("too early"));
+    assert_eq!(chosen(&shown.view.key(key('y'), at(1040))), Some("once"));
+    shown.view.appeared(at(2000));
+    assert!(matches!(shown.view.key(key('y'), at(2100)), Outcome::Early));
+}
+
+#[test]
+fn what_is_long_scrolls_and_the_options_stay() {
+    let lines: Vec<String> = (1..=60).map(|n| format!("echo line-{n}")).collect();
+    let mut shown = Shown::new(command(&lines.join("\n")));
+    let screen = shown.screen();
+    assert!(
+        screen.contains("line-1\n") || screen.contains("line-1 "),
+        "{screen}"
+    );
+    assert!(screen.contains("more below: PgDn"), "{screen}");
+    assert!(screen.contains("1 y  Allow"), "{screen}");
+    assert_eq!(screen.lines().count(), 24);
+    let mut seen = screen.clone();
+    for _ in 0..10 {
+        shown.key(KeyCode::PageDown);
+        let screen = shown.screen();
+        assert!(screen.contains("4 x  Never"), "{screen}");
+        seen.push_str(&screen);
+    }
+    for n in 1..=60 {
+        assert!(seen.contains(&format!("line-{n} ")), "{n}");
+    }
+    assert!(
+        shown.screen().contains("more above: PgUp"),
+        "{}",
+        shown.screen()
+    );
+    shown.key(KeyCode::Home);
+    assert!(shown.screen().contains("echo line-1 "));
+    // Also in a low terminal, with many options.
+    let many = (0..30).map(|n| {
+        option(
+            &n.to_string(),
+            &format!("Option {n}"),
+            PermissionOptionKind::AllowOnce,
+        )
+    });
+    let call = ToolCallUpdate::new("c").title("Do it");
+    let mut shown = Shown::new(permission(call, many.collect(), Always::ByAgent));
+    let screen = text(&shown.draw(40, 12).0);
+    assert!(
+        screen.contains("Do it") && screen.contains("other options: ↑↓"),
+        "{screen}"
+    );
+    shown.key(KeyCode::Up);
+    let screen = text(&shown.draw(40, 12).0);
+    assert!(screen.contains("Option 29"), "{screen}");
+    assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("29"));
+}
+
+#[test]
+fn an_option_says_what_it_is_whatever_it_is_called() {
+    let options = vec![
+        option(
+            "a",
+            "No\u{1b}[2J way\u{202e}",
+            PermissionOptionKind::AllowOnce,
+        ),
+        option("b", "Hm", serde_json::from_value(json!("odd")).unwrap()),
+    ];
+    let call = ToolCallUpdate::new("c").raw_input(json!({ "url": "https://example.org" }));
+    let mut shown = Shown::new(permission(call, options, Always::ByAgent));
+    let screen = shown.screen();
+    assert!(screen.contains("1 y  No way – yes, this time"), "{screen}");
+    assert!(
+        screen.contains("2    Hm – the agent does not say whether this is a yes"),
+        "{screen}"
+    );
+    // Where nothing else says what it is about, the input does.
+    assert!(
+        screen.contains("\"url\": \"https://example.org\""),
+        "{screen}"
+    );
+    let call = ToolCallUpdate::new("c");
+    let mut shown = Shown::new(permission(call, Vec::new(), Always::ByAgent));
+    assert!(
+        shown
+            .screen()
+            .contains("The agent offers nothing to answer")
+    );
+}
