@@ -128,7 +128,9 @@ impl Screen {
             .status()
             .unwrap();
         assert!(set.success());
-        self.picture.screen_mut().set_size(size(rows), size(columns));
+        self.picture
+            .screen_mut()
+            .set_size(size(rows), size(columns));
     }
 
     /// The exit code, and all that was printed since the screen was looked at last.
