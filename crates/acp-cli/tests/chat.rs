@@ -23,20 +23,22 @@ fn chat(project: &Project, columns: u16, rows: u16) -> Screen {
     screen
 }
 
-/// The screen is as it was when someone looked at it; `UPDATE_GOLDEN=1` takes it as it is.
+/// Waits until the screen is as it was when someone looked at it; `UPDATE_GOLDEN=1` takes it as it is.
 #[track_caller]
-fn is_golden(screen: &Screen, project: &Project, name: &str) {
+fn is_golden(screen: &mut Screen, project: &Project, name: &str) {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/chat/golden");
     let file = directory.join(format!("{name}.txt"));
     let root = project.path().display().to_string();
-    let shown = screen.text().replace(&root, "/project") + "\n";
+    let shown = |text: &str| text.replace(&root, "/project") + "\n";
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        std::fs::write(&file, shown).unwrap();
+        screen.settle();
+        std::fs::write(&file, shown(&screen.text())).unwrap();
         return;
     }
-    let golden = std::fs::read_to_string(&file)
-        .unwrap_or_else(|e| panic!("{}: {e}\n{shown}", file.display()));
-    assert_eq!(shown, golden, "{}", file.display());
+    let golden = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
+    screen.until_it(&format!("as in {name}.txt:\n{golden}"), |text| {
+        shown(text) == golden
+    });
 }
 
 fn hello(project: &Project) {
@@ -50,7 +52,7 @@ fn a_change_is_asked_for_with_its_diff_and_made() {
         let project = Project::new();
         hello(&project);
         let mut screen = chat(&project, columns, rows);
-        is_golden(&screen, &project, &format!("welcome-{columns}x{rows}"));
+        is_golden(&mut screen, &project, &format!("welcome-{columns}x{rows}"));
         for line in ["/edit src/main.rs", "hi", "==="] {
             screen.key(line);
             screen.key(NEW_LINE);
@@ -58,18 +60,24 @@ fn a_change_is_asked_for_with_its_diff_and_made() {
         screen.say("hello");
         screen.until("ACP Agent wants to: Edit");
         screen.until("1 y  Allow");
-        is_golden(&screen, &project, &format!("permission-{columns}x{rows}"));
+        is_golden(
+            &mut screen,
+            &project,
+            &format!("permission-{columns}x{rows}"),
+        );
         // Meant for what was being written: nothing is allowed by it.
         screen.key(ENTER);
         assert!(project.read("src/main.rs").contains("\"hi\""));
-        // Keys count once nothing has been typed for a moment.
+        // Keys count once nothing has been typed for a moment; one that came too early was written.
         while !project.read("src/main.rs").contains("\"hello\"") {
             std::thread::sleep(std::time::Duration::from_millis(400));
             screen.key("y");
         }
         screen.until("Edited src/main.rs at line 2.");
+        screen.until_gone("Esc cancels");
+        screen.key("\u{15}");
         screen.until("What is to be done?");
-        is_golden(&screen, &project, &format!("edited-{columns}x{rows}"));
+        is_golden(&mut screen, &project, &format!("edited-{columns}x{rows}"));
         screen.key("\u{11}");
         let (code, _) = screen.end();
         assert_eq!(code, Some(0));
@@ -196,7 +204,8 @@ fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
     screen.until("What is to be done?");
     screen.say("/read src/main.rs");
     screen.until("println!(\"hi\");");
-    is_golden(&screen, &project, "tabs-80x24");
+    screen.until_gone("Esc cancels");
+    is_golden(&mut screen, &project, "tabs-80x24");
     screen.key("\u{1b}1");
     screen.until("ACP Agent wants to: Run");
     screen.key(ESCAPE);
@@ -206,19 +215,20 @@ fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
 #[test]
 fn an_agent_that_crashes_is_started_again_with_its_session() {
     let project = Project::new();
+    hello(&project);
     let mut screen = chat(&project, 80, 24);
-    screen.say("/read README.md");
-    screen.until("✓ ▤ Read README.md");
+    screen.say("/read src/main.rs");
+    screen.until("✓ ▤ Read src/main.rs");
     screen.until_gone("Esc cancels");
     let agent = agent_of(&project);
     rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
     screen.until("acp agent is gone: it ended");
     screen.until("r: start again and load the session");
-    is_golden(&screen, &project, "crash-80x24");
+    is_golden(&mut screen, &project, "crash-80x24");
     screen.key("r");
     screen.until_gone("is gone");
-    screen.until("/read README.md");
-    screen.until("Read README.md");
+    screen.until("/read src/main.rs");
+    screen.until("Read src/main.rs");
     // And it goes on.
     screen.say("/help");
     screen.until("/edit");
@@ -244,9 +254,10 @@ fn agent_of(project: &Project) -> rustix::process::Pid {
 #[test]
 fn an_old_session_is_loaded_from_the_list() {
     let project = Project::new();
+    hello(&project);
     let mut screen = chat(&project, 80, 24);
-    screen.say("/read README.md");
-    screen.until("✓ ▤ Read README.md");
+    screen.say("/read src/main.rs");
+    screen.until("✓ ▤ Read src/main.rs");
     screen.until_gone("Esc cancels");
     screen.key("\u{11}");
     assert_eq!(screen.end().0, Some(0));
@@ -254,9 +265,9 @@ fn an_old_session_is_loaded_from_the_list() {
     let mut screen = chat(&project, 80, 24);
     screen.key("\u{f}");
     screen.until("╭ Sessions");
-    screen.until("› /read README.md");
+    screen.until("› /read src/main.rs");
     screen.key(ENTER);
-    screen.until("✓ ▤ Read README.md");
+    screen.until("✓ ▤ Read src/main.rs");
 }
 
 #[test]
@@ -283,7 +294,7 @@ fn help_lists_the_keys() {
     let mut screen = chat(&project, 80, 24);
     screen.key("?");
     screen.until("╭ Help");
-    is_golden(&screen, &project, "help-80x24");
+    is_golden(&mut screen, &project, "help-80x24");
     screen.key(ESCAPE);
     screen.until_gone("╭ Help");
 }

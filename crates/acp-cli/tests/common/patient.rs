@@ -37,6 +37,14 @@ impl Patient {
             rest: Vec::new(),
         }
     }
+
+    /// What has come already.
+    pub(crate) fn now(&mut self) -> Option<Vec<u8>> {
+        if !self.rest.is_empty() {
+            return Some(std::mem::take(&mut self.rest));
+        }
+        self.chunks.try_recv().ok()?.ok()
+    }
 }
 
 impl Read for Patient {

@@ -93,6 +93,14 @@ impl Screen {
         }
     }
 
+    /// Waits for as long as a person would before they take a picture of it.
+    pub(crate) fn settle(&mut self) {
+        std::thread::sleep(Duration::from_millis(700));
+        while let Some(bytes) = self.printed.now() {
+            self.picture.process(&bytes);
+        }
+    }
+
     /// Waits until this is on the screen.
     #[track_caller]
     pub(crate) fn until(&mut self, shown: &str) {
