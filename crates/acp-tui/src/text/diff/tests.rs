@@ -40,7 +40,7 @@ fn of(content: ToolCallContent) -> Diff {
 }
 
 fn lines(of: &Diff, layout: Layout, width: u16, theme: &Theme) -> Vec<Line<'static>> {
-    let cwd = Some(Path::new("/work"));
+    let cwd = Some(Path::new("/code"));
     diff_within(PATIENCE, DiffOf { diff: of, cwd }, layout, width, theme)
 }
 
@@ -74,7 +74,7 @@ fn a_change_has_its_surroundings_and_numbers() {
     let new = old
         .replace("line 10\n", "line ten\nand more\n")
         .replace("line 30\n", "");
-    let shown = unified(&v1("/work/src/a.txt", Some(&old), &new), 60);
+    let shown = unified(&v1("/code/src/a.txt", Some(&old), &new), 60);
     assert_eq!(
         shown,
         [
@@ -104,7 +104,7 @@ fn a_change_has_its_surroundings_and_numbers() {
 
 #[test]
 fn side_by_side_stands_what_was_beside_what_is() {
-    let of = v1("/work/a", Some("one\ntwo\nthree\n"), "one\n2\n2½\nthree\n");
+    let of = v1("/code/a", Some("one\ntwo\nthree\n"), "one\n2\n2½\nthree\n");
     let shown = text(&lines(&of, Layout::SideBySide, 41, &Theme::default()));
     assert_eq!(
         shown,
@@ -117,7 +117,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
         ]
     );
     // A long line takes more rows on its side, and the other one waits for it.
-    let of = v1("/work/a", Some("漢字漢字漢字漢字漢字\nx\n"), "b\nx\n");
+    let of = v1("/code/a", Some("漢字漢字漢字漢字漢字\nx\n"), "b\nx\n");
     let shown = text(&lines(&of, Layout::SideBySide, 41, &Theme::default()));
     assert_eq!(
         shown,
@@ -132,7 +132,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
     let both = |width| text(&lines(&of, Layout::Auto, width, &Theme::default())).concat();
     assert!(both(100).contains('│'));
     assert!(!both(99).contains('│'));
-    let new = v1("/work/a", None, "b\n");
+    let new = v1("/code/a", None, "b\n");
     assert_eq!(
         text(&lines(&new, Layout::Auto, 120, &Theme::default())),
         ["a  new file  +1", "  1 + b"]
@@ -142,7 +142,7 @@ fn side_by_side_stands_what_was_beside_what_is() {
 #[test]
 fn words_that_changed_are_stressed() {
     let of = v1(
-        "/work/a",
+        "/code/a",
         Some("let one = first(1);\n"),
         "let one = second(1);\n",
     );
@@ -171,7 +171,7 @@ fn words_that_changed_are_stressed() {
 
 #[test]
 fn the_whole_line_has_the_colour_of_its_change() {
-    let of = v1("/work/a", Some("old\n"), "new\n");
+    let of = v1("/code/a", Some("old\n"), "new\n");
     let theme = Theme::new(Background::Light, Colors::Full);
     let all = lines(&of, Layout::Unified, 50, &theme);
     let removed = all
@@ -197,7 +197,7 @@ fn the_whole_line_has_the_colour_of_its_change() {
 
 #[test]
 fn what_cannot_be_seen_is_named() {
-    let of = v1("/work/a\u{1b}[2J", Some("a\n"), "a\u{202e}b\u{1b}[31m\n");
+    let of = v1("/code/a\u{1b}[2J", Some("a\n"), "a\u{202e}b\u{1b}[31m\n");
     let theme = Theme::new(Background::Dark, Colors::Ansi16);
     let all = lines(&of, Layout::Unified, 80, &theme);
     assert_eq!(
@@ -207,7 +207,7 @@ fn what_cannot_be_seen_is_named() {
     assert_eq!(style(&all, "<U+202E>").fg, Some(Color::Yellow));
     // Spaces that a change leaves at the end of a line are seen.
     let all = lines(
-        &v1("/work/a", Some("a\n"), "a  \n"),
+        &v1("/code/a", Some("a\n"), "a  \n"),
         Layout::Unified,
         80,
         &theme,
@@ -221,11 +221,11 @@ fn what_cannot_be_seen_is_named() {
 
 #[test]
 fn ends_of_lines_are_shown_where_they_differ() {
-    let all = unified(&v1("/work/a", Some("one\r\ntwo\r\n"), "one\r\n2\r\n"), 40);
+    let all = unified(&v1("/code/a", Some("one\r\ntwo\r\n"), "one\r\n2\r\n"), 40);
     assert_eq!(all, ["a  +1 -1", "1 1   one", "2   - two", "  2 + 2"]);
-    let all = unified(&v1("/work/a", Some("one\r\n"), "one\n"), 40);
+    let all = unified(&v1("/code/a", Some("one\r\n"), "one\n"), 40);
     assert_eq!(all, ["a  +1 -1", "1   - one␍", "  1 + one"]);
-    let all = unified(&v1("/work/a", Some("one"), "one\n"), 40);
+    let all = unified(&v1("/code/a", Some("one"), "one\n"), 40);
     assert_eq!(
         all,
         [
@@ -236,25 +236,25 @@ fn ends_of_lines_are_shown_where_they_differ() {
         ]
     );
     let all = text(&lines(
-        &v1("/work/a", Some("one"), "one\n"),
+        &v1("/code/a", Some("one"), "one\n"),
         Layout::SideBySide,
         50,
         &Theme::default(),
     ));
     assert!(all[2].starts_with("    no newline"), "{all:?}");
     // A carriage return alone does not end a line.
-    let all = unified(&v1("/work/a", Some("a\rb\n"), "a\rc\n"), 40);
+    let all = unified(&v1("/code/a", Some("a\rb\n"), "a\rc\n"), 40);
     assert_eq!(all, ["a  +1 -1", "1   - a␍b", "  1 + a␍c"]);
 }
 
 #[test]
 fn files_that_did_not_change_or_are_too_large_say_so() {
     assert_eq!(
-        unified(&v1("/work/a", Some("x\n"), "x\n"), 40),
+        unified(&v1("/code/a", Some("x\n"), "x\n"), 40),
         ["a", "no change"]
     );
     assert_eq!(
-        unified(&v1("/work/a", None, ""), 40),
+        unified(&v1("/code/a", None, ""), 40),
         ["a  new file", "an empty file"]
     );
     let large = "x".repeat(3 * 1024 * 1024);
@@ -270,7 +270,7 @@ fn files_that_did_not_change_or_are_too_large_say_so() {
 
 #[test]
 fn what_is_too_long_is_counted() {
-    let all = unified(&v1("/work/a", None, &numbered(1..=12_345)), 60);
+    let all = unified(&v1("/code/a", None, &numbered(1..=12_345)), 60);
     assert_eq!(all.len(), 1 + 5_000 + 1);
     assert_eq!(all[0], "a  new file  +12,345");
     assert_eq!(all[5_001], "⋯ 7,345 more changed lines not shown");
@@ -282,7 +282,7 @@ fn without_time_a_change_is_shown_roughly() {
         lines: Duration::ZERO,
         words: Duration::ZERO,
     };
-    let of = v1("/work/a", Some("one\ntwo\nthree\n"), "1\ntwo\n3\n");
+    let of = v1("/code/a", Some("one\ntwo\nthree\n"), "1\ntwo\n3\n");
     let of = DiffOf {
         diff: &of,
         cwd: None,
@@ -300,18 +300,18 @@ fn without_time_a_change_is_shown_roughly() {
 
 #[test]
 fn a_patch_is_shown_file_by_file() {
-    let patch = "diff --git /work/a.rs /work/a.rs\nindex 1..2 100644\n--- /work/a.rs\n+++ /work/a.rs\n\
+    let patch = "diff --git /code/a.rs /code/a.rs\nindex 1..2 100644\n--- /code/a.rs\n+++ /code/a.rs\n\
         @@ -10,2 +10,3 @@ fn main() {\n one\n+two\n three\n\\ No newline at end of file\n\
         @@ -40 +41 @@\n--- not a header\n++++ either\n\
-        diff --git /work/b /work/c\nsimilarity index 100%\nrename from /work/b\nrename to /work/c\n\
-        diff --git /work/run /work/run\nold mode 100644\nnew mode 100755\n\
-        diff --git /work/n /work/n\nnew file mode 100755\n--- /dev/null\n+++ /work/n\n@@ -0,0 +1 @@\n+x\n\
-        diff --git /work/p.png /work/p.png\nBinary files /work/p.png and /work/p.png differ\n\
-        diff --git \"/work/\\303\\251\" \"/work/\\303\\251\"\ndeleted file mode 100644\n--- \"/work/\\303\\251\"\n\
+        diff --git /code/b /code/c\nsimilarity index 100%\nrename from /code/b\nrename to /code/c\n\
+        diff --git /code/run /code/run\nold mode 100644\nnew mode 100755\n\
+        diff --git /code/n /code/n\nnew file mode 100755\n--- /dev/null\n+++ /code/n\n@@ -0,0 +1 @@\n+x\n\
+        diff --git /code/p.png /code/p.png\nBinary files /code/p.png and /code/p.png differ\n\
+        diff --git \"/code/\\303\\251\" \"/code/\\303\\251\"\ndeleted file mode 100644\n--- \"/code/\\303\\251\"\n\
         +++ /dev/null\n@@ -1 +0,0 @@\n-gone\n";
     let changes = json!([
-        {"operation": "modify", "path": "/work/a.rs"},
-        {"operation": "delete", "path": "/work/not-in-the-patch", "fileType": "symlink"},
+        {"operation": "modify", "path": "/code/a.rs"},
+        {"operation": "delete", "path": "/code/not-in-the-patch", "fileType": "symlink"},
     ]);
     let all = unified(&v2(changes, Some(patch)), 60);
     assert_eq!(
@@ -326,7 +326,7 @@ fn a_patch_is_shown_file_by_file() {
             "40    - -- not a header",
             "   41 + +++ either",
             "",
-            "c  moved from /work/b",
+            "c  moved from /code/b",
             "",
             "run  mode 100644 → 100755",
             "",
@@ -345,7 +345,7 @@ fn a_patch_is_shown_file_by_file() {
 
 #[test]
 fn what_a_patch_says_besides_is_not_hidden() {
-    let patch = "From: someone\ndiff --git /work/a /work/a\n--- /work/a\n+++ /work/a\n@@ -1 +1 @@\n-a\n+b\n\
+    let patch = "From: someone\ndiff --git /code/a /code/a\n--- /code/a\n+++ /code/a\n@@ -1 +1 @@\n-a\n+b\n\
         +a line that its header does not count\n@@ nonsense @@\n";
     let all = unified(&v2(json!([]), Some(patch)), 60);
     assert_eq!(
@@ -371,17 +371,17 @@ fn what_a_patch_says_besides_is_not_hidden() {
     assert_eq!(all, ["a  +1 -1", "1   - a", "  1 + b"]);
     let all = unified(
         &v2(
-            json!([{"operation": "move", "path": "/work/b", "oldPath": "/work/a"}]),
+            json!([{"operation": "move", "path": "/code/b", "oldPath": "/code/a"}]),
             None,
         ),
         60,
     );
-    assert_eq!(all, ["b  moved from /work/a"]);
+    assert_eq!(all, ["b  moved from /code/a"]);
 }
 
 #[test]
 fn narrow_views_keep_the_text() {
-    let of = v1("/work/a", Some("one\n"), "abcdef\n");
+    let of = v1("/code/a", Some("one\n"), "abcdef\n");
     assert_eq!(unified(&of, 10), ["a  +1 -1", "- one", "+ abcdef"]);
     assert_eq!(
         unified(&of, 3),
@@ -400,7 +400,7 @@ proptest! {
         colors in prop_oneof![Just(Colors::None), Just(Colors::Ansi16), Just(Colors::Full)],
     ) {
         let theme = Theme::new(Background::Dark, colors);
-        for line in lines(&v1("/work/a", old.as_deref(), &new), layout, width, &theme) {
+        for line in lines(&v1("/code/a", old.as_deref(), &new), layout, width, &theme) {
             let text = line.to_string();
             prop_assert!(line.width() <= usize::from(width), "{text:?}");
             prop_assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
@@ -441,7 +441,7 @@ proptest! {
         new in prop::collection::vec("[a-d]{1,3}", 0..30),
     ) {
         let join = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-        let shown = unified(&v1("/work/f", Some(&join(&old)), &join(&new)), 80);
+        let shown = unified(&v1("/code/f", Some(&join(&old)), &join(&new)), 80);
         // What is shown, put in the place of what was, is what is.
         let mut rebuilt = Vec::new();
         let mut at = 0;
