@@ -1,7 +1,7 @@
 //! A thread as a Markdown document.
 //!
 //! What the person, the agent and its tools said keeps its place in the document: headings of it are below ours, it has
-//! no HTML, and what it opens is closed where it ends ([`mod@tame`]). What commands printed and files contain stands in
+//! no HTML, and what it opens is closed where it ends (`tame.rs`). What commands printed and files contain stands in
 //! fences that are longer than any within.
 
 mod tame;
