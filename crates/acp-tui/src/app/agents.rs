@@ -200,13 +200,12 @@ impl App {
         if !self.is_current(key, stamp) {
             return Vec::new();
         }
-        let cwd = self.setup.cwd.clone();
         let Some(agent) = self.agents.get_mut(key.0) else {
             return Vec::new();
         };
         agent.state = AgentState::Ended;
         for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
-            tab.agent_ended(&trouble, &cwd);
+            tab.agent_ended(&trouble);
         }
         Vec::new()
     }

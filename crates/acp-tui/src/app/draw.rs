@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use acp::thread::{Activity, ItemKind, PlanContent, PlanEntryStatus, ThreadPlan};
+use acp::thread::{Activity, ItemKind};
 use acp::v1::{SessionConfigKind, SessionConfigOptionCategory, StopReason};
 use acp_host::clean;
 use ratatui::buffer::Buffer;
@@ -16,7 +16,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::agents::AgentState;
 use super::tab::{Ending, Phase, Tab};
-use super::{App, Focus, when};
+use super::{App, Focus, plan, when};
 use crate::agent::Trouble;
 use crate::keys::Action;
 use crate::look::{Look, SPINNER};
@@ -24,9 +24,6 @@ use crate::text::wrap::wrap;
 
 /// How long an agent may be silent at its start before what it printed is shown.
 const SLOW: Duration = Duration::from_secs(3);
-
-/// How many steps of a plan are shown.
-const STEPS: usize = 6;
 
 /// How many lines of trouble are shown.
 const TROUBLE: usize = 10;
@@ -166,7 +163,7 @@ impl App {
         if !tab.plan_hidden {
             let plans = tab.thread.read(|thread| thread.plans().to_vec());
             for plan in &plans {
-                lines.extend(plan_lines(plan, width, &look));
+                lines.extend(plan::lines(plan, width, &look));
             }
         }
         lines.extend(self.trouble(tab, width));
@@ -498,68 +495,6 @@ fn stopped(reason: &StopReason) -> String {
     }
 }
 
-fn plan_lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
-    let theme = look.theme;
-    let room = usize::from(width).saturating_sub(6);
-    match &plan.content {
-        PlanContent::Entries(entries) if !entries.is_empty() => {
-            let over = |status: &PlanEntryStatus| {
-                matches!(
-                    status,
-                    PlanEntryStatus::Completed | PlanEntryStatus::Cancelled
-                )
-            };
-            let done = entries.iter().filter(|entry| over(&entry.status)).count();
-            let mut lines = vec![Line::from(vec![
-                Span::styled("  Plan ", theme.heading),
-                Span::styled(format!("{done}/{}", entries.len()), theme.dim),
-            ])];
-            // A plan that is done needs no more room than to say so.
-            if done == entries.len() {
-                return lines;
-            }
-            // What is done already makes room for what is not.
-            let next = entries.iter().position(|entry| !over(&entry.status));
-            let from = next.unwrap_or(0).saturating_sub(1);
-            let from = from.min(entries.len().saturating_sub(STEPS));
-            for entry in entries.iter().skip(from).take(STEPS) {
-                let (mark, style) = match entry.status {
-                    PlanEntryStatus::Completed => ("✓", theme.good),
-                    PlanEntryStatus::InProgress => ("▸", theme.accent),
-                    PlanEntryStatus::Cancelled => ("⊘", theme.dim),
-                    _ => ("○", theme.dim),
-                };
-                let text = match entry.status {
-                    PlanEntryStatus::InProgress => theme.text,
-                    _ => theme.dim,
-                };
-                lines.push(Line::from(vec![
-                    Span::styled(format!("  {mark} "), style),
-                    Span::styled(cut(&clean::line(&entry.content), room), text),
-                ]));
-            }
-            let more = entries.len().saturating_sub(from + STEPS);
-            if more > 0 {
-                lines.push(Line::styled(format!("    {more} more"), theme.dim));
-            }
-            lines
-        }
-        PlanContent::Markdown(text) => {
-            let mut lines = vec![Line::styled("  Plan", theme.heading)];
-            let text = clean::clean(text);
-            for line in text.lines().take(STEPS) {
-                lines.push(Line::styled(format!("  {}", cut(line, room)), theme.dim));
-            }
-            lines
-        }
-        PlanContent::File(uri) => {
-            let text = format!("  Plan: {}", cut(&clean::line(uri), room));
-            vec![Line::styled(text, theme.dim)]
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// A number of tokens as one says it.
 fn tokens(n: u64) -> String {
     match n {
@@ -570,7 +505,7 @@ fn tokens(n: u64) -> String {
 }
 
 /// A text that is no wider than this.
-fn cut(text: &str, width: usize) -> String {
+pub(super) fn cut(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }

@@ -12,6 +12,7 @@ mod help;
 mod input;
 mod overlay;
 mod palette;
+mod plan;
 mod prompt_line;
 mod tab;
 mod turns;

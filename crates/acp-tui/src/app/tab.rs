@@ -1,7 +1,6 @@
 //! A tab: one session, with what is being written for it.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -297,14 +296,13 @@ impl Tab {
     }
 
     /// The agent is gone. What it has said stays.
-    pub(super) fn agent_ended(&mut self, trouble: &Trouble, _cwd: &Path) {
+    pub(super) fn agent_ended(&mut self, trouble: &Trouble) {
         self.session = None;
         self.question = None;
         self.questions = 0;
         self.unseen = true;
-        if let Some(turn) = self.turn.take() {
+        if self.turn.take().is_some() {
             self.ending = None;
-            drop(turn);
         }
         self.phase = Phase::Failed(trouble.clone());
     }

@@ -1,0 +1,73 @@
+//! Plans beside the conversation.
+
+use acp::thread::{PlanContent, PlanEntryStatus, ThreadPlan};
+use acp_host::clean;
+use ratatui::text::{Line, Span};
+
+use super::draw::cut;
+use crate::look::Look;
+
+/// How many steps of a plan are shown.
+const STEPS: usize = 6;
+
+/// A plan above what is written: what is done makes room for what is not.
+pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+    let theme = look.theme;
+    let room = usize::from(width).saturating_sub(6);
+    match &plan.content {
+        PlanContent::Entries(entries) if !entries.is_empty() => {
+            let over = |status: &PlanEntryStatus| {
+                matches!(
+                    status,
+                    PlanEntryStatus::Completed | PlanEntryStatus::Cancelled
+                )
+            };
+            let done = entries.iter().filter(|entry| over(&entry.status)).count();
+            let mut lines = vec![Line::from(vec![
+                Span::styled("  Plan ", theme.heading),
+                Span::styled(format!("{done}/{}", entries.len()), theme.dim),
+            ])];
+            // A plan that is done needs no more room than to say so.
+            if done == entries.len() {
+                return lines;
+            }
+            let next = entries.iter().position(|entry| !over(&entry.status));
+            let from = next.unwrap_or(0).saturating_sub(1);
+            let from = from.min(entries.len().saturating_sub(STEPS));
+            for entry in entries.iter().skip(from).take(STEPS) {
+                let (mark, style) = match entry.status {
+                    PlanEntryStatus::Completed => ("✓", theme.good),
+                    PlanEntryStatus::InProgress => ("▸", theme.accent),
+                    PlanEntryStatus::Cancelled => ("⊘", theme.dim),
+                    _ => ("○", theme.dim),
+                };
+                let text = match entry.status {
+                    PlanEntryStatus::InProgress => theme.text,
+                    _ => theme.dim,
+                };
+                lines.push(Line::from(vec![
+                    Span::styled(format!("  {mark} "), style),
+                    Span::styled(cut(&clean::line(&entry.content), room), text),
+                ]));
+            }
+            let more = entries.len().saturating_sub(from + STEPS);
+            if more > 0 {
+                lines.push(Line::styled(format!("    {more} more"), theme.dim));
+            }
+            lines
+        }
+        PlanContent::Markdown(text) => {
+            let mut lines = vec![Line::styled("  Plan", theme.heading)];
+            let text = clean::clean(text);
+            for line in text.lines().take(STEPS) {
+                lines.push(Line::styled(format!("  {}", cut(line, room)), theme.dim));
+            }
+            lines
+        }
+        PlanContent::File(uri) => {
+            let text = format!("  Plan: {}", cut(&clean::line(uri), room));
+            vec![Line::styled(text, theme.dim)]
+        }
+        _ => Vec::new(),
+    }
+}
