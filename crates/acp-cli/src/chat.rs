@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use acp_host::{Policy, Sandbox};
+use acp_host::Policy;
 use acp_tui::{AgentSpec, Background, ChatError, Colors, Keys, Open, Setup, Theme};
 use serde::Deserialize;
 
 use crate::agents::{Chosen, WhichArgs};
-use crate::args::{ChatArgs, SandboxArgs, Theming};
+use crate::args::{ChatArgs, Theming};
+use crate::confinement::Confinement;
 use crate::exit::Exit;
 use crate::names::Names;
 use crate::run::mcp;
@@ -75,9 +76,9 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     };
     let policy = args.allow.unwrap_or(Policy::Ask);
     let permissions = permissions::of(Some(policy), &cwd)?;
-    let sandbox = sandbox(&args.sandbox, &cwd)?;
+    let confinement = Confinement::of(&args.sandbox, &cwd)?;
     let environment = agent.given.environment();
-    let mut first = spec(&agent, &cwd, sandbox.as_ref())?;
+    let mut first = spec(&agent, &cwd, confinement.as_ref())?;
     // What was typed goes before what is configured.
     if args.mode.is_some() {
         first.mode = args.mode;
@@ -90,15 +91,17 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     for name in config.agents.keys() {
         if agent.name.as_ref() != Some(name) {
             let other = WhichArgs::named(name).choose(&cwd)?;
-            setup.agents.push(spec(&other, &cwd, sandbox.as_ref())?);
+            setup.agents.push(spec(&other, &cwd, confinement.as_ref())?);
         }
     }
     if !agent.is_bundled() {
         let bundled = WhichArgs::named("acp").choose(&cwd)?;
-        setup.agents.push(spec(&bundled, &cwd, sandbox.as_ref())?);
+        setup
+            .agents
+            .push(spec(&bundled, &cwd, confinement.as_ref())?);
     }
     setup.environment = environment;
-    setup.sandbox = sandbox;
+    setup.sandbox = confinement.map(|confinement| confinement.sandbox);
     setup.open = open;
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
@@ -110,10 +113,10 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
 }
 
 /// How an agent is started, and what its sessions begin with.
-fn spec(agent: &Chosen, cwd: &Path, sandbox: Option<&Sandbox>) -> Result<AgentSpec, Exit> {
+fn spec(agent: &Chosen, cwd: &Path, confinement: Option<&Confinement>) -> Result<AgentSpec, Exit> {
     let mut command = Target { agent, cwd }.command()?;
-    if let Some(sandbox) = sandbox {
-        command = command.sandboxed(sandbox.clone());
+    if let Some(confinement) = confinement {
+        command = confinement.confine(agent, command);
     }
     let name = match (&agent.name, agent.command.first()) {
         (Some(name), _) => name.clone(),
@@ -132,17 +135,6 @@ fn spec(agent: &Chosen, cwd: &Path, sandbox: Option<&Sandbox>) -> Result<AgentSp
     spec.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
     Ok(spec)
-}
-
-fn sandbox(args: &SandboxArgs, cwd: &Path) -> Result<Option<Sandbox>, Exit> {
-    let Some(writable) = args.writable()? else {
-        return Ok(None);
-    };
-    let everywhere: Vec<PathBuf> = std::iter::once(cwd.to_owned()).chain(writable).collect();
-    let sandbox = Sandbox::new(everywhere);
-    sandbox
-        .map(Some)
-        .map_err(|e| Exit::usage(format!("--sandbox: {e}")))
 }
 
 /// The keys, with the person's own.

@@ -10,6 +10,7 @@ mod chat;
 mod check;
 mod check_relay;
 mod config;
+mod confinement;
 mod elicit;
 mod environment;
 mod exit;

@@ -7,14 +7,13 @@ mod permission;
 mod prompt;
 mod render;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use acp::client::{AgentConnection, Prompt, Session};
 use acp::v1::{ContentBlock, StopReason};
-use acp_host::{AgentProcess, Attachment, Permissions, Policy, Sandbox};
+use acp_host::{AgentProcess, Attachment, Permissions, Policy};
 use tokio::time::Instant;
 
 use self::client::{Notes, RunClient};
@@ -22,6 +21,7 @@ use self::render::Renderer;
 use crate::agents::Chosen;
 use crate::args::{Format, RunArgs};
 use crate::ask::{self, Person};
+use crate::confinement::Confinement;
 use crate::exit::Exit;
 use crate::login;
 use crate::permissions;
@@ -56,31 +56,6 @@ struct Run {
     sandbox: Option<Confinement>,
 }
 
-/// Where what is started may write.
-struct Confinement {
-    sandbox: Sandbox,
-    /// Beside the working directory.
-    writable: Vec<PathBuf>,
-}
-
-impl Confinement {
-    fn new(cwd: &Path, writable: Vec<PathBuf>) -> Result<Self, Exit> {
-        let everywhere = std::iter::once(cwd.to_owned()).chain(writable.iter().cloned());
-        let sandbox =
-            Sandbox::new(everywhere).map_err(|e| Exit::usage(format!("--sandbox: {e}")))?;
-        Ok(Self { sandbox, writable })
-    }
-
-    /// How the same is said to another `acp`.
-    fn arguments(&self) -> impl Iterator<Item = OsString> {
-        let writable = self
-            .writable
-            .iter()
-            .flat_map(|path| ["--writable".into(), path.into()]);
-        std::iter::once("--sandbox".into()).chain(writable)
-    }
-}
-
 impl Run {
     /// All that can be wrong about the command line is said before anything is started.
     fn prepare(args: RunArgs) -> Result<Self, Exit> {
@@ -109,10 +84,7 @@ impl Run {
             Some(named) => named.goes_on_with(),
             None => args.resume.clone(),
         };
-        let sandbox = match args.sandbox.writable()? {
-            Some(writable) => Some(Confinement::new(&cwd, writable)?),
-            None => None,
-        };
+        let sandbox = Confinement::of(&args.sandbox, &cwd)?;
         Ok(Self {
             args,
             text,
@@ -127,14 +99,12 @@ impl Run {
         })
     }
 
-    /// Starts the agent. The bundled one is itself careful where it writes, and confines its commands; of
-    /// another nobody knows.
+    /// Starts the agent.
     fn start(&self) -> Result<AgentProcess, Exit> {
         let command = self.target().command()?;
         self.target().spawn_as(&match &self.sandbox {
             None => command,
-            Some(confinement) if self.agent.is_bundled() => command.args(confinement.arguments()),
-            Some(confinement) => command.sandboxed(confinement.sandbox.clone()),
+            Some(confinement) => confinement.confine(&self.agent, command),
         })
     }
 
