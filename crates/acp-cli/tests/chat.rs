@@ -41,6 +41,13 @@ fn is_golden(screen: &mut Screen, project: &Project, name: &str) {
     });
 }
 
+/// A turn, to its end.
+fn read(screen: &mut Screen) {
+    screen.say("/read src/main.rs");
+    screen.until("✓ ▤ Read src/main.rs");
+    screen.until_gone("Esc cancels");
+}
+
 fn hello(project: &Project) {
     std::fs::create_dir_all(project.file("src")).unwrap();
     project.write("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
@@ -217,9 +224,7 @@ fn an_agent_that_crashes_is_started_again_with_its_session() {
     let project = Project::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
-    screen.say("/read src/main.rs");
-    screen.until("✓ ▤ Read src/main.rs");
-    screen.until_gone("Esc cancels");
+    read(&mut screen);
     let agent = agent_of(&project);
     rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
     screen.until("acp agent is gone: it ended");
@@ -256,9 +261,7 @@ fn an_old_session_is_loaded_from_the_list() {
     let project = Project::new();
     hello(&project);
     let mut screen = chat(&project, 80, 24);
-    screen.say("/read src/main.rs");
-    screen.until("✓ ▤ Read src/main.rs");
-    screen.until_gone("Esc cancels");
+    read(&mut screen);
     screen.key("\u{11}");
     assert_eq!(screen.end().0, Some(0));
 
@@ -268,6 +271,26 @@ fn an_old_session_is_loaded_from_the_list() {
     screen.until("› /read src/main.rs");
     screen.key(ENTER);
     screen.until("✓ ▤ Read src/main.rs");
+}
+
+#[test]
+fn a_chat_in_a_sandbox_keeps_its_sessions() {
+    if let Err(error) = acp_host::Sandbox::new([]) {
+        eprintln!("skipped: {error}");
+        return;
+    }
+    let project = Project::new();
+    hello(&project);
+    let confined = format!("{ACP} chat --sandbox");
+    let mut screen = Screen::start(&project, 80, 24, &confined);
+    screen.until("Ask");
+    read(&mut screen);
+    screen.key("\u{11}");
+    assert_eq!(screen.end().0, Some(0));
+
+    let mut screen = chat(&project, 80, 24);
+    screen.key("\u{f}");
+    screen.until("› /read src/main.rs");
 }
 
 #[test]
