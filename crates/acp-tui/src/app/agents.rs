@@ -109,15 +109,10 @@ impl App {
         let key = super::TabKey(self.next_tab);
         self.next_tab += 1;
         let tab = Tab::new(key, agent, open, self.files.clone(), self.history.clone());
-        let mut effects = vec![Effect::Watch {
-            thread: tab.thread.clone(),
-            tab: key,
-        }];
         self.tabs.push(tab);
         self.active = self.tabs.len() - 1;
         self.focus = super::Focus::Writing;
-        effects.extend(self.open_tab(key));
-        effects
+        self.open_tab(key)
     }
 
     /// Opens a tab's session, or starts the agent for it first.

@@ -20,6 +20,7 @@ use super::{App, Focus, plan, when};
 use crate::agent::Trouble;
 use crate::keys::Action;
 use crate::look::{Look, SPINNER};
+use crate::text::fit::fit;
 use crate::text::wrap::wrap;
 
 /// How long an agent may be silent at its start before what it printed is shown.
@@ -40,11 +41,10 @@ impl App {
         let footer = self.footer(tab, area.width);
         let bar = self.tab_bar(area.width);
 
-        let theme = self.setup.theme.clone();
-        let cwd = self.setup.cwd.clone();
+        let theme = &self.setup.theme;
         let look = Look {
-            theme: &theme,
-            cwd: &cwd,
+            theme,
+            cwd: &self.setup.cwd,
             frame: self.frame,
         };
         let focus = self.focus;
@@ -88,7 +88,7 @@ impl App {
                     .border_style(style);
                 let inner = block.inner(rows.writing);
                 block.render(rows.writing, buf);
-                tab.editor.draw(inner, buf, &theme)
+                tab.editor.draw(inner, buf, theme)
             }
         };
         line(&footer, rows.footer, buf);
@@ -106,12 +106,12 @@ impl App {
     fn tab_bar(&self, width: u16) -> Line<'static> {
         let theme = &self.setup.theme;
         let mut spans = Vec::new();
-        let each = usize::from(width) / self.tabs.len().max(1);
-        let room = each.saturating_sub(7).clamp(4, 32);
-        // As many as fit, with the one that is shown among them.
-        let fit = (usize::from(width) / (room + 7)).max(1);
-        let from = (self.active + 1).saturating_sub(fit);
-        for (n, tab) in self.tabs.iter().enumerate().skip(from).take(fit) {
+        let tabs = u16::try_from(self.tabs.len()).unwrap_or(u16::MAX).max(1);
+        let room = (width / tabs).saturating_sub(7).clamp(4, 32);
+        // As many as there is room for, with the one that is shown among them.
+        let shown = usize::from(width / (room + 7)).max(1);
+        let from = (self.active + 1).saturating_sub(shown);
+        for (n, tab) in self.tabs.iter().enumerate().skip(from).take(shown) {
             let agent = self.agent(tab.agent).map(|agent| agent.name());
             let name = tab.name().or(agent).unwrap_or_default();
             let sign = self.sign(tab);
@@ -123,7 +123,7 @@ impl App {
             spans.push(Span::styled(format!(" {} ", n + 1), style));
             spans.push(sign);
             spans.push(Span::styled(
-                format!(" {} ", cut(&name, room)),
+                format!(" {} ", fit(&name, room)),
                 if n == self.active {
                     theme.strong
                 } else {
@@ -161,10 +161,10 @@ impl App {
         let theme = look.theme;
         let mut lines = Vec::new();
         if !tab.plan_hidden {
-            let plans = tab.thread.read(|thread| thread.plans().to_vec());
-            for plan in &plans {
-                lines.extend(plan::lines(plan, width, &look));
-            }
+            tab.thread.read(|thread| {
+                let plans = thread.plans().iter();
+                lines.extend(plans.flat_map(|plan| plan::lines(plan, width, &look)));
+            });
         }
         lines.extend(self.trouble(tab, width));
         for note in &self.notes {
@@ -181,7 +181,7 @@ impl App {
             let text = clean::line(draft.shown()) + &files;
             lines.push(Line::from(vec![
                 Span::styled("  ↳ ", theme.accent),
-                Span::styled(cut(&text, usize::from(width).saturating_sub(6)), theme.dim),
+                Span::styled(fit(&text, width.saturating_sub(6)), theme.dim),
             ]));
         }
         lines
@@ -348,7 +348,7 @@ impl App {
                         .iter()
                         .find(|o| o.value == select.current_value)
                         .map_or_else(|| select.current_value.to_string(), |o| o.name.clone());
-                    part(cut(&clean::line(&value), 24), style);
+                    part(fit(&clean::line(&value), 24), style);
                 }
             }
             if let Some(usage) = thread.usage() {
@@ -471,7 +471,7 @@ fn doing(thread: &acp::Thread) -> String {
         _ => None,
     });
     if let Some(title) = open {
-        let title = cut(&clean::line(title), 40);
+        let title = fit(&clean::line(title), 40);
         return match title.is_empty() {
             true => "running a tool".to_owned(),
             false => format!("running: {title}"),
@@ -502,22 +502,4 @@ fn tokens(n: u64) -> String {
         1_000..1_000_000 => format!("{}k", n / 1_000),
         _ => format!("{:.1}M", n as f64 / 1_000_000.0),
     }
-}
-
-/// A text that is no wider than this.
-pub(super) fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
-    }
-    let mut cut = String::new();
-    let mut used = 0;
-    for grapheme in unicode_segmentation::UnicodeSegmentation::graphemes(text, true) {
-        used += grapheme.width();
-        if used + 1 > width {
-            break;
-        }
-        cut.push_str(grapheme);
-    }
-    cut.push('…');
-    cut
 }

@@ -4,8 +4,8 @@ use acp::thread::{PlanContent, PlanEntryStatus, ThreadPlan};
 use acp_host::clean;
 use ratatui::text::{Line, Span};
 
-use super::draw::cut;
 use crate::look::Look;
+use crate::text::fit::fit;
 
 /// How many steps of a plan are shown.
 const STEPS: usize = 6;
@@ -13,7 +13,7 @@ const STEPS: usize = 6;
 /// A plan above what is written: what is done makes room for what is not.
 pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
-    let room = usize::from(width).saturating_sub(6);
+    let room = width.saturating_sub(6);
     match &plan.content {
         PlanContent::Entries(entries) if !entries.is_empty() => {
             let over = |status: &PlanEntryStatus| {
@@ -47,7 +47,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
                 };
                 lines.push(Line::from(vec![
                     Span::styled(format!("  {mark} "), style),
-                    Span::styled(cut(&clean::line(&entry.content), room), text),
+                    Span::styled(fit(&clean::line(&entry.content), room), text),
                 ]));
             }
             let more = entries.len().saturating_sub(from + STEPS);
@@ -60,12 +60,12 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
             let mut lines = vec![Line::styled("  Plan", theme.heading)];
             let text = clean::clean(text);
             for line in text.lines().take(STEPS) {
-                lines.push(Line::styled(format!("  {}", cut(line, room)), theme.dim));
+                lines.push(Line::styled(format!("  {}", fit(line, room)), theme.dim));
             }
             lines
         }
         PlanContent::File(uri) => {
-            let text = format!("  Plan: {}", cut(&clean::line(uri), room));
+            let text = format!("  Plan: {}", fit(&clean::line(uri), room));
             vec![Line::styled(text, theme.dim)]
         }
         _ => Vec::new(),

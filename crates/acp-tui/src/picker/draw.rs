@@ -10,15 +10,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Item, Picker};
 use crate::fuzzy::marked;
-use crate::look::Look;
-use crate::question::lines::fit;
+use crate::look::{Look, SPINNER};
+use crate::text::fit::fit;
 
 /// How wide the window becomes at most, and how high.
 const WIDEST: u16 = 96;
 const HIGHEST: u16 = 30;
-/// What moves while something is on its way.
-const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-
 /// A row of the list.
 enum Row<'a> {
     Heading(&'a str),

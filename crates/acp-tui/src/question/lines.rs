@@ -201,28 +201,6 @@ fn finish<'a>(
     *used = hang + row.iter().map(|(_, _, columns)| columns).sum::<usize>();
 }
 
-/// The beginning of a text that fits into `width` columns, with `…` if it is not all of it.
-pub(crate) fn fit(text: &str, width: u16) -> String {
-    let width = usize::from(width);
-    let columns = |text: &str| usize::from(text.cell_width());
-    if text.graphemes(true).map(columns).sum::<usize>() <= width {
-        return text.to_owned();
-    }
-    let mut fitting = String::new();
-    let mut used = 1;
-    for grapheme in text.graphemes(true) {
-        used += columns(grapheme);
-        if used > width {
-            break;
-        }
-        fitting.push_str(grapheme);
-    }
-    if width > 0 {
-        fitting.push('…');
-    }
-    fitting
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,6 +208,28 @@ mod tests {
 
     fn plain(line: &Line<'_>) -> String {
         line.spans.iter().map(|span| &*span.content).collect()
+    }
+
+    #[test]
+    fn words_are_kept_together_and_commands_to_the_last_space() {
+        let spans = [Span::raw("one two  three fourfivesix")];
+        let rows =
+            |at, hang| -> Vec<String> { wrap(&spans, at, hang, 8).iter().map(plain).collect() };
+        assert_eq!(
+            rows(Break::Words, 0),
+            ["one two", "three", "fourfive", "six"]
+        );
+        assert_eq!(
+            rows(Break::Words, 2),
+            ["one two", "  three", "  fourfi", "  vesix"]
+        );
+        let all = ["one two ", " three f", "ourfives", "ix"];
+        assert_eq!(rows(Break::Anywhere, 0), all);
+        // A word that does not fit behind the spaces either is broken where the line ends.
+        let rows = wrap(&[Span::raw("0 abcd")], Break::Words, 2, 4);
+        let rows: Vec<String> = rows.iter().map(plain).collect();
+        assert_eq!(rows, ["0 ab", "  cd"]);
+        assert_eq!(wrap(&[Span::raw("日本")], Break::Words, 0, 3).len(), 2);
     }
 
     #[test]
@@ -265,30 +265,6 @@ mod tests {
         assert_eq!(shown("\u{301}a"), r"\u{301}a");
         let tower = shown(&format!("a{}", "\u{301}".repeat(20)));
         assert_eq!(tower.matches(r"\u{301}").count(), 12, "{tower}");
-    }
-
-    #[test]
-    fn words_are_kept_together_and_commands_to_the_last_space() {
-        let spans = [Span::raw("one two  three fourfivesix")];
-        let rows =
-            |at, hang| -> Vec<String> { wrap(&spans, at, hang, 8).iter().map(plain).collect() };
-        assert_eq!(
-            rows(Break::Words, 0),
-            ["one two", "three", "fourfive", "six"]
-        );
-        assert_eq!(
-            rows(Break::Words, 2),
-            ["one two", "  three", "  fourfi", "  vesix"]
-        );
-        let all = ["one two ", " three f", "ourfives", "ix"];
-        assert_eq!(rows(Break::Anywhere, 0), all);
-        // A word that does not fit behind the spaces either is broken where the line ends.
-        let rows = wrap(&[Span::raw("0 abcd")], Break::Words, 2, 4);
-        let rows: Vec<String> = rows.iter().map(plain).collect();
-        assert_eq!(rows, ["0 ab", "  cd"]);
-        assert_eq!(wrap(&[Span::raw("日本")], Break::Words, 0, 3).len(), 2);
-        assert_eq!(fit("日本語", 5), "日本…");
-        assert_eq!(fit("日本語", 6), "日本語");
     }
 
     proptest! {

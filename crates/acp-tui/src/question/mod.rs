@@ -28,6 +28,7 @@ use self::permission::PermissionView;
 use crate::Theme;
 use crate::agent::{Answer, Asked, Question};
 use crate::look::Look;
+use crate::text::fit::fit;
 
 /// How long nothing must have been typed before a key counts as an answer: who types a prompt goes on for a moment
 /// when a question takes the place of the editor.
@@ -325,7 +326,7 @@ impl QuestionView {
             Kind::Form(_) => "asks you",
             Kind::Address(_) => "asks you to open a web page",
         };
-        let agent = lines::fit(&self.agent, 30);
+        let agent = fit(&self.agent, 30);
         Line::from(vec![
             Span::styled(format!(" {agent} "), look.theme.strong),
             Span::styled(format!("{what} "), look.theme.text),
@@ -363,7 +364,7 @@ fn rule(above: usize, below: usize, width: u16, look: &Look<'_>) -> Line<'static
         (above, 0) => format!(" {above} more above: PgUp "),
         (above, below) => format!(" {above} above, {below} below: PgUp PgDn "),
     };
-    let said = lines::fit(&said, width.saturating_sub(2));
+    let said = fit(&said, width.saturating_sub(2));
     let rest = usize::from(width).saturating_sub(said.len() + 2);
     Line::from(vec![
         Span::styled("──", look.theme.border),

@@ -12,11 +12,12 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
-use super::lines::{Break, exact, fit, paragraph, prose, wrap};
+use super::lines::{Break, exact, paragraph, prose, wrap};
 use super::{Body, Outcome};
 use crate::agent::Answer;
 use crate::look::Look;
 use crate::text::diff::{DiffOf, Layout, diff};
+use crate::text::fit::fit;
 
 /// Where an option's name begins: behind its keys.
 const NAME: u16 = 6;

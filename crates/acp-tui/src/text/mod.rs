@@ -6,6 +6,7 @@
 pub(crate) mod ansi;
 mod columns;
 pub(crate) mod diff;
+pub(crate) mod fit;
 pub(crate) mod highlight;
 pub(crate) mod image;
 pub(crate) mod markdown;

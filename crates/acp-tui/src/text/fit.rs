@@ -1,0 +1,37 @@
+//! A text on one line of a given width.
+
+use ratatui::buffer::CellWidth;
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The beginning of a text that fits into `width` columns, with `…` if it is not all of it.
+pub(crate) fn fit(text: &str, width: u16) -> String {
+    let width = usize::from(width);
+    let columns = |text: &str| usize::from(text.cell_width());
+    if text.graphemes(true).map(columns).sum::<usize>() <= width {
+        return text.to_owned();
+    }
+    let mut fitting = String::new();
+    let mut used = 1;
+    for grapheme in text.graphemes(true) {
+        used += columns(grapheme);
+        if used > width {
+            break;
+        }
+        fitting.push_str(grapheme);
+    }
+    if width > 0 {
+        fitting.push('…');
+    }
+    fitting
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_cut_says_so() {
+        assert_eq!(fit("日本語", 5), "日本…");
+        assert_eq!(fit("日本語", 6), "日本語");
+    }
+}
