@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::Arc;
 
 use acp_host::Policy;
-use acp_tui::{AgentSpec, Background, ChatError, Colors, Keys, Open, Setup, Theme};
+use acp_tui::{AgentSpec, Background, ChatError, Colors, Hint, Keys, Open, Setup, Theme};
 use serde::Deserialize;
 
-use crate::agents::{Chosen, WhichArgs};
+use crate::agents::{self, Chosen, WhichArgs};
 use crate::args::{ChatArgs, Theming};
 use crate::confinement::Confinement;
 use crate::exit::Exit;
@@ -65,12 +66,7 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
         (Some(id), _) => Open::Old(id.as_str().into()),
         (None, Some(name)) => match Names::of(agent.key(), &cwd).find(name.as_str())? {
             Some(named) => Open::Old(named.id.into()),
-            None => {
-                return Err(Exit::usage(format!(
-                    "{} has no session of the name `{name}` here; `acp sessions` lists those there are, and `acp run --session {name}` begins one",
-                    agent.title()
-                )));
-            }
+            None => Open::New,
         },
         (None, None) => Open::New,
     };
@@ -88,21 +84,17 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
         first.mcp_servers.extend(mcp::read(file)?);
     }
     let mut setup = Setup::new(first, &cwd, permissions);
-    for name in config.agents.keys() {
-        if agent.name.as_ref() != Some(name) {
-            let other = WhichArgs::named(name).choose(&cwd)?;
+    for name in agents::list::usable(&cwd)? {
+        let other = WhichArgs::named(&name).choose(&cwd)?;
+        let same = agent.name.as_ref() == Some(&name) || agent.is_bundled() && other.is_bundled();
+        if !same {
             setup.agents.push(spec(&other, &cwd, confinement.as_ref())?);
         }
-    }
-    if !agent.is_bundled() {
-        let bundled = WhichArgs::named("acp").choose(&cwd)?;
-        setup
-            .agents
-            .push(spec(&bundled, &cwd, confinement.as_ref())?);
     }
     setup.environment = environment;
     setup.sandbox = confinement.map(|confinement| confinement.sandbox);
     setup.open = open;
+    setup.name = args.session.map(|name| name.to_string());
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
     setup.history = places::state().map(|state| state.join(HISTORY));
@@ -134,6 +126,11 @@ fn spec(agent: &Chosen, cwd: &Path, confinement: Option<&Confinement>) -> Result
     spec.mode.clone_from(&agent.mode);
     spec.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
+    spec.names = Some(Arc::new(Names::of(agent.key(), cwd)));
+    spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
+    let (given, typed) = (agent.given.clone(), agent.command.clone());
+    // Where it wants a login, a key that looks like its own will do; else only one that it names.
+    spec.hint = Hint::new(move |said, login| given.hint(if login { &typed } else { &[] }, said));
     Ok(spec)
 }
 

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use acp::v1::SessionId;
 use acp_host::{KeptError, KeptFile, clean};
+use acp_tui::SessionNames;
 use serde::{Deserialize, Serialize};
 
 use crate::exit::Exit;
@@ -179,6 +181,28 @@ impl Names {
 
     fn has(&self, named: &Named) -> bool {
         named.agent == self.agent && named.cwd == self.cwd
+    }
+}
+
+impl SessionNames for Names {
+    fn all(&self) -> Result<Vec<(String, SessionId)>, String> {
+        let all = self
+            .everywhere()
+            .map_err(|exit| exit.message.unwrap_or_default())?;
+        let here = all.into_iter().filter(|named| self.has(named));
+        Ok(here.map(|named| (named.name, named.id.into())).collect())
+    }
+
+    fn give(&self, name: &str, session: &SessionId) -> Result<(), String> {
+        let name: SessionName = name.parse()?;
+        let given = Names::give(self, &name, session.as_str(), None);
+        match given.map_err(|exit| exit.message.unwrap_or_default())? {
+            has if has == session.as_str() => Ok(()),
+            _ => Err(
+                "another session has this name; `acp sessions forget` takes it from that"
+                    .to_owned(),
+            ),
+        }
     }
 }
 

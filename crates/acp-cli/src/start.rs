@@ -116,6 +116,12 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// How the connection with the agent is made. What it prints to stdout that is no message is told with what went wrong.
+pub(crate) fn options(agent: &Chosen, process: &AgentProcess) -> acp::Options {
+    let options = agent.protocol.set(acp::Options::new());
+    options.on_noise(process.noise_keeper())
+}
+
 /// The way to the agent.
 pub(crate) fn transport(process: &AgentProcess) -> Result<Transport, Exit> {
     let (stdin, stdout) = process

@@ -52,7 +52,7 @@ async fn talk<T>(
     let client = Visitor {
         elicit: ask::possible().then(|| Elicit::new(Arc::clone(person))),
     };
-    let options = target.agent.protocol.set(acp::Options::new());
+    let options = start::options(target.agent, process);
     let screen = person.screen();
     let talking = async {
         let connecting = acp::client::connect_with(transport, client, options);

@@ -334,9 +334,21 @@ impl AgentProcess {
         self.running.id()
     }
 
-    /// The end of what the agent has printed to its standard error: at most 200 lines and 64 KiB.
+    /// For [`acp::Options::on_noise`]: keeps what the agent prints to its standard output that is no message beside
+    /// what it prints to its standard error.
+    pub fn noise_keeper(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let tail = Arc::clone(&self.tail);
+        move |line| {
+            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.push(line);
+            tail.push("\n");
+        }
+    }
+
+    /// The end of what the agent has printed to its standard error, and of what a
+    /// [`noise_keeper`](Self::noise_keeper) was shown: at most 200 lines and 64 KiB.
     #[must_use]
-    pub fn stderr_tail(&self) -> String {
+    pub fn printed_tail(&self) -> String {
         let text = self
             .tail
             .lock()
@@ -352,17 +364,17 @@ impl AgentProcess {
         last.make_contiguous().join("\n")
     }
 
-    /// The end of [`stderr_tail`](Self::stderr_tail) as a person is shown it behind what went wrong: on lines of its
+    /// The end of [`printed_tail`](Self::printed_tail) as a person is shown it behind what went wrong: on lines of its
     /// own, at most 20, and without control characters. Empty if nothing was printed.
     #[must_use]
     pub fn last_words(&self) -> String {
-        let tail = self.stderr_tail();
+        let tail = self.printed_tail();
         let lines: Vec<&str> = tail.trim_end().lines().collect();
         let last = lines.iter().skip(lines.len().saturating_sub(LAST_WORDS));
         let mut text = String::new();
         for line in last {
             if text.is_empty() {
-                text.push_str("\nthe last it printed to stderr:");
+                text.push_str("\nthe last it printed:");
             }
             text.push_str("\n  ");
             text.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));
@@ -377,7 +389,7 @@ impl AgentProcess {
     }
 
     /// Waits for the agent to end. All that it printed to its standard error before is in
-    /// [`stderr_tail`](Self::stderr_tail) then. Processes that it has left running are not waited for.
+    /// [`printed_tail`](Self::printed_tail) then. Processes that it has left running are not waited for.
     pub async fn wait(&self) -> Exit {
         self.running.exited().await.unwrap_or_else(Exit::unknown)
     }

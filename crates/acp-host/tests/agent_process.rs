@@ -52,7 +52,7 @@ async fn an_agent_that_ends_when_its_input_does() {
         (exit.code, exit.to_string().as_str()),
         (Some(7), "exit code 7")
     );
-    assert_eq!(agent.stderr_tail(), "bye");
+    assert_eq!(agent.printed_tail(), "bye");
     assert_eq!(agent.try_wait(), Some(exit));
 }
 
@@ -72,7 +72,7 @@ async fn an_agent_that_ignores_the_end_of_its_input_gets_sigterm() {
     let pids = pids(&mut BufReader::new(stdout).lines(), 1).await;
     drop(stdin);
     let exit = soon(agent.shutdown(Duration::from_millis(200))).await;
-    assert_eq!(agent.stderr_tail(), "asked to end");
+    assert_eq!(agent.printed_tail(), "asked to end");
     assert!(exit.success(), "{exit}");
     assert!(!runs(pids[0]));
 }
@@ -131,16 +131,16 @@ async fn a_crash_at_the_start_leaves_its_reason() {
     let agent = AgentProcess::spawn(&sh(script)).unwrap();
     assert_eq!(soon(agent.wait()).await.code, Some(42));
     let expected: Vec<_> = (100..300).map(|i| format!("line {i}")).collect();
-    assert_eq!(agent.stderr_tail(), expected.join("\n"));
+    assert_eq!(agent.printed_tail(), expected.join("\n"));
     // A person sees the end of it.
     let words = agent.last_words();
     let words: Vec<&str> = words.lines().collect();
-    assert_eq!(words[..2], ["", "the last it printed to stderr:"]);
+    assert_eq!(words[..2], ["", "the last it printed:"]);
     assert_eq!((words[2], words.len()), ("  line 280", 22));
 
     let agent = AgentProcess::spawn(&sh("printf 'a\\033]0;title\\007b\\n\\n' >&2")).unwrap();
     soon(agent.wait()).await;
-    let words = "\nthe last it printed to stderr:\n  a]0;titleb";
+    let words = "\nthe last it printed:\n  a]0;titleb";
     assert_eq!(agent.last_words(), words);
     let agent = AgentProcess::spawn(&sh("exit 1")).unwrap();
     soon(agent.wait()).await;
@@ -151,7 +151,7 @@ async fn a_crash_at_the_start_leaves_its_reason() {
     ))
     .unwrap();
     soon(agent.wait()).await;
-    let tail = agent.stderr_tail();
+    let tail = agent.printed_tail();
     assert!(
         tail.len() <= 64 * 1024 && tail.ends_with("xend"),
         "{}",

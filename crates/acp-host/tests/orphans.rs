@@ -397,7 +397,7 @@ async fn an_agent_s_daemons_are_asked_to_end_and_then_ended() {
     let exit = soon(agent.shutdown(Duration::from_secs(1))).await;
     assert!(exit.success(), "{exit}");
     assert!(!ids.iter().any(|id| runs(*id)), "{ids:?}");
-    let tail = agent.stderr_tail();
+    let tail = agent.printed_tail();
     assert!(tail.lines().any(|line| line == "asked"), "{tail}");
 }
 

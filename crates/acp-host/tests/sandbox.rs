@@ -208,7 +208,7 @@ async fn an_agent_is_confined_with_what_it_starts() {
         .sandboxed(place.sandbox.clone());
     let agent = AgentProcess::spawn(&command).unwrap();
     assert!(soon(agent.wait()).await.success());
-    let tail = agent.stderr_tail();
+    let tail = agent.printed_tail();
     assert_eq!(tail.matches("Permission denied").count(), 2, "{tail}");
     assert!(tail.ends_with("done"), "{tail}");
     assert!(place.root.join("mine").exists());
@@ -279,7 +279,7 @@ async fn a_file_can_be_writable_alone() {
     assert!(
         soon(agent.wait()).await.success(),
         "{}",
-        agent.stderr_tail()
+        agent.printed_tail()
     );
     assert_eq!(std::fs::read_to_string(file).unwrap(), "x\n");
 }

@@ -189,7 +189,7 @@ actions! {
     CloseTab "close-tab" "Close the tab" ["alt-w"];
     Sessions "sessions" "The agent's sessions: open, fork, delete" ["ctrl-o"];
     Fork "fork" "Go on in a copy of this session" [];
-    Rename "rename" "Give the tab a title" ["f2"];
+    Rename "rename" "Give the session a name" ["f2"];
     Agents "agents" "A session with another agent" ["alt-a"];
     NextMode "next-mode" "The next mode" ["shift-tab"];
     Modes "modes" "Choose the mode" ["alt-m"];
@@ -201,9 +201,10 @@ actions! {
     Editor "editor" "Write in $EDITOR" ["ctrl-g"];
     Attach "attach" "Attach a file" [];
     Export "export" "Save the conversation as Markdown" [];
-    Login "login" "Log in to the agent" [];
+    Login "login" "Log in to the agent" ["f6"];
     Logout "logout" "Log out of the agent" [];
-    Restart "restart" "Start the agent again" [];
+    Restart "restart" "Start the agent again" ["f5"];
+    Printed "printed" "What the agent has printed beside its messages" ["f4"];
     Suspend "suspend" "Back to the shell for a while" ["ctrl-z"];
     Redraw "redraw" "Draw everything again" ["ctrl-l"];
     Quit "quit" "End" ["ctrl-q"];

@@ -1,6 +1,8 @@
 //! What a chat is begun with.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use acp::v1::{McpServer, SessionId};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
@@ -24,6 +26,51 @@ pub struct AgentSpec {
     pub mode: Option<String>,
     /// Config options its sessions begin with: ids and values.
     pub config: Vec<(String, String)>,
+    /// The command that installs it, if that is known; it is shown, never run.
+    pub install: Option<String>,
+    /// Who knows what the person can do about what it says.
+    pub hint: Hint,
+    /// The names that its sessions in the chat's directory have been given, if they are kept.
+    pub names: Option<Arc<dyn SessionNames>>,
+}
+
+/// Names of an agent's sessions, kept from chat to chat and shared with scripts. Its methods may read and write files.
+pub trait SessionNames: fmt::Debug + Send + Sync {
+    /// All of them: names, and the sessions that have them.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    fn all(&self) -> Result<Vec<(String, SessionId)>, String>;
+
+    /// Gives a name to a session, also beside one that it has. No name is taken from another session.
+    ///
+    /// # Errors
+    /// Why it does not have the name.
+    fn give(&self, name: &str, session: &SessionId) -> Result<(), String>;
+}
+
+/// Knows what a person can do about what an agent says when something does not work: that a key it wants is set here
+/// and not passed on to it, say.
+#[derive(Clone, Default)]
+pub struct Hint(Option<Arc<GiveHint>>);
+
+type GiveHint = dyn Fn(&str, bool) -> Option<String> + Send + Sync;
+
+impl Hint {
+    /// `hint` is given what the agent said, and whether it wants the person to log in.
+    pub fn new(hint: impl Fn(&str, bool) -> Option<String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(hint)))
+    }
+
+    pub(crate) fn of(&self, said: &str, login: bool) -> Option<String> {
+        self.0.as_ref()?(said, login)
+    }
+}
+
+impl fmt::Debug for Hint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hint").field(&self.0.is_some()).finish()
+    }
 }
 
 impl AgentSpec {
@@ -36,6 +83,9 @@ impl AgentSpec {
             mcp_servers: Vec::new(),
             mode: None,
             config: Vec::new(),
+            install: None,
+            hint: Hint::default(),
+            names: None,
         }
     }
 }
@@ -68,6 +118,8 @@ pub struct Setup {
     pub environment: Environment,
     /// The session of the first tab.
     pub open: Open,
+    /// The name that this session is to have, if it is new.
+    pub name: Option<String>,
     /// What is said first, if anything.
     pub prompt: Option<String>,
     /// Where the prompts of before are kept, if they are.
@@ -90,6 +142,7 @@ impl Setup {
             sandbox: None,
             environment: Environment::new(),
             open: Open::New,
+            name: None,
             prompt: None,
             history: None,
             keys: Keys::default(),

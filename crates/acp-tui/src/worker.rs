@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::ThreadHandle;
-use acp::v1::{AuthMethodTerminal, ListSessionsRequest};
+use acp::v1::{AuthMethodTerminal, ListSessionsRequest, SessionId};
+use acp_host::AgentProcess;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::agent::{self, GRACE, Surroundings, Trouble};
+use crate::agent::{self, GRACE, Link, Surroundings, Trouble};
 use crate::app::{App, Effect, Event, TabKey};
-use crate::setup::AgentSpec;
+use crate::setup::{AgentSpec, Open, SessionNames};
 use crate::terminal::Screen;
 
 /// How soon after a change of a thread the next one is told, so that a stream does not wake for each of its pieces.
@@ -50,9 +51,13 @@ impl Worker {
             }
             Effect::LogInInTerminal {
                 agent,
+                ends,
                 spec,
                 method,
             } => {
+                if let Some(link) = ends {
+                    end(&link.process, Some(&link), GRACE).await;
+                }
                 screen.leave().await;
                 let result = log_in_in_terminal(&spec, &self.around.cwd, &method).await;
                 screen.enter()?;
@@ -132,11 +137,7 @@ impl Worker {
                 link,
                 grace,
             } => self.tell(async move {
-                if let Some(link) = link {
-                    link.connection.close();
-                    link.host.close().await;
-                }
-                process.shutdown(grace).await;
+                end(&process, link.as_ref(), grace).await;
                 None
             }),
             Effect::Open {
@@ -146,7 +147,17 @@ impl Worker {
                 how,
             } => self.tell(async move {
                 let result = link.open(&spec, &around.cwd, &how).await;
-                Some(Event::Opened { tab, result })
+                let name = match &how {
+                    Open::Old(id) => {
+                        let named = all_names(spec.names.clone()).await.into_iter();
+                        named
+                            .rev()
+                            .find(|(_, session)| session == id)
+                            .map(|(name, _)| name)
+                    }
+                    _ => None,
+                };
+                Some(Event::Opened { tab, result, name })
             }),
             Effect::Prompt {
                 tab,
@@ -189,9 +200,21 @@ impl Worker {
                 let _ = session.close().await;
                 None
             }),
+            Effect::Name {
+                tab,
+                names,
+                id,
+                name,
+            } => self.tell(async move {
+                let given = name.clone();
+                let give = tokio::task::spawn_blocking(move || names.give(&given, &id));
+                let result = give.await.unwrap_or_else(|e| Err(e.to_string()));
+                Some(Event::Named { tab, name, result })
+            }),
             Effect::List {
                 agent,
                 connection,
+                names,
                 cwd,
                 cursor,
             } => self.tell(async move {
@@ -201,7 +224,12 @@ impl Worker {
                 }
                 let result = connection.list_sessions(&request).await;
                 let result = result.map_err(|e| Trouble::of(&e));
-                Some(Event::Sessions { agent, result })
+                let names = all_names(names).await;
+                Some(Event::Sessions {
+                    agent,
+                    result,
+                    names,
+                })
             }),
             Effect::Delete {
                 agent,
@@ -294,11 +322,35 @@ impl Worker {
     }
 }
 
+/// The names that sessions have been given; none if they cannot be read, which keeps nobody from a session.
+async fn all_names(names: Option<Arc<dyn SessionNames>>) -> Vec<(String, SessionId)> {
+    let Some(names) = names else {
+        return Vec::new();
+    };
+    match tokio::task::spawn_blocking(move || names.all()).await {
+        Ok(Ok(names)) => names,
+        Ok(Err(why)) => {
+            tracing::warn!("the names of sessions cannot be read: {why}");
+            Vec::new()
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
 /// Writes a file that is not there yet: what is there is never written over.
 fn write_new(file: &Path, text: &str) -> io::Result<()> {
     use std::io::Write;
     let mut file = std::fs::File::create_new(file)?;
     file.write_all(text.as_bytes())
+}
+
+/// Ends an agent, with what it has begun.
+async fn end(process: &AgentProcess, link: Option<&Link>, grace: Duration) {
+    if let Some(link) = link {
+        link.connection.close();
+        link.host.close().await;
+    }
+    process.shutdown(grace).await;
 }
 
 /// Runs the agent's program for logging in.

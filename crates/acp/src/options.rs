@@ -1,16 +1,32 @@
 //! How a connection is made.
 
+use std::fmt;
+use std::sync::Arc;
+
 use acp_wire::v1::ProtocolVersion;
 
 use crate::connection::Limits;
 
 /// How a connection is made, on either side. [`Limits`] alone will do where only they matter.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Options {
     /// How much is kept.
     pub limits: Limits,
     latest: ProtocolVersion,
+    pub(crate) on_noise: Option<OnNoise>,
+}
+
+/// Who is shown what is no message.
+pub(crate) type OnNoise = Arc<dyn Fn(&str) + Send + Sync>;
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("limits", &self.limits)
+            .field("latest", &self.latest)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Default for Options {
@@ -24,6 +40,7 @@ impl From<Limits> for Options {
         Self {
             limits,
             latest: ProtocolVersion::V1,
+            on_noise: None,
         }
     }
 }
@@ -47,6 +64,15 @@ impl Options {
     #[must_use]
     pub fn draft_version_2(mut self) -> Self {
         self.latest = ProtocolVersion::V2;
+        self
+    }
+
+    /// Shows each line of the peer's that is not JSON, such as a banner or a log line on stdout: its first KiB, as it
+    /// came. A client passes such lines over and goes on ([`Noise`](crate::Noise) counts them). `on_noise` holds up
+    /// reading while it runs, and must not block.
+    #[must_use]
+    pub fn on_noise(mut self, on_noise: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_noise = Some(Arc::new(on_noise));
         self
     }
 

@@ -60,7 +60,7 @@ impl Process {
         };
         // What it printed is all there when its end is known.
         let exit = tokio::time::timeout(ENDING, process.wait()).await.ok();
-        let printed = process.stderr_tail();
+        let printed = process.printed_tail();
         let printed = tail(printed.trim(), PRINTED);
         let mut words = exit
             .map(|exit| format!(" Its process ended with {exit}."))

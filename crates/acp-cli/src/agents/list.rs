@@ -29,6 +29,23 @@ pub(crate) fn agents(args: &AgentsArgs) -> Exit {
     }
 }
 
+/// The names of the agents that can be used in a directory: the user's own, the project's if they are allowed, and
+/// the well-known ones that are installed.
+pub(crate) fn usable(cwd: &Path) -> Result<Vec<String>, Exit> {
+    let all = All::of(cwd)?;
+    let allowed = all.allowed;
+    let usable = |agent: &Listed| {
+        agent.wrong.is_none()
+            && match agent.by {
+                By::User => true,
+                By::Project => allowed,
+                By::Known => agent.is_installed(),
+            }
+    };
+    let agents = all.agents.into_iter().filter(usable);
+    Ok(agents.map(|agent| agent.name).collect())
+}
+
 /// Who says that there is an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {

@@ -27,7 +27,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "SESSION ID")]
     pub(crate) resume: Option<String>,
 
-    /// Go on with the session of this name, that `acp run --session` has begun or `acp sessions name` has named.
+    /// Go on with the session of this name here, or begin one: the same as in `acp run --session`.
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     pub(crate) session: Option<SessionName>,
 

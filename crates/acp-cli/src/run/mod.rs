@@ -208,7 +208,9 @@ impl TurnOfAgent<'_> {
         if let Some(note) = &self.run.agent.note {
             self.renderer.note(note);
         }
-        let mut opening = std::pin::pin!(self.run.open(transport, client, self.notes.clone()));
+        let options = start::options(&self.run.agent, &self.process);
+        let way = (transport, options);
+        let mut opening = std::pin::pin!(self.run.open(way, client, self.notes.clone()));
         let slow = tokio::time::sleep(SLOW_START);
         tokio::pin!(slow);
         let mut ticks = self.renderer.ticks();

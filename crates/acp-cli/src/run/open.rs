@@ -111,11 +111,10 @@ impl Run {
     /// Begins to talk, and opens the session.
     pub(super) async fn open(
         &self,
-        transport: acp::Transport,
+        (transport, options): (acp::Transport, acp::Options),
         client: RunClient,
         notes: Notes,
     ) -> Result<Session, Failure> {
-        let options = self.agent.protocol.set(acp::Options::new());
         let agent = acp::client::connect_with(transport, client, options).await?;
         if let Some(named) = &self.named {
             named.check(self, &agent)?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use acp::client::{AgentConnection, Session, SessionSetup};
@@ -12,16 +12,11 @@ use tokio::sync::Notify;
 
 use super::client::{Ask, ChatClient, Elicit, Notes};
 use super::desk::Desk;
+use super::trouble::{Gone, Trouble, broken, left};
 use crate::setup::{AgentSpec, Open};
-
-/// How long a broken agent may take to end, so that its exit code can be told.
-const ENDING: Duration = Duration::from_millis(500);
 
 /// How long an agent may take to end by itself once its stdin is closed, and again once it is asked to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
-
-/// How much of what an agent printed to stderr is told with its end, in lines.
-const TAIL: usize = 20;
 
 /// What all agents of a chat have in common.
 pub(crate) struct Surroundings {
@@ -48,47 +43,13 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Why something with an agent did not go well.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Trouble {
-    /// The agent does not run, or nobody can talk to it: what happened, and the end of its stderr.
-    Gone { what: String, tail: String },
-    /// One must log in first; the agent's words.
-    Login(String),
-    /// It said no, or could not be asked.
-    Refused(String),
-    /// The session is not there any more.
-    NoSession(String),
-}
-
-impl Trouble {
-    /// What an error of the library means for the person.
-    pub(crate) fn of(error: &acp::Error) -> Self {
-        use acp::jsonrpc::Error as Rpc;
-        match error {
-            error if error.is_auth_required() => Self::Login(error.to_string()),
-            error if error.is_closed() => Self::Gone {
-                what: error.to_string(),
-                tail: String::new(),
-            },
-            acp::Error::Rpc(rpc) if rpc.code == Rpc::RESOURCE_NOT_FOUND => {
-                Self::NoSession(error.to_string())
-            }
-            other => Self::Refused(other.to_string()),
-        }
-    }
-}
-
 /// Starts an agent's program.
 pub(crate) fn spawn(spec: &AgentSpec, cwd: &Path) -> Result<Arc<AgentProcess>, Trouble> {
     let command = spec.command.clone().cwd(cwd);
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(&command, log)
         .map(Arc::new)
-        .map_err(|e| Trouble::Gone {
-            what: format!("it could not be started: {e}"),
-            tail: String::new(),
-        })
+        .map_err(|e| Trouble::Gone(Gone::not_started(&e)))
 }
 
 /// Talks to the program for the first time.
@@ -99,10 +60,7 @@ pub(crate) async fn connect(
     desk: &Arc<Desk>,
     notes: &Arc<Notes>,
 ) -> Result<Link, Trouble> {
-    let gone = |what: String| Trouble::Gone {
-        what,
-        tail: String::new(),
-    };
+    let gone = |why: String| Trouble::Gone(Gone::new(format!("could not be started: {why}")));
     let host = Host::new(
         around.permissions.clone(),
         Ask(Arc::clone(desk)),
@@ -128,31 +86,41 @@ pub(crate) async fn connect(
     };
     let (stdin, stdout) = process
         .take_stdio()
-        .ok_or_else(|| gone("it has no stdin and stdout".to_owned()))?;
+        .ok_or_else(|| gone("its stdin and stdout are gone".to_owned()))?;
     let transport = Transport::pipes(stdout, stdin);
-    match acp::client::connect_with(transport, client, spec.options.clone()).await {
+    let options = listening(spec, &process, notes, &around.wake);
+    match acp::client::connect_with(transport, client, options).await {
         Ok(connection) => Ok(Link {
             process,
             connection,
             host,
         }),
-        Err(error) => Err(broken(&process, &error).await),
+        Err(error) => Err(Trouble::Gone(broken(spec, &process, &error).await)),
     }
 }
 
-/// The agent is gone, or talks what nobody understands.
-async fn broken(process: &AgentProcess, error: &acp::Error) -> Trouble {
-    let ended = tokio::time::timeout(ENDING, process.wait()).await;
-    let what = match (error, ended) {
-        (acp::Error::Closed(_), Ok(exit)) => format!("it ended: {exit}"),
-        (acp::Error::Closed(reason), Err(_)) => format!("it broke the connection: {reason}"),
-        (error, _) => error.to_string(),
-    };
-    process.shutdown(Duration::ZERO).await;
-    Trouble::Gone {
-        what,
-        tail: tail(process),
-    }
+/// How the connection is made: what the agent prints that is no message is kept, and the person told of it once.
+fn listening(
+    spec: &AgentSpec,
+    process: &AgentProcess,
+    notes: &Arc<Notes>,
+    wake: &Arc<Notify>,
+) -> acp::Options {
+    let keep = process.noise_keeper();
+    let (notes, wake) = (Arc::clone(notes), Arc::clone(wake));
+    let told = Once::new();
+    spec.options.clone().on_noise(move |line| {
+        keep(line);
+        if !line.trim().is_empty() {
+            told.call_once(|| {
+                let line = acp_host::clean::line(line);
+                notes.add(format!(
+                    "the agent prints to stdout what is no message, which is passed over: {line}"
+                ));
+                wake.notify_one();
+            });
+        }
+    })
 }
 
 impl Link {
@@ -162,18 +130,9 @@ impl Link {
         if matches!(reason, CloseReason::Local) {
             return None;
         }
-        let ended = tokio::time::timeout(ENDING, self.process.wait()).await;
-        let what = match ended {
-            Ok(exit) => format!("it ended: {exit}"),
-            Err(_) => format!("it broke the connection: {reason}"),
-        };
-        // What is left of it has nobody to talk to.
-        self.process.shutdown(Duration::ZERO).await;
+        let gone = left(&self.process, &reason, "ended").await;
         self.host.close().await;
-        Some(Trouble::Gone {
-            what,
-            tail: tail(&self.process),
-        })
+        Some(Trouble::Gone(gone))
     }
 
     /// Opens a session and brings it into the state that the agent's configuration wants.
@@ -205,25 +164,5 @@ impl Link {
             }
         }
         Ok(session)
-    }
-}
-
-/// The end of what an agent printed to stderr.
-pub(crate) fn tail(process: &AgentProcess) -> String {
-    let tail = process.stderr_tail();
-    let lines: Vec<&str> = tail.trim_end().lines().collect();
-    let last = lines.get(lines.len().saturating_sub(TAIL)..);
-    last.unwrap_or_default().join("\n")
-}
-
-impl Trouble {
-    /// What it is, on a line.
-    pub(crate) fn in_words(&self) -> String {
-        match self {
-            Self::Gone { what, .. }
-            | Self::Login(what)
-            | Self::Refused(what)
-            | Self::NoSession(what) => acp_host::clean::line(what),
-        }
     }
 }

@@ -3,7 +3,9 @@
 mod client;
 mod desk;
 mod link;
+mod trouble;
 
 pub(crate) use client::Notes;
 pub(crate) use desk::{Answer, Asked, Desk, Question};
-pub(crate) use link::{GRACE, Link, Surroundings, Trouble, connect, spawn, tail};
+pub(crate) use link::{GRACE, Link, Surroundings, connect, spawn};
+pub(crate) use trouble::{Cure, Gone, Trouble, tail};

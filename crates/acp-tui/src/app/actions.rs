@@ -3,7 +3,10 @@
 use std::time::Instant;
 
 use acp::v1::{SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory};
+use acp_host::clean;
+use ratatui::text::Line;
 
+use super::leaflet::Leaflet;
 use super::overlay::Overlay;
 use super::tab::Phase;
 use super::{AgentKey, App, Effect, Focus};
@@ -14,8 +17,8 @@ impl Action {
     /// Whether it is meant also while the agent asks something.
     pub(super) fn is_always(self) -> bool {
         use Action::{
-            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Quit, Redraw, Sessions, Suspend,
-            ToEnd, ToTop,
+            Agents, Help, NewTab, NextTab, Palette, PreviousTab, Printed, Quit, Redraw, Sessions,
+            Suspend, ToEnd, ToTop,
         };
         matches!(
             self,
@@ -26,6 +29,7 @@ impl Action {
                 | Palette
                 | PreviousTab
                 | Quit
+                | Printed
                 | Redraw
                 | Sessions
                 | Suspend
@@ -43,7 +47,7 @@ impl App {
         };
         match action {
             Action::Palette => self.overlay = Some(self.palette()),
-            Action::Help => self.overlay = Some(Overlay::help(&self.setup.keys)),
+            Action::Help => self.overlay = Some(Overlay::help(&self.setup.keys, &self.setup.theme)),
             Action::Cancel => return self.cancel(),
             Action::FocusThread => match self.focus {
                 Focus::Writing => {
@@ -104,10 +108,8 @@ impl App {
                     None => Vec::new(),
                 };
             }
-            Action::Restart => {
-                let agent = tab.agent;
-                return self.restart(agent);
-            }
+            Action::Restart => return self.start_again(),
+            Action::Printed => self.show_printed(),
             Action::Suspend => return vec![Effect::Suspend],
             Action::Redraw => return vec![Effect::Redraw],
             Action::Quit => return self.quit(),
@@ -167,12 +169,31 @@ impl App {
             return Vec::new();
         }
         self.overlay = Some(Overlay::sessions(key, connection.capabilities()));
+        let names = self.spec(key).and_then(|spec| spec.names.clone());
         vec![Effect::List {
             agent: key,
             connection,
+            names,
             cwd: self.setup.cwd.clone(),
             cursor: None,
         }]
+    }
+
+    /// What the agent has printed to stderr, and to stdout beside its messages.
+    fn show_printed(&mut self) {
+        let tab = self.tabs.get(self.active);
+        let agent = tab.and_then(|tab| self.agent(tab.agent));
+        let printed = agent.and_then(|agent| agent.last.as_ref());
+        let printed = printed.map(|process| process.printed_tail());
+        let printed = printed.filter(|printed| !printed.trim().is_empty());
+        let Some(printed) = printed else {
+            self.note("the agent has printed nothing beside its messages");
+            return;
+        };
+        let lines = printed.lines();
+        let lines = lines.map(|line| Line::styled(clean::line(line), self.setup.theme.text));
+        let leaflet = Leaflet::new("What the agent has printed", lines.collect());
+        self.overlay = Some(Overlay::Leaflet(leaflet.at_end()));
     }
 
     fn fork(&mut self) -> Vec<Effect> {

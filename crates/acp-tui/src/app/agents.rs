@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use acp::client::AgentConnection;
-use acp::v1::{AuthMethod, ListSessionsResponse, SessionId};
+use acp::v1::{AuthMethod, ListSessionsResponse, ProtocolVersion, SessionId};
 use acp_host::AgentProcess;
 use tokio::sync::Notify;
 
@@ -20,6 +20,10 @@ pub(super) struct Agent {
     pub(super) state: AgentState,
     pub(super) desk: Arc<Desk>,
     pub(super) notes: Arc<Notes>,
+    /// Its program that was started last, also when that has ended.
+    pub(super) last: Option<Arc<AgentProcess>>,
+    /// It has said that it opens no session of before.
+    pub(super) cannot_load: bool,
     stamp: Stamp,
 }
 
@@ -44,6 +48,8 @@ impl Agent {
             state: AgentState::Idle,
             desk: Desk::new(Arc::clone(wake)),
             notes: Arc::default(),
+            last: None,
+            cannot_load: false,
             stamp: Stamp::default(),
         }
     }
@@ -90,6 +96,13 @@ impl Agent {
             desk: Arc::clone(&self.desk),
             notes: Arc::clone(&self.notes),
         })
+    }
+
+    /// Speaks the draft with it from its next start on.
+    pub(super) fn speak_version_2(&mut self) {
+        let mut spec = AgentSpec::clone(&self.spec);
+        spec.options = spec.options.draft_version_2();
+        self.spec = Arc::new(spec);
     }
 
     /// Its name, as it gives it itself if it does.
@@ -162,6 +175,7 @@ impl App {
             && current
             && let AgentState::Starting { process, .. } = &mut agent.state
         {
+            agent.last = Some(Arc::clone(&spawned));
             *process = Some(spawned);
         }
         Vec::new()
@@ -176,6 +190,8 @@ impl App {
             }];
         }
         if let Some(agent) = self.agent_mut(key) {
+            let can = link.connection.capabilities();
+            agent.cannot_load = !can.load_session && can.session_capabilities.resume.is_none();
             agent.state = AgentState::Running(link);
         }
         let waiting: Vec<_> = self
@@ -218,12 +234,16 @@ impl App {
             }
             agent.state = AgentState::Idle;
         }
+        let cannot_load = self.agent(key).is_some_and(|agent| agent.cannot_load);
         let tabs: Vec<_> = self
             .tabs
             .iter_mut()
             .filter(|tab| tab.agent == key)
             .map(|tab| {
                 effects.extend(tab.begin_again());
+                if cannot_load && matches!(tab.open, Open::Old(_)) {
+                    tab.open = Open::New;
+                }
                 tab.key
             })
             .collect();
@@ -239,7 +259,17 @@ impl App {
             self.note("the agent does not run");
             return Vec::new();
         };
-        let methods = connection.auth_methods().to_vec();
+        // A type unknown here is left to the agent in version 1, which had no types at first; version 2 forbids it.
+        let first = connection.version() == ProtocolVersion::V1;
+        let can = |method: &&AuthMethod| {
+            first || matches!(method, AuthMethod::Agent(_) | AuthMethod::Terminal(_))
+        };
+        let methods: Vec<_> = connection
+            .auth_methods()
+            .iter()
+            .filter(can)
+            .cloned()
+            .collect();
         match &methods[..] {
             [] => {
                 self.note("the agent names no way to log in: see its own documentation");
@@ -256,6 +286,20 @@ impl App {
         }
     }
 
+    /// An agent without a session ends before its program for logging in runs: it reads what that has written when it
+    /// is started again. One with sessions goes on.
+    fn make_way(&mut self, key: AgentKey) -> Option<Link> {
+        let in_use = |tab: &Tab| tab.agent == key && tab.session.is_some();
+        if self.tabs.iter().any(in_use) {
+            return None;
+        }
+        let agent = self.agent_mut(key)?;
+        let link = agent.link()?;
+        agent.state = AgentState::Idle;
+        agent.stamp.0 += 1;
+        Some(link)
+    }
+
     pub(super) fn log_in_by(&mut self, key: AgentKey, method: &AuthMethod) -> Vec<Effect> {
         let (Some(connection), Some(spec)) = (
             self.agent(key).and_then(Agent::connection).cloned(),
@@ -264,11 +308,15 @@ impl App {
             return Vec::new();
         };
         match method {
-            AuthMethod::Terminal(method) => vec![Effect::LogInInTerminal {
-                agent: key,
-                spec,
-                method: method.clone(),
-            }],
+            AuthMethod::Terminal(method) => {
+                let ends = self.make_way(key);
+                vec![Effect::LogInInTerminal {
+                    agent: key,
+                    ends,
+                    spec,
+                    method: method.clone(),
+                }]
+            }
             other => match other.id_and_name() {
                 Some((method, name)) => {
                     self.note(format!("logging in: {}", acp_host::clean::line(&name)));
@@ -301,7 +349,11 @@ impl App {
             }
             Err(trouble) => {
                 self.note(format!("not logged in: {}", trouble.in_words()));
-                Vec::new()
+                // It may have made way for its program.
+                match self.agent(key).map(|agent| &agent.state) {
+                    Some(AgentState::Idle) => self.restart(key),
+                    _ => Vec::new(),
+                }
             }
         }
     }
@@ -330,19 +382,22 @@ impl App {
         &mut self,
         key: AgentKey,
         result: Result<ListSessionsResponse, Trouble>,
+        names: &[(String, SessionId)],
     ) -> Vec<Effect> {
         let connection = self.agent(key).and_then(Agent::connection).cloned();
+        let kept = self.spec(key).and_then(|spec| spec.names.clone());
         let Some(Overlay::Sessions(sessions)) = &mut self.overlay else {
             return Vec::new();
         };
         if sessions.agent != key {
             return Vec::new();
         }
-        let cursor = sessions.listed(result);
+        let cursor = sessions.listed(result, names);
         match (cursor, connection) {
             (Some(cursor), Some(connection)) => vec![Effect::List {
                 agent: key,
                 connection,
+                names: kept,
                 cwd: self.setup.cwd.clone(),
                 cursor: Some(cursor),
             }],

@@ -14,20 +14,15 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Widget};
 use unicode_width::UnicodeWidthStr;
 
-use super::agents::AgentState;
 use super::tab::{Ending, Phase, Tab};
+use super::trouble::indented;
 use super::{App, Focus, plan, when};
-use crate::agent::Trouble;
 use crate::keys::Action;
 use crate::look::{Look, SPINNER};
 use crate::text::fit::fit;
-use crate::text::wrap::wrap;
 
-/// How long an agent may be silent at its start before what it printed is shown.
-const SLOW: Duration = Duration::from_secs(3);
-
-/// How many lines of trouble are shown.
-const TROUBLE: usize = 10;
+/// How long an agent may take to end a turn that was cancelled before that is told.
+const DEAF: Duration = Duration::from_secs(5);
 
 /// How many queued prompts are shown.
 const QUEUED: usize = 3;
@@ -168,8 +163,7 @@ impl App {
         }
         lines.extend(self.trouble(tab, width));
         for note in &self.notes {
-            let note = Line::styled(format!("  {}", clean::line(&note.text)), theme.warn);
-            lines.extend(wrap(&note, width));
+            lines.extend(indented(clean::line(&note.text), theme.warn, width));
         }
         let skipped = tab.queue.len().saturating_sub(QUEUED);
         for draft in tab.queue.iter().skip(skipped) {
@@ -187,72 +181,7 @@ impl App {
         lines
     }
 
-    /// Why the session is not there, and what can be done.
-    fn trouble(&self, tab: &Tab, width: u16) -> Vec<Line<'static>> {
-        let theme = &self.setup.theme;
-        let name = self
-            .agent(tab.agent)
-            .map(|agent| agent.spec.name.clone())
-            .unwrap_or_default();
-        let name = clean::line(&name);
-        let mut lines = Vec::new();
-        let mut say = |text: String, style| lines.extend(wrap(&Line::styled(text, style), width));
-        match &tab.phase {
-            Phase::Starting => {
-                let Some(AgentState::Starting {
-                    since,
-                    process: Some(process),
-                }) = self.agent(tab.agent).map(|agent| &agent.state)
-                else {
-                    return lines;
-                };
-                if since.elapsed() > SLOW {
-                    let tail = crate::agent::tail(process);
-                    let tail: Vec<&str> = tail.lines().collect();
-                    let from = tail.len().saturating_sub(4);
-                    for line in tail.get(from..).unwrap_or_default() {
-                        say(format!("  {}", clean::line(line)), theme.dim);
-                    }
-                    let quit = self.keys_of(Action::Quit);
-                    say(
-                        format!("  {name} has not answered yet; {quit} ends the chat"),
-                        theme.warn,
-                    );
-                }
-            }
-            Phase::Login(what) => {
-                say(
-                    format!("  {name} wants you to log in: {}", clean::line(what)),
-                    theme.warn,
-                );
-                say("  l: log in   r: try again".to_owned(), theme.accent);
-            }
-            Phase::Failed(trouble) => {
-                let what = trouble.in_words();
-                match trouble {
-                    Trouble::Gone { tail, .. } => {
-                        say(format!("  {name} is gone: {what}"), theme.bad);
-                        let tail: Vec<&str> = tail.lines().collect();
-                        let from = tail.len().saturating_sub(TROUBLE - 3);
-                        for line in tail.get(from..).unwrap_or_default() {
-                            say(format!("    {}", clean::line(line)), theme.dim);
-                        }
-                    }
-                    _ => say(format!("  no session: {what}"), theme.bad),
-                }
-                let again = match (&tab.open, trouble) {
-                    (crate::setup::Open::New, _) | (_, Trouble::NoSession(_)) => "  r: start again",
-                    _ => "  r: start again and load the session   n: a new session",
-                };
-                say(again.to_owned(), theme.accent);
-            }
-            Phase::Opening(_) | Phase::Open => {}
-        }
-        lines.truncate(TROUBLE);
-        lines
-    }
-
-    fn keys_of(&self, action: Action) -> String {
+    pub(super) fn keys_of(&self, action: Action) -> String {
         let key = self.setup.keys.key(action);
         key.map(|key| key.to_string()).unwrap_or_default()
     }
@@ -296,6 +225,12 @@ impl App {
                 Some(turn) if turn.cancelled.is_some() => "cancelling".to_owned(),
                 _ => tab.thread.read(doing),
             };
+            let deaf = turn.and_then(|turn| turn.cancelled);
+            if deaf.is_some_and(|cancelled| cancelled.elapsed() > DEAF) {
+                let again = self.keys_of(Action::Restart);
+                let text = format!("cancelling: it has not stopped yet   {again}: start it again");
+                return moving(text);
+            }
             let below = if behind { "   ↓ more" } else { "" };
             return moving(format!(
                 "{doing} {}   Esc cancels{below}",

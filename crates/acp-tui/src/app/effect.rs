@@ -15,7 +15,7 @@ use super::event::{AgentKey, Stamp, TabKey};
 use crate::agent::{Desk, Link, Notes};
 use crate::editor::Draft;
 use crate::question::Address;
-use crate::setup::{AgentSpec, Open};
+use crate::setup::{AgentSpec, Open, SessionNames};
 
 /// What is to be done.
 pub(crate) enum Effect {
@@ -68,9 +68,17 @@ pub(crate) enum Effect {
     Close {
         session: Session,
     },
+    /// Give a session a name.
+    Name {
+        tab: TabKey,
+        names: Arc<dyn SessionNames>,
+        id: SessionId,
+        name: String,
+    },
     List {
         agent: AgentKey,
         connection: AgentConnection,
+        names: Option<Arc<dyn SessionNames>>,
         cwd: PathBuf,
         cursor: Option<String>,
     },
@@ -97,6 +105,8 @@ pub(crate) enum Effect {
     /// Run the agent's program for logging in, which has the terminal for itself meanwhile.
     LogInInTerminal {
         agent: AgentKey,
+        /// What is to end first.
+        ends: Option<Link>,
         spec: Arc<AgentSpec>,
         method: AuthMethodTerminal,
     },

@@ -66,6 +66,14 @@ pub(crate) enum Event {
     Opened {
         tab: TabKey,
         result: Result<Session, Trouble>,
+        /// The name that it has been given, if it is an old one.
+        name: Option<String>,
+    },
+    /// A name was to be given to the tab's session.
+    Named {
+        tab: TabKey,
+        name: String,
+        result: Result<(), String>,
     },
     TurnEnded {
         tab: TabKey,
@@ -81,6 +89,8 @@ pub(crate) enum Event {
     Sessions {
         agent: AgentKey,
         result: Result<ListSessionsResponse, Trouble>,
+        /// The names that sessions have been given.
+        names: Vec<(String, SessionId)>,
     },
     Deleted {
         agent: AgentKey,

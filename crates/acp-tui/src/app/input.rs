@@ -7,7 +7,6 @@ use crossterm::event::{
 };
 
 use super::overlay::Overlay;
-use super::tab::Phase;
 use super::{App, Effect, Focus};
 use crate::editor;
 use crate::keys::Action;
@@ -79,7 +78,7 @@ impl App {
             return Vec::new();
         }
         if key.code == KeyCode::Char('?') && tab.editor.is_empty() {
-            self.overlay = Some(Overlay::help(&self.setup.keys));
+            self.overlay = Some(Overlay::help(&self.setup.keys, &self.setup.theme));
             return Vec::new();
         }
         match tab.editor.key(key) {
@@ -164,26 +163,6 @@ impl App {
         }
     }
 
-    /// Keys for a tab whose session is not there.
-    fn trouble_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        let tab = self.tabs.get(self.active)?;
-        let (tab_key, agent) = (tab.key, tab.agent);
-        if !tab.editor.is_empty() || !key.modifiers.is_empty() {
-            return None;
-        }
-        match (&tab.phase, key.code) {
-            (Phase::Failed(_), KeyCode::Char('r')) => Some(self.try_again(tab_key)),
-            (Phase::Failed(_), KeyCode::Char('n')) => {
-                let tab = self.tab()?;
-                tab.open = crate::setup::Open::New;
-                Some(self.try_again(tab_key))
-            }
-            (Phase::Login(_), KeyCode::Char('l')) => Some(self.log_in(agent)),
-            (Phase::Login(_), KeyCode::Char('r')) => Some(self.try_again(tab_key)),
-            _ => None,
-        }
-    }
-
     /// Keys for the conversation.
     fn thread_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         if self.focus != Focus::Thread {
@@ -206,7 +185,7 @@ impl App {
                 return Some(vec![Effect::Copy(text)]);
             }
             KeyCode::Char('?') if plain => {
-                self.overlay = Some(Overlay::help(&self.setup.keys));
+                self.overlay = Some(Overlay::help(&self.setup.keys, &self.setup.theme));
             }
             KeyCode::Esc | KeyCode::Tab | KeyCode::Char('i' | 'q') if plain => {
                 self.leave_thread();

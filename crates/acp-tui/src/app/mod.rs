@@ -10,11 +10,13 @@ mod effect;
 mod event;
 mod help;
 mod input;
+mod leaflet;
 mod overlay;
 mod palette;
 mod plan;
 mod prompt_line;
 mod tab;
+mod trouble;
 mod turns;
 mod when;
 
@@ -73,6 +75,8 @@ pub(crate) struct App {
     notes: VecDeque<Note>,
     /// When a key was pressed that ends the chat if it is pressed again.
     quitting: Option<Instant>,
+    /// When it was asked for to end an agent that works and to start it again.
+    restarting: Option<Instant>,
     frame: usize,
     done: bool,
 }
@@ -117,10 +121,15 @@ impl App {
             overlay: None,
             notes: VecDeque::new(),
             quitting: None,
+            restarting: None,
             frame: 0,
             done: false,
         };
         let mut effects = app.new_tab(AgentKey(0), open);
+        let name = app.setup.name.take();
+        if let Some(tab) = app.tabs.first_mut() {
+            tab.to_name = name;
+        }
         if let Some(prompt) = app.setup.prompt.take()
             && let Some(tab) = app.tabs.first_mut()
         {
@@ -162,7 +171,8 @@ impl App {
             } => self.ended(agent, stamp, trouble),
             Event::LoggedIn { agent, result } => self.logged_in(agent, result),
             Event::LoggedOut { agent, result } => self.logged_out(agent, result),
-            Event::Opened { tab, result } => self.opened(tab, result),
+            Event::Opened { tab, result, name } => self.opened(tab, result, name),
+            Event::Named { tab, name, result } => self.named(tab, &name, result),
             Event::TurnEnded { tab, result } => self.turn_ended(tab, result),
             Event::NotSent { tab, why } => {
                 if let Some(tab) = self.tab_by(tab) {
@@ -176,7 +186,11 @@ impl App {
                 }
                 Vec::new()
             }
-            Event::Sessions { agent, result } => self.sessions_listed(agent, result),
+            Event::Sessions {
+                agent,
+                result,
+                names,
+            } => self.sessions_listed(agent, result, &names),
             Event::Deleted { agent, id, result } => self.session_deleted(agent, &id, result),
             Event::Written { tab, text } => self.written(tab, text),
             Event::AddressOpened {

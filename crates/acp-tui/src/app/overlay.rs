@@ -12,7 +12,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use super::help::Help;
+use super::leaflet::Leaflet;
 use super::prompt_line::PromptLine;
 use super::{AgentKey, App, Effect};
 use crate::agent::Trouble;
@@ -21,11 +21,12 @@ use crate::keys::{Action, Keys};
 use crate::look::Look;
 use crate::picker::{Item, Outcome, Picker};
 use crate::setup::Open;
+use crate::theme::Theme;
 
 /// A window over the conversation.
 #[allow(clippy::large_enum_variant, reason = "there is one at most")]
 pub(super) enum Overlay {
-    Help(Help),
+    Leaflet(Leaflet),
     Palette(Picker<Action>),
     Agents(Picker<AgentKey>),
     Logins(AgentKey, Picker<AuthMethod>),
@@ -62,6 +63,7 @@ impl Sessions {
     pub(super) fn listed(
         &mut self,
         result: Result<ListSessionsResponse, Trouble>,
+        names: &[(String, SessionId)],
     ) -> Option<String> {
         match result {
             Ok(page) => {
@@ -69,7 +71,13 @@ impl Sessions {
                     let title = session.title.as_deref().map(clean::line);
                     let title = title.filter(|title| !title.trim().is_empty());
                     let id = session.session_id;
-                    let label = title.unwrap_or_else(|| clean::line(id.as_str()));
+                    let named = names.iter().filter(|(_, session)| *session == id);
+                    let named = named.map(|(name, _)| clean::line(name));
+                    let called: Vec<String> = named.chain(title).collect();
+                    let label = match called.is_empty() {
+                        true => clean::line(id.as_str()),
+                        false => called.join(" · "),
+                    };
                     let when = session.updated_at.as_deref().map(super::when::ago);
                     let mut item = Item::new(id, label);
                     item.detail = when.unwrap_or_default();
@@ -96,8 +104,8 @@ impl Sessions {
 }
 
 impl Overlay {
-    pub(super) fn help(keys: &Keys) -> Self {
-        Self::Help(Help::new(keys))
+    pub(super) fn help(keys: &Keys, theme: &Theme) -> Self {
+        Self::Leaflet(super::help::leaflet(keys, theme))
     }
 
     pub(super) fn agents(agents: impl Iterator<Item = (AgentKey, String)>) -> Self {
@@ -192,7 +200,7 @@ impl Overlay {
     }
 
     pub(super) fn rename(title: &str) -> Self {
-        Self::Line(For::Rename, PromptLine::new("Title of the tab", title))
+        Self::Line(For::Rename, PromptLine::new("Name of the session", title))
     }
 
     pub(super) fn attach() -> Self {
@@ -213,13 +221,13 @@ impl Overlay {
             Self::Options(picker) => drop(picker.paste(text)),
             Self::Values(picker) => drop(picker.paste(text)),
             Self::Sessions(sessions) => drop(sessions.picker.paste(text)),
-            Self::Help(_) => {}
+            Self::Leaflet(_) => {}
         }
     }
 
     pub(super) fn scroll(&mut self, by: isize) {
         match self {
-            Self::Help(help) => help.scroll(by),
+            Self::Leaflet(leaflet) => leaflet.scroll(by),
             Self::Palette(picker) => drop(picker.scroll(by)),
             Self::Agents(picker) => drop(picker.scroll(by)),
             Self::Logins(_, picker) => drop(picker.scroll(by)),
@@ -237,8 +245,8 @@ impl Overlay {
         look: &Look<'_>,
     ) -> Option<Position> {
         match self {
-            Self::Help(help) => {
-                help.draw(area, buf, look);
+            Self::Leaflet(leaflet) => {
+                leaflet.draw(area, buf, look);
                 None
             }
             Self::Palette(picker) => picker.draw(area, buf, look),
@@ -290,7 +298,7 @@ fn done<T>(outcome: Outcome<T>, picked: impl FnOnce(T) -> Done) -> Done {
 impl App {
     pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         self.with_overlay(|overlay| match overlay {
-            Overlay::Help(help) => match help.key(key) {
+            Overlay::Leaflet(leaflet) => match leaflet.key(key) {
                 true => Done::Stays,
                 false => Done::Closes,
             },
@@ -321,7 +329,7 @@ impl App {
     pub(super) fn click(&mut self, mouse: MouseEvent) -> Vec<Effect> {
         let at = Position::new(mouse.column, mouse.row);
         self.with_overlay(|overlay| match overlay {
-            Overlay::Help(_) | Overlay::Line(..) => Done::Stays,
+            Overlay::Leaflet(_) | Overlay::Line(..) => Done::Stays,
             Overlay::Palette(picker) => done(picker.click(at), Done::Palette),
             Overlay::Agents(picker) => done(picker.click(at), Done::Agent),
             Overlay::Logins(agent, picker) => {
@@ -406,8 +414,12 @@ impl App {
         match what {
             For::Rename => {
                 let title = clean::line(text.trim());
-                tab.title = Some(title).filter(|title| !title.is_empty());
-                Vec::new()
+                if title.is_empty() {
+                    tab.title = None;
+                    return Vec::new();
+                }
+                let key = tab.key;
+                self.give_name(key, title).into_iter().collect()
             }
             For::Attach => {
                 let file = cwd.join(text.trim());

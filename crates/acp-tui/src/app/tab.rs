@@ -68,6 +68,8 @@ pub(super) struct Tab {
     pub(super) questions: usize,
     /// The person's own title.
     pub(super) title: Option<String>,
+    /// The name that its session is to be given once it is there.
+    pub(super) to_name: Option<String>,
     /// Something has ended or is asked that was not looked at yet.
     pub(super) unseen: bool,
     pub(super) plan_hidden: bool,
@@ -100,6 +102,7 @@ impl Tab {
             question: None,
             questions: 0,
             title: None,
+            to_name: None,
             unseen: false,
             plan_hidden: false,
             commands: Vec::new(),
@@ -132,6 +135,11 @@ impl Tab {
             || matches!(self.phase, Phase::Open)
                 && self.session.is_some()
                 && self.thread.read(acp::Thread::is_running)
+    }
+
+    /// Whether the person has cancelled what it works on.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.turn.as_ref().is_some_and(|t| t.cancelled.is_some())
     }
 
     /// Takes what is asked now from the desk.
@@ -270,11 +278,12 @@ impl Tab {
             Ok(StopReason::EndTurn) => {}
             Ok(reason) => self.ending = Some(Ending::Stopped(reason)),
             Err(Trouble::Login(what)) => {
-                self.give_back(turn.draft);
+                // It is said again once that is done; what is being written stays.
+                self.queue.push_front(turn.draft);
                 self.phase = Phase::Login(what);
             }
             // Told by the end of the agent.
-            Err(Trouble::Gone { .. }) => {}
+            Err(Trouble::Gone(_)) => {}
             Err(trouble) => {
                 self.ending = Some(Ending::Failed(trouble.in_words()));
             }

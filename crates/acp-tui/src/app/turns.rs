@@ -10,7 +10,12 @@ use crate::editor::Draft;
 use crate::setup::Open;
 
 impl App {
-    pub(super) fn opened(&mut self, key: TabKey, result: Result<Session, Trouble>) -> Vec<Effect> {
+    pub(super) fn opened(
+        &mut self,
+        key: TabKey,
+        result: Result<Session, Trouble>,
+        name: Option<String>,
+    ) -> Vec<Effect> {
         let Some(tab) = self.tab_by(key) else {
             // The tab was closed meanwhile.
             return result
@@ -20,18 +25,65 @@ impl App {
                 .collect();
         };
         match result {
-            Ok(session) => tab.opened(session),
+            Ok(session) => {
+                if let Some(name) = name {
+                    tab.title.get_or_insert(acp_host::clean::line(&name));
+                }
+                let mut effects = tab.opened(session);
+                if let Some(name) = tab.to_name.take() {
+                    effects.extend(self.give_name(key, name));
+                }
+                effects
+            }
             Err(Trouble::Login(what)) => {
                 tab.phase = Phase::Login(what);
                 Vec::new()
             }
             // Told by the end of the agent, with more about it.
-            Err(Trouble::Gone { .. }) if matches!(tab.phase, Phase::Failed(_)) => Vec::new(),
+            Err(Trouble::Gone(_)) if matches!(tab.phase, Phase::Failed(_)) => Vec::new(),
             Err(trouble) => {
                 tab.phase = Phase::Failed(trouble);
                 Vec::new()
             }
         }
+    }
+
+    /// Gives the tab's session a name, by which it is found again; kept where the agent keeps the session.
+    pub(super) fn give_name(&mut self, key: TabKey, name: String) -> Option<Effect> {
+        let tab = self.tab_by(key)?;
+        let Some(session) = tab.session.clone() else {
+            tab.to_name = Some(name);
+            return None;
+        };
+        tab.title = Some(name.clone());
+        let agent = tab.agent;
+        let agent = self.agent(agent)?;
+        if agent.cannot_load {
+            self.note("the agent does not keep its sessions: the name is only on the tab");
+            return None;
+        }
+        Some(Effect::Name {
+            tab: key,
+            names: agent.spec.names.clone()?,
+            id: session.id().clone(),
+            name,
+        })
+    }
+
+    pub(super) fn named(
+        &mut self,
+        key: TabKey,
+        name: &str,
+        result: Result<(), String>,
+    ) -> Vec<Effect> {
+        let said = match result {
+            Ok(()) => format!("named `{name}`: acp chat --session finds it by that"),
+            Err(why) => format!("`{name}` is only on the tab: {why}"),
+        };
+        if self.tab_by(key).is_some() {
+            self.note(said);
+        }
+        Vec::new()
     }
 
     pub(super) fn turn_ended(
@@ -45,6 +97,9 @@ impl App {
         };
         let cancelled = matches!(result, Ok(StopReason::Cancelled));
         tab.turn_ended(result);
+        if shown {
+            tab.unseen = false;
+        }
         let mut effects = Vec::new();
         // Whoever cancels wants to say something else first.
         if !cancelled && !matches!(tab.ending, Some(Ending::Failed(_))) {
@@ -81,6 +136,11 @@ impl App {
             return Vec::new();
         };
         let agent = tab.agent;
+        // Only what was said was refused, and is said again.
+        if tab.session.is_some() && matches!(tab.phase, Phase::Login(_)) {
+            tab.phase = Phase::Open;
+            return tab.go_on();
+        }
         let lost = matches!(tab.phase, Phase::Failed(Trouble::NoSession(_)));
         let mut effects = tab.begin_again();
         if lost {

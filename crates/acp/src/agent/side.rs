@@ -71,7 +71,7 @@ pub fn start<A: Agent>(transport: Transport, agent: A, options: impl Into<Option
         client: OnceLock::new(),
         sessions: Mutex::default(),
     };
-    Connection::start(transport, options.limits, Arc::new(side))
+    Connection::start(transport, options, Arc::new(side))
 }
 
 /// The limits of [`serve`]: a client that closes its side has its answers still.

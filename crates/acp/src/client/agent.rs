@@ -62,7 +62,7 @@ pub async fn connect_with<C: Client>(
     let own_servers = OwnServers::of(&side.client);
     let latest = options.latest();
     // Until the connection is given away, an early return ends it.
-    let conn = OpenConnection(Some(Connection::start(transport, options.limits, side)));
+    let conn = OpenConnection(Some(Connection::start(transport, options, side)));
     let agreed = initialize(conn.get(), latest, capabilities, info, spoken).await?;
     let inner = Inner {
         conn,

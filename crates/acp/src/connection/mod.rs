@@ -39,10 +39,14 @@ pub use self::limits::Limits;
 use self::outbox::Outbox;
 use self::pending::{LargeText, Pending, Waiting, Which};
 use crate::error::{CloseReason, Error, Result};
+use crate::options::{OnNoise, Options};
 use crate::transport::Transport;
 
 /// How long the end of a connection waits for the peer to take what was sent before.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How long what a peer has said is still read once nothing can be written to it any more.
+const LAST_READ: Duration = Duration::from_millis(200);
 
 /// What a connection has seen that is no message of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -130,6 +134,7 @@ pub(crate) struct Inner {
     pub(crate) in_flight: InFlight,
     pub(crate) counters: Counters,
     pub(crate) limits: Limits,
+    pub(crate) on_noise: Option<OnNoise>,
     /// The reader is to stop.
     stop: CancellationToken,
     /// What is being worked on is to be dropped.
@@ -150,7 +155,14 @@ impl std::fmt::Debug for Connection {
 
 impl Connection {
     /// Starts reading and writing.
-    pub(crate) fn start<H: Handler>(transport: Transport, limits: Limits, handler: Arc<H>) -> Self {
+    pub(crate) fn start<H: Handler>(
+        transport: Transport,
+        options: Options,
+        handler: Arc<H>,
+    ) -> Self {
+        let Options {
+            limits, on_noise, ..
+        } = options;
         let conn = Self(Arc::new(Inner {
             // An answer that cannot wait is small; what is kept for them is four times as much.
             outbox: Outbox::new(limits.outbox, 4 * limits.outbox),
@@ -158,6 +170,7 @@ impl Connection {
             in_flight: InFlight::default(),
             counters: Counters::default(),
             limits,
+            on_noise,
             stop: CancellationToken::new(),
             aborted: CancellationToken::new(),
             tasks: TaskTracker::new(),
@@ -185,10 +198,18 @@ impl Connection {
                 }
             }
         });
+        let reading = reader::read(&self, reader, &handler);
+        tokio::pin!(reading);
         let reason = tokio::select! {
             biased;
-            () = inner.stop.cancelled() => CloseReason::Local,
-            reason = reader::read(&self, reader, &handler) => reason,
+            () = inner.stop.cancelled() => {
+                if inner.failed.get().is_some() {
+                    // It reads no more. What it has said before it went is the best hint at why.
+                    let _ = tokio::time::timeout(LAST_READ, reading).await;
+                }
+                CloseReason::Local
+            }
+            reason = &mut reading => reason,
         };
         let reason = inner.failed.get().cloned().unwrap_or(reason);
         // Nothing more arrives: who waits for an answer waits in vain.

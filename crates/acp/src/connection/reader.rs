@@ -280,6 +280,10 @@ async fn look_at<H: Handler>(
             tracing::warn!(line = %excerpt(line), %error, "not a message");
             // Log lines begin with anything, a bracket included, but hardly ever with a brace.
             let meant = !matches!(error, ParseError::NotJson(_)) || line.first() == Some(&b'{');
+            if let Some(on_noise) = conn.0.on_noise.as_deref().filter(|_| !meant) {
+                let shown = line.get(..line.len().min(NOISE_SHOWN)).unwrap_or_default();
+                on_noise(&String::from_utf8_lossy(shown));
+            }
             if H::NOISE == NoisePolicy::Skip && !meant {
                 return None;
             }
@@ -407,6 +411,9 @@ fn answer_too_large(conn: &Connection, id: &RequestId, why: TooLarge) {
 }
 
 /// The beginning of a line, for a log.
+/// How much of a line that is not JSON is shown, in bytes.
+const NOISE_SHOWN: usize = 1024;
+
 fn excerpt(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default());
     text.chars().filter(|c| !c.is_control()).collect()
