@@ -232,6 +232,9 @@ impl App {
                 tab.collect(&agent.desk, &agent.name());
             }
         }
+        if let Some(tab) = self.tab() {
+            tab.unseen = false;
+        }
         let now = Instant::now();
         self.notes.retain(|note| note.until > now);
     }

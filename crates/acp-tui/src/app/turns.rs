@@ -97,9 +97,6 @@ impl App {
         };
         let cancelled = matches!(result, Ok(StopReason::Cancelled));
         tab.turn_ended(result);
-        if shown {
-            tab.unseen = false;
-        }
         let mut effects = Vec::new();
         // Whoever cancels wants to say something else first.
         if !cancelled && !matches!(tab.ending, Some(Ending::Failed(_))) {
