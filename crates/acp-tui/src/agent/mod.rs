@@ -5,6 +5,8 @@ mod desk;
 mod link;
 mod trouble;
 
+#[cfg(test)]
+pub(crate) use client::Ask;
 pub(crate) use client::Notes;
 pub(crate) use desk::{Answer, Asked, Desk, Question};
 pub(crate) use link::{GRACE, Link, Surroundings, connect, spawn};

@@ -16,6 +16,8 @@ mod palette;
 mod plan;
 mod prompt_line;
 mod tab;
+#[cfg(test)]
+mod tests;
 mod trouble;
 mod turns;
 mod when;
