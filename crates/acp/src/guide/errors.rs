@@ -79,7 +79,8 @@
 //!
 //! What arrives that is no message, or answers nothing that was asked, ends nothing: it is counted
 //! ([`Connection::noise`](crate::Connection::noise)) and logged with `tracing`. Agents are known to print
-//! logs to stdout.
+//! logs to stdout; [`Options::on_noise`](crate::Options::on_noise) shows such lines to the program. The same lines are
+//! the best hint at why an agent has ended: they are read to the end for 200 ms once nothing can be written to it any more.
 
 #[cfg(doc)]
 use crate::{CloseReason, Error};
