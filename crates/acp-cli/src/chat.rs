@@ -14,7 +14,6 @@ use crate::args::{ChatArgs, Theming};
 use crate::confinement::Confinement;
 use crate::exit::Exit;
 use crate::names::Names;
-use crate::run::mcp;
 use crate::start::Target;
 use crate::{config, permissions, places};
 
@@ -53,12 +52,7 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
             "acp chat needs a terminal; in a script, acp run does the same without one",
         ));
     }
-    let cwd = std::fs::canonicalize(&args.cwd)
-        .map_err(|e| Exit::usage(format!("--cwd {}: {e}", args.cwd.display())))?;
-    if !cwd.is_dir() {
-        let message = format!("--cwd {}: not a directory", args.cwd.display());
-        return Err(Exit::usage(message));
-    }
+    let cwd = args.work.directory()?;
     let config = config::read()?;
     let keys = keys(&config.chat)?;
     let agent = args.which.choose(&cwd)?;
@@ -72,17 +66,10 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     };
     let policy = args.allow.unwrap_or(Policy::Ask);
     let permissions = permissions::of(Some(policy), &cwd)?;
-    let confinement = Confinement::of(&args.sandbox, &cwd)?;
+    let confinement = Confinement::of(&args.work.sandbox, &cwd)?;
     let environment = agent.given.environment();
     let mut first = spec(&agent, &cwd, confinement.as_ref())?;
-    // What was typed goes before what is configured.
-    if args.mode.is_some() {
-        first.mode = args.mode;
-    }
-    first.config.extend(args.options);
-    if let Some(file) = &args.mcp {
-        first.mcp_servers.extend(mcp::read(file)?);
-    }
+    first.mcp_servers = args.work.servers(first.mcp_servers)?;
     let mut setup = Setup::new(first, &cwd, permissions);
     for name in agents::list::usable(&cwd)? {
         let other = WhichArgs::named(&name).choose(&cwd)?;
@@ -94,6 +81,8 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     setup.environment = environment;
     setup.sandbox = confinement.map(|confinement| confinement.sandbox);
     setup.open = open;
+    setup.wishes.mode = args.work.mode;
+    setup.wishes.config = args.work.options;
     setup.name = args.session.map(|name| name.to_string());
     let prompt = args.prompt.join(" ");
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
@@ -123,8 +112,8 @@ fn spec(agent: &Chosen, cwd: &Path, confinement: Option<&Confinement>) -> Result
     };
     let mut spec = AgentSpec::new(name, command);
     spec.options = agent.protocol.set(acp::Options::new());
-    spec.mode.clone_from(&agent.mode);
-    spec.config.clone_from(&agent.options);
+    spec.begins.mode.clone_from(&agent.mode);
+    spec.begins.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);
     spec.names = Some(Arc::new(Names::of(agent.key(), cwd)));
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());

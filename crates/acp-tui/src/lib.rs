@@ -23,5 +23,5 @@ mod worker;
 
 pub use keys::{Action, Key, Keys, KeysError, NoKey};
 pub use run::{ChatError, run};
-pub use setup::{AgentSpec, Hint, Open, SessionNames, Setup};
+pub use setup::{AgentSpec, Hint, Open, SessionNames, Setup, Wishes};
 pub use theme::{Background, Colors, Theme};

@@ -22,10 +22,8 @@ pub struct AgentSpec {
     pub options: acp::Options,
     /// MCP servers for its sessions.
     pub mcp_servers: Vec<McpServer>,
-    /// The mode its sessions begin in.
-    pub mode: Option<String>,
-    /// Config options its sessions begin with: ids and values.
-    pub config: Vec<(String, String)>,
+    /// What its new sessions begin with.
+    pub begins: Wishes,
     /// The command that installs it, if that is known; it is shown, never run.
     pub install: Option<String>,
     /// Who knows what the person can do about what it says.
@@ -81,13 +79,22 @@ impl AgentSpec {
             command,
             options: acp::Options::new(),
             mcp_servers: Vec::new(),
-            mode: None,
-            config: Vec::new(),
+            begins: Wishes::default(),
             install: None,
             hint: Hint::default(),
             names: None,
         }
     }
+}
+
+/// What a session is brought into, old or new.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Wishes {
+    /// The mode, by its id.
+    pub mode: Option<String>,
+    /// Config options: ids and values.
+    pub config: Vec<(String, String)>,
 }
 
 /// How a session is come by.
@@ -120,6 +127,8 @@ pub struct Setup {
     pub open: Open,
     /// The name that this session is to have, if it is new.
     pub name: Option<String>,
+    /// What that session is brought into, whatever the agent's sessions begin with.
+    pub wishes: Wishes,
     /// What is said first, if anything.
     pub prompt: Option<String>,
     /// Where the prompts of before are kept, if they are.
@@ -143,6 +152,7 @@ impl Setup {
             environment: Environment::new(),
             open: Open::New,
             name: None,
+            wishes: Wishes::default(),
             prompt: None,
             history: None,
             keys: Keys::default(),

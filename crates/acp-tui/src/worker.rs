@@ -145,8 +145,9 @@ impl Worker {
                 link,
                 spec,
                 how,
+                wishes,
             } => self.tell(async move {
-                let result = link.open(&spec, &around.cwd, &how).await;
+                let result = link.open(&spec, &around.cwd, &how, &wishes).await;
                 let name = match &how {
                     Open::Old(id) => {
                         let named = all_names(spec.names.clone()).await.into_iter();

@@ -1,11 +1,9 @@
 //! What can be typed behind `acp chat`.
 
-use std::path::PathBuf;
-
 use acp_host::Policy;
 
-use super::SandboxArgs;
-use super::run::{key_value, policy};
+use super::WorkArgs;
+use super::shared::policy;
 use crate::agents::WhichArgs;
 use crate::names::SessionName;
 
@@ -18,10 +16,6 @@ pub(crate) struct ChatArgs {
 
     #[command(flatten)]
     pub(crate) which: WhichArgs,
-
-    /// Where the agent works.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) cwd: PathBuf,
 
     /// Go on with an old session of the agent's, by its id; `acp sessions` lists them.
     #[arg(long, value_name = "SESSION ID")]
@@ -37,21 +31,8 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
-    /// The mode to work in, by its id. By default what is configured of the agent.
-    #[arg(long, value_name = "ID")]
-    pub(crate) mode: Option<String>,
-
-    /// Set a config option of the agent's; can be given several times.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) options: Vec<(String, String)>,
-
-    /// MCP servers for the agent, as a JSON file: a list of servers as the protocol writes them, or
-    /// {"mcpServers": {NAME: {...}}} as editors do.
-    #[arg(long, value_name = "JSON FILE")]
-    pub(crate) mcp: Option<PathBuf>,
-
     #[command(flatten)]
-    pub(crate) sandbox: SandboxArgs,
+    pub(crate) work: WorkArgs,
 
     /// Colours for a dark or a light terminal. By default what is configured, or what the terminal says.
     #[arg(long, value_enum)]

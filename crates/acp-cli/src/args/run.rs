@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use acp_host::Policy;
 use clap::ValueEnum;
 
-use super::SandboxArgs;
+use super::WorkArgs;
+use super::shared::policy;
 use crate::agents::WhichArgs;
 use crate::names::SessionName;
 
@@ -27,10 +28,6 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "prompt")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Where the agent works.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) cwd: PathBuf,
-
     /// Go on with an old session of the agent's, by its id; `acp sessions` lists them. What was said in it
     /// before is not shown again.
     #[arg(long, value_name = "SESSION ID")]
@@ -51,25 +48,12 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 
-    /// The mode to work in, by its id. By default, in a new session, what is configured of the agent.
-    #[arg(long, value_name = "ID")]
-    pub(crate) mode: Option<String>,
-
-    /// Set a config option of the agent's; can be given several times.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) options: Vec<(String, String)>,
-
     /// Give the agent a file with the prompt: text, image or sound; can be given several times.
     #[arg(long, value_name = "FILE")]
     pub(crate) attach: Vec<PathBuf>,
 
-    /// MCP servers for the agent, as a JSON file: a list of servers as the protocol writes them, or
-    /// {"mcpServers": {NAME: {...}}} as editors do.
-    #[arg(long, value_name = "JSON FILE")]
-    pub(crate) mcp: Option<PathBuf>,
-
     #[command(flatten)]
-    pub(crate) sandbox: SandboxArgs,
+    pub(crate) work: WorkArgs,
 
     /// Give up after this time.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -97,15 +81,4 @@ pub(crate) enum Format {
     Text,
     Json,
     Quiet,
-}
-
-pub(super) fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
-    name.parse()
-}
-
-pub(super) fn key_value(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err("expected KEY=VALUE".to_owned()),
-    }
 }

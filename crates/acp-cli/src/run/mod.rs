@@ -61,30 +61,20 @@ impl Run {
     fn prepare(args: RunArgs) -> Result<Self, Exit> {
         let text = prompt::read(&args)?;
         let attachments = prompt::attachments(&args.attach)?;
-        let mcp_servers = match &args.mcp {
-            Some(file) => mcp::read(file)?,
-            None => Vec::new(),
-        };
-        let cwd = std::fs::canonicalize(&args.cwd)
-            .map_err(|e| Exit::usage(format!("--cwd {}: {e}", args.cwd.display())))?;
-        if !cwd.is_dir() {
-            return Err(Exit::usage(format!(
-                "--cwd {}: not a directory",
-                args.cwd.display()
-            )));
-        }
+        let cwd = args.work.directory()?;
         if args.allow == Some(Policy::Ask) && !ask::possible() {
             return Err(Exit::usage("--allow ask needs a terminal to ask on"));
         }
         let permissions = permissions::of(args.allow, &cwd)?;
         let mut agent = args.which.choose(&cwd)?;
-        let mcp_servers = open::all_servers(mcp_servers, std::mem::take(&mut agent.mcp_servers));
+        let configured = std::mem::take(&mut agent.mcp_servers);
+        let mcp_servers = args.work.servers(configured)?;
         let named = open::Naming::of(&args, &agent, &cwd)?;
         let resume = match &named {
             Some(named) => named.goes_on_with(),
             None => args.resume.clone(),
         };
-        let sandbox = Confinement::of(&args.sandbox, &cwd)?;
+        let sandbox = Confinement::of(&args.work.sandbox, &cwd)?;
         Ok(Self {
             args,
             text,
@@ -231,7 +221,7 @@ impl TurnOfAgent<'_> {
                     return Err(exit);
                 }
                 () = &mut slow, if !slow.is_elapsed() => {
-                    self.renderer.note(SLOW);
+                    self.renderer.note(&format!("{SLOW}{}", self.process.last_words()));
                 }
                 () = ticks.next() => self.renderer.tick("starting the agent"),
             }
@@ -349,14 +339,14 @@ impl TurnOfAgent<'_> {
         if !keeps || args.format != Format::Text {
             return;
         }
-        let cwd = args.cwd.to_string_lossy();
+        let cwd = args.work.cwd.to_string_lossy();
         let mut words = vec!["run"];
         let named = self.run.named.as_ref();
         match named.filter(|named| named.is_of(session.id().as_str())) {
             Some(named) => words.extend(["--session", named.name()]),
             None => words.extend(["--resume", session.id().as_str()]),
         }
-        if args.cwd != Path::new(".") {
+        if args.work.cwd != Path::new(".") {
             words.extend(["--cwd", &cwd]);
         }
         let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use acp::client::{AgentConnection, Session, SessionSetup};
-use acp::v1::McpServer;
 
 use super::Run;
 use super::client::{Notes, RunClient};
@@ -96,17 +95,6 @@ impl Naming {
     }
 }
 
-/// The servers of the command line, and those that are configured of the agent and have other names.
-pub(super) fn all_servers(typed: Vec<McpServer>, configured: Vec<McpServer>) -> Vec<McpServer> {
-    let mut all = typed;
-    for server in configured {
-        if all.iter().all(|other| other.name() != server.name()) {
-            all.push(server);
-        }
-    }
-    all
-}
-
 impl Run {
     /// Begins to talk, and opens the session.
     pub(super) async fn open(
@@ -146,13 +134,13 @@ impl Run {
     /// chosen yet; what is typed is for any.
     async fn configure(&self, session: &Session) -> Result<(), Failure> {
         let begins = self.resume.is_none();
-        if let Some(mode) = &self.args.mode {
+        if let Some(mode) = &self.args.work.mode {
             session.set_mode(mode).await?;
         } else if let Some(mode) = self.agent.mode.as_deref().filter(|_| begins) {
             let set = session.set_mode(mode).await;
             set.map_err(|e| self.configured(&format!("mode {mode:?}"), e))?;
         }
-        let is_typed = |key: &str| self.args.options.iter().any(|(typed, _)| typed == key);
+        let is_typed = |key: &str| self.args.work.options.iter().any(|(typed, _)| typed == key);
         for (key, value) in self.agent.options.iter().filter(|_| begins) {
             if !is_typed(key) {
                 let set = session.set_config_option(key.as_str(), value.as_str());
@@ -160,7 +148,7 @@ impl Run {
                 set.await.map_err(|e| self.configured(&what, e))?;
             }
         }
-        for (key, value) in &self.args.options {
+        for (key, value) in &self.args.work.options {
             session
                 .set_config_option(key.as_str(), value.as_str())
                 .await?;

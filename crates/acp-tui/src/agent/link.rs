@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use super::client::{Ask, ChatClient, Elicit, Notes};
 use super::desk::Desk;
 use super::trouble::{Gone, Trouble, broken, left};
-use crate::setup::{AgentSpec, Open};
+use crate::setup::{AgentSpec, Open, Wishes};
 
 /// How long an agent may take to end by itself once its stdin is closed, and again once it is asked to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
@@ -141,6 +141,7 @@ impl Link {
         spec: &AgentSpec,
         cwd: &Path,
         how: &Open,
+        wishes: &Wishes,
     ) -> Result<Session, Trouble> {
         let agent = &self.connection;
         let setup = SessionSetup::new(cwd).mcp_servers(spec.mcp_servers.clone());
@@ -153,15 +154,19 @@ impl Link {
             Open::Fork(id) => agent.fork_session(id.clone(), setup).await,
         };
         let session = opened.map_err(|e| Trouble::of(&e))?;
-        if *how == Open::New {
-            let refused = |e: acp::Error| Trouble::Refused(e.to_string());
-            if let Some(mode) = &spec.mode {
-                session.set_mode(mode).await.map_err(refused)?;
-            }
-            for (id, value) in &spec.config {
-                let set = session.set_config_option(id.as_str(), value.as_str());
-                set.await.map_err(refused)?;
-            }
+        // In one of before the person may have chosen since.
+        let begins = (*how == Open::New).then_some(&spec.begins);
+        let refused = |e: acp::Error| Trouble::Refused(e.to_string());
+        let mode = begins.and_then(|begins| begins.mode.as_ref());
+        if let Some(mode) = wishes.mode.as_ref().or(mode) {
+            session.set_mode(mode).await.map_err(refused)?;
+        }
+        let is_wished = |id: &str| wishes.config.iter().any(|(wished, _)| wished == id);
+        let config = begins.iter().flat_map(|begins| &begins.config);
+        let config = config.filter(|(id, _)| !is_wished(id));
+        for (id, value) in config.chain(&wishes.config) {
+            let set = session.set_config_option(id.as_str(), value.as_str());
+            set.await.map_err(refused)?;
         }
         Ok(session)
     }

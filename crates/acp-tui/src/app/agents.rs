@@ -133,7 +133,7 @@ impl App {
         let Some(tab) = self.tab_by(key) else {
             return Vec::new();
         };
-        let (agent_key, how) = (tab.agent, tab.open.clone());
+        let (agent_key, how, wishes) = (tab.agent, tab.open.clone(), tab.wishes.clone());
         let Some(agent) = self.agent_mut(agent_key) else {
             return Vec::new();
         };
@@ -148,6 +148,7 @@ impl App {
                     link,
                     spec,
                     how,
+                    wishes,
                 }]
             }
             None => {

@@ -15,7 +15,7 @@ use super::event::{AgentKey, Stamp, TabKey};
 use crate::agent::{Desk, Link, Notes};
 use crate::editor::Draft;
 use crate::question::Address;
-use crate::setup::{AgentSpec, Open, SessionNames};
+use crate::setup::{AgentSpec, Open, SessionNames, Wishes};
 
 /// What is to be done.
 pub(crate) enum Effect {
@@ -39,6 +39,7 @@ pub(crate) enum Effect {
         link: Link,
         spec: Arc<AgentSpec>,
         how: Open,
+        wishes: Wishes,
     },
     /// Run a turn.
     Prompt {

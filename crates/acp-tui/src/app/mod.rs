@@ -128,9 +128,10 @@ impl App {
             done: false,
         };
         let mut effects = app.new_tab(AgentKey(0), open);
-        let name = app.setup.name.take();
+        let (name, wishes) = (app.setup.name.take(), std::mem::take(&mut app.setup.wishes));
         if let Some(tab) = app.tabs.first_mut() {
-            tab.to_name = name;
+            // It is opened when the agent has answered, which is later.
+            (tab.to_name, tab.wishes) = (name, wishes);
         }
         if let Some(prompt) = app.setup.prompt.take()
             && let Some(tab) = app.tabs.first_mut()

@@ -12,7 +12,7 @@ use super::{AgentKey, Effect, TabKey};
 use crate::agent::{Answer, Asked, Desk, Trouble};
 use crate::editor::{Draft, Editor, Files, History};
 use crate::question::QuestionView;
-use crate::setup::Open;
+use crate::setup::{Open, Wishes};
 use crate::view::ThreadView;
 
 /// How many prompts wait for their turn at most.
@@ -54,6 +54,8 @@ pub(super) struct Tab {
     /// How its session is come by, also when it is lost.
     pub(super) open: Open,
     pub(super) phase: Phase,
+    /// What the session is to be brought into when it is there.
+    pub(super) wishes: Wishes,
     pub(super) session: Option<Session>,
     /// What there is to see; it stays when the session is lost.
     pub(super) thread: ThreadHandle,
@@ -92,6 +94,7 @@ impl Tab {
             agent,
             open,
             phase: Phase::Starting,
+            wishes: Wishes::default(),
             session: None,
             thread: ThreadHandle::new(),
             view: ThreadView::default(),
@@ -296,6 +299,7 @@ impl Tab {
         self.session = Some(session);
         self.editor.set_takes(self.takes());
         self.phase = Phase::Open;
+        self.wishes = Wishes::default();
         let mut effects = vec![Effect::Watch {
             thread: self.thread.clone(),
             tab: self.key,
