@@ -47,6 +47,8 @@ pub(super) enum For {
 pub(super) struct Sessions {
     pub(super) agent: AgentKey,
     picker: Picker<SessionId>,
+    /// The one that is deleted if that is asked for once more.
+    doomed: Option<SessionId>,
     known: Vec<Item<SessionId>>,
 }
 
@@ -87,6 +89,24 @@ impl Sessions {
                 None
             }
         }
+    }
+
+    /// A key for the list. Deleting is asked for twice, since nothing brings a session back.
+    fn key(&mut self, key: KeyEvent) -> Outcome<SessionId> {
+        let outcome = self.picker.key(key);
+        let doomed = self.doomed.take();
+        self.picker.set_error(None);
+        if let Outcome::Action(DELETE, id) = &outcome
+            && doomed.as_ref() != Some(id)
+        {
+            let title = self.known.iter().find(|item| item.value == *id);
+            let title = title.map(|item| item.label.as_str()).unwrap_or_default();
+            let said = format!("Ctrl-D again deletes for good: {title}");
+            self.picker.set_error(Some(said));
+            self.doomed = Some(id.clone());
+            return Outcome::Changed;
+        }
+        outcome
     }
 
     pub(super) fn deleted(&mut self, id: &SessionId) {
@@ -187,6 +207,7 @@ impl Overlay {
         Self::Sessions(Sessions {
             agent,
             picker,
+            doomed: None,
             known: Vec::new(),
         })
     }
@@ -304,7 +325,7 @@ impl App {
             Overlay::Values(picker) => done(picker.key(key), |(id, v)| Done::Value(id, v)),
             Overlay::Sessions(sessions) => {
                 let agent = sessions.agent;
-                match sessions.picker.key(key) {
+                match sessions.key(key) {
                     Outcome::Action(key, id) => Done::SessionAction(agent, key, id),
                     other => done(other, |id| Done::Session(agent, id)),
                 }
@@ -382,7 +403,10 @@ impl App {
             .iter()
             .any(|tab| tab.open == Open::Old(id.clone()))
         {
-            self.note("this session is open in a tab: close that first");
+            let why = "this session is open in a tab: close that first";
+            if let Some(Overlay::Sessions(sessions)) = &mut self.overlay {
+                sessions.picker.set_error(Some(why.to_owned()));
+            }
             return Vec::new();
         }
         let connection = self

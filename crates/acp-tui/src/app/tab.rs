@@ -269,8 +269,9 @@ impl Tab {
         match result {
             Ok(StopReason::EndTurn) => {}
             Ok(reason) => self.ending = Some(Ending::Stopped(reason)),
+            // It was not taken: it is said again after the login.
             Err(Trouble::Login(what)) => {
-                self.give_back(turn.draft);
+                self.queue.push_front(turn.draft);
                 self.phase = Phase::Login(what);
             }
             // Told by the end of the agent.
