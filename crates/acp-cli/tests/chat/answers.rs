@@ -54,6 +54,7 @@ fn what_markdown_means_is_seen_by_its_colours() {
     screen.until("https://example.org/profile");
     assert_eq!(cell(&screen, "read_line").fgcolor(), Color::Idx(6));
     // Code has the colours of its language: what is a word of it, a comment and a text differ.
+    coloured(&mut screen, "let lines");
     let colours = ["let lines", "// the answer", "\"{lines}"].map(|text| cell(&screen, text).fgcolor());
     for (n, colour) in colours.iter().enumerate() {
         assert!(matches!(colour, Color::Rgb(..)), "{colour:?}\n{}", screen.text());
@@ -75,9 +76,8 @@ fn a_table_with_wide_characters_is_straight() {
         let is_bar = |column: &u16| screen.picture().cell(row, *column).is_some_and(|cell| cell.contents() == "│");
         (0..60).filter(is_bar).collect::<Vec<u16>>()
     });
-    assert!(bars[0].len() > 1, "{}", screen.text());
-    assert_eq!(bars[0], bars[1], "{}", screen.text());
-    assert_eq!(bars[0], bars[2], "{}", screen.text());
+    assert_eq!(bars[0].len(), 1, "{}", screen.text());
+    assert!(bars.iter().all(|at| *at == bars[0]), "{}", screen.text());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn an_image_is_labelled_where_the_terminal_shows_none() {
         "content": {"type": "image", "mimeType": "image/png", "data": PIXEL}}});
     play(&project, &mut screen, &json!([says("Here it is:"), image]));
     screen.until("Here it is:");
-    screen.until("[image: PNG 1×1, 70 B]");
+    screen.until("[image: PNG 1×1, 70 bytes]");
 }
 
 /// A picture of one pixel.

@@ -49,7 +49,7 @@ fn a_prompt_that_is_refused_goes_on_after_the_login() {
 #[test]
 fn a_program_that_asks_has_the_terminal_for_itself() {
     let project = Project::new();
-    let mut screen = locked_out(&project, "program", 80, 24);
+    let mut screen = locked_out(&project, "program --beside", 80, 24);
     screen.key("l");
     screen.until("password for the vault: ");
     assert!(!screen.text().contains("wants you to log in"), "{}", screen.text());

@@ -127,7 +127,6 @@ impl Agent for Player {
         let heard = match &value {
             SessionConfigOptionValue::Id(id) => json!(id),
             SessionConfigOptionValue::Boolean(set) => json!(set),
-            other => return Err(Error::internal(format!("{other:?}"))),
         };
         hear(&json!({"option": option, "value": heard}));
         Ok(options.clone())

@@ -1,7 +1,7 @@
 //! What the tests begin with and look with.
 
 use std::fs::OpenOptions;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -9,6 +9,9 @@ use super::*;
 
 /// The variable with the flags of the agent that this program is to be.
 pub(crate) const AGENT_FLAGS: &str = "CHAT_TEST_AGENT";
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where that agent finds the client: its stdout is the harness's.
 const CLIENT: &str = "/dev/fd/3";
@@ -111,6 +114,16 @@ pub(crate) fn heard(project: &Project) -> Value {
     serde_json::from_str(&project.read(player::HEARD)).unwrap()
 }
 
+/// Waits until the agent has been told this.
+#[track_caller]
+pub(crate) fn until_heard(project: &Project, what: &Value) {
+    let begun = Instant::now();
+    while !project.file(player::HEARD).exists() || heard(project) != *what {
+        assert!(begun.elapsed() < PATIENCE, "not heard: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Waits as a person does who reads what is asked: keys count once nothing was typed for 300 ms.
 pub(crate) fn read_what_is_asked() {
     std::thread::sleep(Duration::from_millis(400));
@@ -158,6 +171,15 @@ pub(crate) fn read(screen: &mut Screen) {
 pub(crate) fn hello(project: &Project) {
     std::fs::create_dir_all(project.file("src")).unwrap();
     project.write("src/main.rs", "fn main() {\n    println!(\"hi\");\n}\n");
+}
+
+/// Waits until this code has the colours of its language: at first it may have none, since they are unpacked while the
+/// chat is at work.
+#[track_caller]
+pub(crate) fn coloured(screen: &mut Screen, code: &str) {
+    screen.until_so(&format!("{code} in colours"), |screen| {
+        cell(screen, code).fgcolor() != vt100::Color::Default
+    });
 }
 
 /// The cell where a text begins.

@@ -104,3 +104,37 @@ fn the_mouse_is_left_to_the_terminal_otherwise() {
     let screen = chat(&project, 80, 24);
     assert_eq!(screen.picture().mouse_protocol_mode(), vt100::MouseProtocolMode::None);
 }
+
+#[test]
+fn everything_is_drawn_again_where_something_else_has_written() {
+    let project = Project::new();
+    let mut screen = chat(&project, 80, 24);
+    let tty = project.read(".tty");
+    std::fs::write(tty.trim(), "\u{1b}[10;10Hfrom somewhere else").unwrap();
+    screen.until("from somewhere else");
+    screen.key("\u{c}");
+    screen.until_gone("from somewhere else");
+    screen.until("What is to be done?");
+}
+
+#[test]
+fn a_prompt_is_written_in_the_editor_one_likes() {
+    let project = Project::new();
+    project.write(
+        "editor.sh",
+        "echo an editor; cat \"$1\"; read line; echo \"$line, please\" > \"$1\"",
+    );
+    let editor = project.file("editor.sh").display().to_string();
+    let line = format!("VISUAL= EDITOR='sh {editor}' {ACP} chat");
+    let mut screen = Screen::start(&project, 80, 24, &line);
+    screen.until("Ask");
+    screen.key("begun here");
+    screen.until("begun here");
+    screen.key("\u{7}");
+    screen.until("an editor");
+    screen.until("begun here");
+    // It has the terminal for itself.
+    screen.key("written there\n");
+    screen.until("│written there, please");
+    screen.until(" Ask");
+}

@@ -138,10 +138,10 @@ fn diffs_stand_side_by_side_where_there_is_room_or_as_one_likes() {
     let mut screen = with_player(&project, 120, 40, "");
     play(&project, &mut screen, &cards(&project));
     screen.until("○ ⌫ Delete old.txt");
-    let beside = |text: &str| text.lines().any(|line| line.contains("split(text, n)") && line.contains("split(text)"));
+    let beside = |text: &str| text.lines().any(|line| line.contains("let n = count") && line.contains("split(text)"));
     screen.until_it("the old beside the new", beside);
     screen.key("\u{1b}d");
-    screen.until_it("the old above the new", |text| !beside(text) && text.contains("split(text, n)"));
+    screen.until_it("the old above the new", |text| !beside(text) && text.contains("let n = count"));
     screen.key("\u{1b}d");
     screen.until_it("the old beside the new", beside);
 }

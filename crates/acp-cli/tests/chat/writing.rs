@@ -88,16 +88,13 @@ fn an_agent_that_takes_no_pictures_is_given_none_and_one_is_told() {
     let picture = with_picture(&project);
     let mut screen = with_player(&project, 80, 24, "");
     paste(&mut screen, &picture);
-    screen.until("shot.png: this agent does not take images");
+    screen.until("not attached, since this agent does not take it; it is named instead");
     // Named, it is told where it is.
-    screen.key("\u{15}look at @sho");
-    screen.until("shot.png");
-    screen.key(TAB);
     screen.until("@shot.png");
     screen.key(ENTER);
-    screen.until("heard 2 blocks");
+    screen.until("heard 1 blocks");
     let said = heard(&project);
-    assert_eq!((&said[1]["type"], &said[1]["mimeType"]), (&"resource_link".into(), &"image/png".into()));
+    assert_eq!((&said[0]["type"], &said[0]["mimeType"]), (&"resource_link".into(), &"image/png".into()));
 }
 
 #[test]

@@ -35,7 +35,8 @@ pub(crate) fn was_meant() -> bool {
 /// Is the agent, with these flags, on stdin and stdout.
 pub(crate) fn be(args: &[String]) {
     if args.iter().any(|arg| arg == SIGN_IN) {
-        sign_in();
+        // A client that has sessions open leaves the agent running.
+        sign_in(args.iter().any(|arg| arg == "--beside"));
     }
     let value = |name: &str| {
         let at = args.iter().position(|arg| arg == name)?;
@@ -74,9 +75,9 @@ pub(crate) fn be(args: &[String]) {
 }
 
 /// The program in the terminal.
-fn sign_in() -> ! {
+fn sign_in(beside: bool) -> ! {
     let place = std::env::var("SIGN_IN_TO").unwrap_or_default();
-    if agent_runs() {
+    if !beside && agent_runs() {
         println!("the agent still runs");
         std::process::exit(9);
     }

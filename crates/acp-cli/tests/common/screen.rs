@@ -77,6 +77,7 @@ impl Screen {
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")
             .env_remove("NO_COLOR")
+            .env_remove("COLORFGBG")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -159,9 +160,15 @@ impl Screen {
     /// Waits until the screen is as it should be.
     #[track_caller]
     pub(crate) fn until_it(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        self.until_so(what, |screen| is(&screen.text()));
+    }
+
+    /// The same, by more than its text.
+    #[track_caller]
+    pub(crate) fn until_so(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         let mut bytes = [0; 4096];
-        while !is(&self.text()) {
+        while !is(self) {
             assert!(
                 begun.elapsed() < PATIENCE,
                 "not seen: {what}\n{}",

@@ -47,7 +47,7 @@ impl App {
             Action::Cancel => return self.cancel(),
             Action::FocusThread => match self.focus {
                 Focus::Writing => {
-                    tab.view.select(0);
+                    tab.select(0);
                     self.focus = Focus::Thread;
                 }
                 Focus::Thread => self.leave_thread(),
@@ -121,7 +121,6 @@ impl App {
             self.leave_thread();
             self.active = n;
             if let Some(tab) = self.tab() {
-                tab.unseen = false;
                 if let Some(question) = &mut tab.question {
                     question.appeared(Instant::now());
                 }

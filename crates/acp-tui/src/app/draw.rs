@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use acp::thread::{Activity, ItemKind};
+use acp::thread::{Activity, ItemKind, ToolCallStatus};
 use acp::v1::{SessionConfigKind, SessionConfigOptionCategory, StopReason};
 use acp_host::clean;
 use ratatui::buffer::Buffer;
@@ -225,7 +225,7 @@ impl App {
                     format!("  {name} wants you to log in: {}", clean::line(what)),
                     theme.warn,
                 );
-                say("  l: log in   r: try again".to_owned(), theme.accent);
+                say("  l: log in   r: start the agent again".to_owned(), theme.accent);
             }
             Phase::Failed(trouble) => {
                 let what = trouble.in_words();
@@ -466,12 +466,17 @@ fn doing(thread: &acp::Thread) -> String {
         return "waiting for you".to_owned();
     }
     let last = thread.items().iter().rev().take(32);
-    let open = last.clone().find_map(|item| match &item.kind {
-        ItemKind::ToolCall(call) if !call.is_finished() => Some(call.title.as_str()),
+    let open = last.clone().filter_map(|item| match &item.kind {
+        ItemKind::ToolCall(call) if !call.is_finished() => Some(call),
         _ => None,
     });
-    if let Some(title) = open {
-        let title = fit(&clean::line(title), 40);
+    // Of several calls that are not finished, one that runs says more than one that waits for its turn.
+    let mut running = open
+        .clone()
+        .filter(|call| call.status == ToolCallStatus::InProgress);
+    let open = running.next().or_else(|| open.clone().next());
+    if let Some(call) = open {
+        let title = fit(&clean::line(&call.title).replace('`', ""), 40);
         return match title.is_empty() {
             true => "running a tool".to_owned(),
             false => format!("running: {title}"),

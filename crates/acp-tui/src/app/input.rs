@@ -179,7 +179,8 @@ impl App {
                 Some(self.try_again(tab_key))
             }
             (Phase::Login(_), KeyCode::Char('l')) => Some(self.log_in(agent)),
-            (Phase::Login(_), KeyCode::Char('r')) => Some(self.try_again(tab_key)),
+            // What it knows of logins it may have read when it began.
+            (Phase::Login(_), KeyCode::Char('r')) => Some(self.restart(agent)),
             _ => None,
         }
     }
@@ -192,8 +193,8 @@ impl App {
         let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
         let tab = self.tabs.get_mut(self.active)?;
         match key.code {
-            KeyCode::Up | KeyCode::Char('k') if plain => tab.view.select(-1),
-            KeyCode::Down | KeyCode::Char('j') if plain => tab.view.select(1),
+            KeyCode::Up | KeyCode::Char('k') if plain => tab.select(-1),
+            KeyCode::Down | KeyCode::Char('j') if plain => tab.select(1),
             KeyCode::Char('g') | KeyCode::Home if plain => tab.view.go_to_beginning(),
             KeyCode::Char('G') | KeyCode::End if plain => tab.view.go_to_end(),
             KeyCode::Enter | KeyCode::Char(' ') if plain => tab.view.toggle(),

@@ -140,6 +140,19 @@ impl App {
 
     /// Takes what has happened.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
+        let effects = self.take(event);
+        self.look_at_active();
+        effects
+    }
+
+    /// What has happened in the tab that is shown has been seen.
+    fn look_at_active(&mut self) {
+        if let Some(tab) = self.tab() {
+            tab.unseen = false;
+        }
+    }
+
+    fn take(&mut self, event: Event) -> Vec<Effect> {
         match event {
             Event::Key(key) => self.key(key),
             Event::Paste(text) => self.paste(&text),
@@ -218,6 +231,7 @@ impl App {
                 tab.collect(&agent.desk, &agent.name());
             }
         }
+        self.look_at_active();
         let now = Instant::now();
         self.notes.retain(|note| note.until > now);
     }

@@ -435,6 +435,10 @@ impl App {
             }
             For::Attach => {
                 let file = cwd.join(text.trim());
+                if let Err(e) = std::fs::metadata(&file) {
+                    self.note(format!("{}: {e}", clean::line(text.trim())));
+                    return Vec::new();
+                }
                 if let editor::Outcome::Told(why) = tab.editor.attach(&file) {
                     self.note(why);
                 }
