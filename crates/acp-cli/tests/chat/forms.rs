@@ -77,7 +77,7 @@ fn escape_leaves_a_form_and_cancels_the_turn() {
     let mut screen = asked(&project, 80, 24);
     screen.key(ESCAPE);
     screen.until_gone("Who are you?");
-    screen.until(" cancelled");
+    assert_eq!(got(&mut screen, &project, "cancel"), json!({"action": "cancel"}));
     screen.until("What is to be done?");
 }
 
@@ -150,5 +150,5 @@ fn an_address_that_deceives_is_warned_of() {
     screen.until("not encrypted");
     assert_eq!(cell(&screen, "! What stands").fgcolor(), vt100::Color::Idx(3));
     screen.key(ESCAPE);
-    screen.until(" cancelled");
+    until_heard(&project, &json!({"action": "cancel"}));
 }

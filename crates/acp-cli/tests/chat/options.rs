@@ -67,13 +67,13 @@ fn values_stand_in_the_agents_order_with_what_they_mean() {
     let mut screen = with_player(&project, 80, 24, "--options");
     screen.key("\u{1b}m");
     screen.until("Guide  says how");
-    let rows = ["Write  changes files", "Look  reads only", "Guide  says how"].map(|text| find(&screen, text).0);
+    let rows = ["Write  changes files", "Look   reads only", "Guide  says how"].map(|text| find(&screen, text).0);
     assert!(rows[0] < rows[1] && rows[1] < rows[2], "{}", screen.text());
     screen.until("● Write");
     screen.key(ESCAPE);
     screen.until_gone("╭ Mode");
     screen.key("\u{1b}o");
-    screen.until("A colour  Red");
+    screen.until("A colour        Red");
     let names = ["Mode", "Model", "Effort", "Search the web", "A colour"];
     let rows = names.map(|name| find(&screen, &format!(" {name}  ")).0);
     assert!(rows.is_sorted(), "{}", screen.text());

@@ -4,22 +4,24 @@ use super::*;
 
 #[test]
 fn a_tab_that_waits_for_an_answer_does_not_hold_up_another() {
-    let project = Project::new();
-    hello(&project);
-    let mut screen = chat(&project, 80, 24);
-    screen.say("/run echo one");
-    screen.until("ACP Agent wants to: Run");
-    screen.key("\u{14}");
-    screen.until(" 2 ");
-    screen.until("What is to be done?");
-    screen.say("/read src/main.rs");
-    screen.until("println!(\"hi\");");
-    screen.until_gone("Esc cancels");
-    is_golden(&mut screen, &project, "tabs-80x24");
-    screen.key("\u{1b}1");
-    screen.until("ACP Agent wants to: Run");
-    screen.key(ESCAPE);
-    screen.until("cancelled");
+    for (columns, rows) in SIZES {
+        let project = Project::new();
+        hello(&project);
+        let mut screen = chat(&project, columns, rows);
+        screen.say("/run echo one");
+        screen.until("ACP Agent wants to: Run");
+        screen.key("\u{14}");
+        screen.until(" 2 ");
+        screen.until("What is to be done?");
+        screen.say("/read src/main.rs");
+        screen.until("println!(\"hi\");");
+        screen.until_gone("Esc cancels");
+        is_golden(&mut screen, &project, &format!("tabs-{columns}x{rows}"));
+        screen.key("\u{1b}1");
+        screen.until("ACP Agent wants to: Run");
+        screen.key(ESCAPE);
+        screen.until("cancelled");
+    }
 }
 
 #[test]

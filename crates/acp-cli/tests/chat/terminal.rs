@@ -22,13 +22,15 @@ fn a_terminal_of_another_size_shows_the_same() {
 
 #[test]
 fn help_lists_the_keys() {
-    let project = Project::new();
-    let mut screen = chat(&project, 80, 24);
-    screen.key("?");
-    screen.until("╭ Help");
-    is_golden(&mut screen, &project, "help-80x24");
-    screen.key(ESCAPE);
-    screen.until_gone("╭ Help");
+    for (columns, rows) in SIZES {
+        let project = Project::new();
+        let mut screen = chat(&project, columns, rows);
+        screen.key("?");
+        screen.until("╭ Help");
+        is_golden(&mut screen, &project, &format!("help-{columns}x{rows}"));
+        screen.key(ESCAPE);
+        screen.until_gone("╭ Help");
+    }
 }
 
 #[test]
@@ -137,4 +139,19 @@ fn a_prompt_is_written_in_the_editor_one_likes() {
     screen.key("written there\n");
     screen.until("│written there, please");
     screen.until(" Ask");
+}
+
+#[test]
+fn all_that_can_be_done_is_found_by_its_words() {
+    for (columns, rows) in SIZES {
+        let project = Project::new();
+        let mut screen = chat(&project, columns, rows);
+        screen.key("\u{10}");
+        screen.until("╭ Do");
+        is_golden(&mut screen, &project, &format!("palette-{columns}x{rows}"));
+        screen.key("new session");
+        screen.until("› A new session in a tab of its own");
+        screen.key(ENTER);
+        screen.until(" 2 ");
+    }
 }

@@ -4,22 +4,24 @@ use super::*;
 
 #[test]
 fn an_agent_that_crashes_is_started_again_with_its_session() {
-    let project = Project::new();
-    hello(&project);
-    let mut screen = chat(&project, 80, 24);
-    read(&mut screen);
-    let agent = agent_of(&project);
-    rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
-    screen.until("acp agent is gone: it ended");
-    screen.until("r: start again and load the session");
-    is_golden(&mut screen, &project, "crash-80x24");
-    screen.key("r");
-    screen.until_gone("is gone");
-    screen.until("/read src/main.rs");
-    screen.until("Read src/main.rs");
-    // And it goes on.
-    screen.say("/help");
-    screen.until("/edit");
+    for (columns, rows) in SIZES {
+        let project = Project::new();
+        hello(&project);
+        let mut screen = chat(&project, columns, rows);
+        read(&mut screen);
+        let agent = agent_of(&project);
+        rustix::process::kill_process(agent, rustix::process::Signal::KILL).unwrap();
+        screen.until("acp agent is gone: it ended");
+        screen.until("r: start again and load the session");
+        is_golden(&mut screen, &project, &format!("crash-{columns}x{rows}"));
+        screen.key("r");
+        screen.until_gone("is gone");
+        screen.until("/read src/main.rs");
+        screen.until("Read src/main.rs");
+        // And it goes on.
+        screen.say("/help");
+        screen.until("/edit");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_change_is_asked_for_with_its_diff_and_made() {
-    for (columns, rows) in [(80, 24), (120, 40)] {
+    for (columns, rows) in SIZES {
         let project = Project::new();
         hello(&project);
         let mut screen = chat(&project, columns, rows);

@@ -86,7 +86,7 @@ fn a_picture_that_is_named_goes_as_a_picture_where_it_stands() {
 fn an_agent_that_takes_no_pictures_is_given_none_and_one_is_told() {
     let project = Project::new();
     let picture = with_picture(&project);
-    let mut screen = with_player(&project, 80, 24, "");
+    let mut screen = with_player(&project, 120, 24, "");
     paste(&mut screen, &picture);
     screen.until("not attached, since this agent does not take it; it is named instead");
     // Named, it is told where it is.
@@ -154,4 +154,20 @@ fn what_was_said_before_comes_back_by_up_and_by_search() {
     screen.key(ENTER);
     screen.until("▌ fix the parser");
     screen.until("heard 1 blocks");
+}
+
+#[test]
+fn files_and_commands_are_offered_while_one_types() {
+    for (columns, rows) in SIZES {
+        let project = Project::new();
+        hello(&project);
+        let mut screen = chat(&project, columns, rows);
+        screen.key("compare @");
+        screen.until("src/main.rs");
+        screen.until("notes.txt");
+        is_golden(&mut screen, &project, &format!("files-{columns}x{rows}"));
+        screen.key("\u{15}/");
+        screen.until("/read");
+        is_golden(&mut screen, &project, &format!("commands-{columns}x{rows}"));
+    }
 }

@@ -131,10 +131,12 @@ impl Screen {
                 if cell.inverse() {
                     std::mem::swap(&mut text, &mut behind);
                 }
+                if cell.dim() {
+                    text = format!("color-mix(in srgb, {text} 60%, {behind})");
+                }
                 let mut style = format!("color:{text};background:{behind}");
                 for (is, how) in [
                     (cell.bold(), "font-weight:bold"),
-                    (cell.dim(), "opacity:.6"),
                     (cell.italic(), "font-style:italic"),
                     (cell.underline(), "text-decoration:underline"),
                 ] {

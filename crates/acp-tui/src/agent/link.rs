@@ -66,7 +66,7 @@ impl Trouble {
     pub(crate) fn of(error: &acp::Error) -> Self {
         use acp::jsonrpc::Error as Rpc;
         match error {
-            error if error.is_auth_required() => Self::Login(error.to_string()),
+            acp::Error::Rpc(rpc) if error.is_auth_required() => Self::Login(rpc.message.clone()),
             error if error.is_closed() => Self::Gone {
                 what: error.to_string(),
                 tail: String::new(),

@@ -202,7 +202,7 @@ impl App {
     }
 
     /// The session's config options.
-    fn options(&self) -> Vec<SessionConfigOption> {
+    pub(super) fn options(&self) -> Vec<SessionConfigOption> {
         let tab = self.tabs.get(self.active);
         tab.map(|tab| tab.thread.read(|thread| thread.config_options().to_vec()))
             .unwrap_or_default()

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use acp::jsonrpc::Error as Rpc;
 use acp::thread::{Activity, ItemKind, ToolCallStatus};
 use acp::v1::{SessionConfigKind, SessionConfigOptionCategory, StopReason};
 use acp_host::clean;
@@ -37,7 +38,6 @@ impl App {
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let tab = self.tabs.get(self.active)?;
         let beside = self.beside(tab, area.width);
-        let status = self.status(tab);
         let footer = self.footer(tab, area.width);
         let bar = self.tab_bar(area.width);
 
@@ -52,7 +52,7 @@ impl App {
 
         let width = area.width.saturating_sub(2);
         let writing = match &tab.question {
-            Some(question) => question.height(area.width, (area.height * 3 / 5).max(8), &look),
+            Some(question) => question.height(area.width, (area.height * 2 / 3).max(8), &look),
             None => tab.editor.height(width, area.height) + 2,
         };
         let rows = Rows::new(area, beside.len(), writing);
@@ -77,7 +77,6 @@ impl App {
                 line(beside, row, buf);
             }
         }
-        line(&status, rows.status, buf);
         let focused = focus == Focus::Writing;
         let style = if focused { theme.focus } else { theme.border };
         let cursor = match &mut tab.question {
@@ -92,6 +91,9 @@ impl App {
             }
         };
         line(&footer, rows.footer, buf);
+        // Behind the conversation, for it says whether there is more of that.
+        let status = self.tabs.get(self.active).map(|tab| self.status(tab));
+        line(&status.unwrap_or_default(), rows.status, buf);
         let over = self
             .overlay
             .as_mut()
@@ -221,10 +223,15 @@ impl App {
                 }
             }
             Phase::Login(what) => {
-                say(
-                    format!("  {name} wants you to log in: {}", clean::line(what)),
-                    theme.warn,
-                );
+                let what = clean::line(what);
+                // Agents that have nothing to add say it in the words of the specification.
+                let known = Rpc::auth_required().message;
+                let more = match what.trim() {
+                    "" => String::new(),
+                    what if what.eq_ignore_ascii_case(&known) => String::new(),
+                    what => format!(": {what}"),
+                };
+                say(format!("  {name} wants you to log in{more}"), theme.warn);
                 say("  l: log in   r: start the agent again".to_owned(), theme.accent);
             }
             Phase::Failed(trouble) => {
@@ -277,9 +284,8 @@ impl App {
                 return moving(format!("starting {name} {since}"));
             }
             Phase::Opening(_) => return moving(format!("opening the session {since}")),
-            Phase::Login(_) | Phase::Failed(_) => {
-                return Line::styled(" not connected", theme.bad);
-            }
+            Phase::Login(_) => return Line::styled(" not logged in", theme.warn),
+            Phase::Failed(_) => return Line::styled(" not connected", theme.bad),
             Phase::Open => {}
         }
         if tab.questions > 0 {

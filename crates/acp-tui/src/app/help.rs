@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Paragraph, Widget};
+use ratatui::widgets::{Block, Clear, Padding, Paragraph, Widget};
 
 use crate::keys::{Action, Keys};
 use crate::look::Look;
@@ -84,7 +84,7 @@ impl Help {
     }
 
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
-        let width = area.width.saturating_sub(4).min(76);
+        let width = area.width.saturating_sub(4).min(78);
         let rows = u16::try_from(self.rows.len()).unwrap_or(u16::MAX);
         let height = area.height.saturating_sub(2).min(rows + 2);
         let window = Rect {
@@ -97,6 +97,7 @@ impl Help {
         let block = Block::bordered()
             .border_type(ratatui::widgets::BorderType::Rounded)
             .border_style(look.theme.focus)
+            .padding(Padding::horizontal(1))
             .title(" Help ")
             .title_bottom(" ↑ ↓ scroll, any other key closes ");
         let inner = block.inner(window);

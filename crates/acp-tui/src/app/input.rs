@@ -30,6 +30,12 @@ impl App {
             return self.overlay_key(key);
         }
         let action = self.setup.keys.action(key);
+        if let (None, KeyCode::Char(digit @ '1'..='9')) = (action, key.code)
+            && key.modifiers == KeyModifiers::ALT
+        {
+            self.show(usize::from(digit as u8 - b'1'));
+            return Vec::new();
+        }
         // Who is asked answers, but can look around and go elsewhere meanwhile.
         if action.is_none_or(|action| !action.is_always()) {
             if let Some(effects) = self.question_key(key) {
@@ -60,12 +66,6 @@ impl App {
             && (action != Action::FocusThread || self.tab_is_free())
         {
             return self.act(action);
-        }
-        if let KeyCode::Char(digit @ '1'..='9') = key.code
-            && key.modifiers == KeyModifiers::ALT
-        {
-            self.show(usize::from(digit as u8 - b'1'));
-            return Vec::new();
         }
         self.write(key)
     }

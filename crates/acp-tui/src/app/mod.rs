@@ -232,6 +232,12 @@ impl App {
             }
         }
         self.look_at_active();
+        if matches!(self.overlay, Some(Overlay::Options(_))) {
+            let options = self.options();
+            if let Some(overlay) = &mut self.overlay {
+                overlay.options_changed(&options);
+            }
+        }
         let now = Instant::now();
         self.notes.retain(|note| note.until > now);
     }

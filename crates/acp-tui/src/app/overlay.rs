@@ -128,12 +128,16 @@ impl Overlay {
     pub(super) fn logins(agent: AgentKey, methods: Vec<AuthMethod>) -> Self {
         let item = |method: AuthMethod| {
             let (_, name) = method.id_and_name()?;
-            let detail = match &method {
-                AuthMethod::Terminal(_) => "in the terminal",
-                _ => "",
+            let (about, how) = match &method {
+                AuthMethod::Terminal(method) => (method.description.clone(), "in the terminal"),
+                AuthMethod::Agent(method) => (method.description.clone(), ""),
+                _ => (None, ""),
             };
+            let about = about.unwrap_or_default();
+            let detail = [&*about, how].into_iter().filter(|part| !part.is_empty());
+            let detail = detail.collect::<Vec<_>>().join(", ");
             let mut item = Item::new(method, name);
-            item.detail = detail.to_owned();
+            item.detail = detail;
             Some(item)
         };
         let items = methods.into_iter().filter_map(item).collect();
@@ -142,7 +146,11 @@ impl Overlay {
 
     /// All options, each with what it is set to.
     pub(super) fn options(options: &[SessionConfigOption]) -> Self {
-        let items = options
+        Self::Options(Picker::new("Options", Self::options_as_set(options)))
+    }
+
+    fn options_as_set(options: &[SessionConfigOption]) -> Vec<Item<SessionConfigOption>> {
+        options
             .iter()
             .map(|option| {
                 let now = match &option.kind {
@@ -161,8 +169,14 @@ impl Overlay {
                 item.detail = now;
                 item
             })
-            .collect();
-        Self::Options(Picker::new("Options", items))
+            .collect()
+    }
+
+    /// The options are others now, or set to something else.
+    pub(super) fn options_changed(&mut self, options: &[SessionConfigOption]) {
+        if let Self::Options(picker) = self {
+            picker.set_items(Self::options_as_set(options));
+        }
     }
 
     /// The values of an option, in the agent's order.
