@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 /// How long something that must happen may take.
-const PATIENCE: Duration = Duration::from_secs(9);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A reader that fails when nothing comes for too long.
 pub(crate) struct Patient {

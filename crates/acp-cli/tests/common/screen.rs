@@ -9,7 +9,7 @@ use super::Project;
 use super::patient::Patient;
 
 /// How long something that must be seen may take.
-const PATIENCE: Duration = Duration::from_secs(9);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a page of the screen looks: each cell has its place, whatever font there is.
 const STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\

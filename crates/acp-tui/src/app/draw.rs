@@ -87,7 +87,7 @@ impl App {
                     .border_style(style);
                 let inner = block.inner(rows.writing);
                 block.render(rows.writing, buf);
-                tab.editor.draw(inner, buf, theme)
+                tab.editor.draw(inner, rows.writing, buf, theme)
             }
         };
         line(&footer, rows.footer, buf);
