@@ -24,7 +24,11 @@ fn markdown_is_drawn_while_it_streams() {
         play(&project, &mut screen, &json!(steps));
         screen.until("first to 16");
         screen.until("writing");
-        is_golden(&mut screen, &project, &format!("streaming-{columns}x{rows}"));
+        is_golden(
+            &mut screen,
+            &project,
+            &format!("streaming-{columns}x{rows}"),
+        );
         project.write("go", "");
         screen.until("That is all.");
         screen.until_gone("Esc cancels");
@@ -55,9 +59,14 @@ fn what_markdown_means_is_seen_by_its_colours() {
     assert_eq!(cell(&screen, "read_line").fgcolor(), Color::Idx(6));
     // Code has the colours of its language: what is a word of it, a comment and a text differ.
     coloured(&mut screen, "let lines");
-    let colours = ["let lines", "// the answer", "\"{lines}"].map(|text| cell(&screen, text).fgcolor());
+    let colours =
+        ["let lines", "// the answer", "\"{lines}"].map(|text| cell(&screen, text).fgcolor());
     for (n, colour) in colours.iter().enumerate() {
-        assert!(matches!(colour, Color::Rgb(..)), "{colour:?}\n{}", screen.text());
+        assert!(
+            matches!(colour, Color::Rgb(..)),
+            "{colour:?}\n{}",
+            screen.text()
+        );
         assert!(!colours[..n].contains(colour), "{colours:?}");
     }
 }
@@ -66,14 +75,20 @@ fn what_markdown_means_is_seen_by_its_colours() {
 fn a_table_with_wide_characters_is_straight() {
     let project = Project::new();
     let mut screen = with_player(&project, 60, 24, "");
-    let table = "| 名前 | what it does |\n|--|--|\n| 読む | reads 本 and 📚 |\n| write | ✍ and é |\n";
+    let table =
+        "| 名前 | what it does |\n|--|--|\n| 読む | reads 本 and 📚 |\n| write | ✍ and é |\n";
     play(&project, &mut screen, &json!([says(table)]));
     screen.until("reads");
     screen.until_gone("Esc cancels");
     let (head, _) = find(&screen, "名前");
     let rows = [head, head + 2, head + 3];
     let bars = rows.map(|row| {
-        let is_bar = |column: &u16| screen.picture().cell(row, *column).is_some_and(|cell| cell.contents() == "│");
+        let is_bar = |column: &u16| {
+            screen
+                .picture()
+                .cell(row, *column)
+                .is_some_and(|cell| cell.contents() == "│")
+        };
         (0..60).filter(is_bar).collect::<Vec<u16>>()
     });
     assert_eq!(bars[0].len(), 1, "{}", screen.text());

@@ -16,10 +16,16 @@ fn with_colours(project: &Project, environment: &str, args: &str) -> Screen {
         "oldText": "fn main() {\n    one();\n}\n", "newText": "fn main() {\n    two();\n}\n"});
     let steps = json!([
         thinks("Which is it?"),
-        says("## A heading\n\nSome `code`, a [link](https://example.org) and\n\n```rust\nlet n = \"text\"; // why\n```\n"),
-        tool_call(json!({"toolCallId": "1", "title": "Edit", "kind": "edit", "status": "completed", "content": [diff]})),
-        tool_call(json!({"toolCallId": "2", "title": "Fetch", "kind": "fetch", "status": "failed",
-            "content": [{"type": "content", "content": {"type": "text", "text": "no answer"}}]})),
+        says(
+            "## A heading\n\nSome `code`, a [link](https://example.org) and\n\n```rust\nlet n = \"text\"; // why\n```\n"
+        ),
+        tool_call(
+            json!({"toolCallId": "1", "title": "Edit", "kind": "edit", "status": "completed", "content": [diff]})
+        ),
+        tool_call(
+            json!({"toolCallId": "2", "title": "Fetch", "kind": "fetch", "status": "failed",
+            "content": [{"type": "content", "content": {"type": "text", "text": "no answer"}}]})
+        ),
         says("The end."),
         waits("go"),
     ]);
@@ -32,7 +38,8 @@ fn with_colours(project: &Project, environment: &str, args: &str) -> Screen {
 /// The colours of all cells, those of the text and those behind it.
 fn colours(screen: &Screen) -> Vec<Color> {
     let (rows, columns) = screen.picture().size();
-    let places = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+    let places =
+        (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
     let cells = places.filter_map(|(row, column)| screen.picture().cell(row, column));
     let all = cells.flat_map(|cell| [cell.fgcolor(), cell.bgcolor()]);
     all.filter(|colour| *colour != Color::Default).collect()
@@ -48,7 +55,10 @@ fn without_colours_no_cell_has_one() {
         assert!(cell(&screen, "A heading").bold());
         assert!(cell(&screen, "link").underline());
         let text = screen.text();
-        assert!(text.contains("-     one();") && text.contains("+     two();"), "{text}");
+        assert!(
+            text.contains("-     one();") && text.contains("+     two();"),
+            "{text}"
+        );
     }
 }
 
@@ -60,7 +70,11 @@ fn on_a_terminal_of_16_colours_only_those_are_used() {
     let colours = colours(&screen);
     assert!(colours.len() > 20, "{}", screen.text());
     for colour in colours {
-        assert!(matches!(colour, Color::Idx(..16)), "{colour:?}\n{}", screen.text());
+        assert!(
+            matches!(colour, Color::Idx(..16)),
+            "{colour:?}\n{}",
+            screen.text()
+        );
     }
     assert_eq!(cell(&screen, "A heading").fgcolor(), Color::Idx(5));
     let code = ["let n", "\"text\"", "// why"].map(|text| cell(&screen, text).fgcolor());

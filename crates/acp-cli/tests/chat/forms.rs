@@ -47,7 +47,11 @@ fn a_form_is_filled_in_and_sent() {
         screen.key(DOWN);
         screen.key(DOWN);
         screen.key(" ");
-        is_golden(&mut screen, &project, &format!("form-filled-{columns}x{rows}"));
+        is_golden(
+            &mut screen,
+            &project,
+            &format!("form-filled-{columns}x{rows}"),
+        );
         screen.key("\u{13}");
         let expected = json!({"action": "accept", "content":
             {"key": "abcd", "days": 3, "plan": "l", "share": true, "topics": ["news", "bugs"]}});
@@ -67,7 +71,10 @@ fn a_form_is_declined_and_left_by_its_buttons() {
         let button = format!("›[ {}{} ]‹", action[..1].to_uppercase(), &action[1..]);
         screen.until(&button);
         screen.key(ENTER);
-        assert_eq!(got(&mut screen, &project, action), json!({"action": action}));
+        assert_eq!(
+            got(&mut screen, &project, action),
+            json!({"action": action})
+        );
     }
 }
 
@@ -77,13 +84,19 @@ fn escape_leaves_a_form_and_cancels_the_turn() {
     let mut screen = asked(&project, 80, 24);
     screen.key(ESCAPE);
     screen.until_gone("Who are you?");
-    assert_eq!(got(&mut screen, &project, "cancel"), json!({"action": "cancel"}));
+    assert_eq!(
+        got(&mut screen, &project, "cancel"),
+        json!({"action": "cancel"})
+    );
     screen.until("What is to be done?");
 }
 
 /// An address with more to it than fits on a line.
 fn address() -> String {
-    format!("https://login.example.org/device?code=ABCD-1234&state={}end", "x".repeat(120))
+    format!(
+        "https://login.example.org/device?code=ABCD-1234&state={}end",
+        "x".repeat(120)
+    )
 }
 
 /// A chat where an address is asked to be gone to, with a program that opens addresses which writes down what it got.
@@ -100,7 +113,11 @@ fn sent_to_a_page(project: &Project, url: &str, columns: u16, rows: u16) -> Scre
     );
     let mut screen = Screen::start(project, columns, rows, &line);
     screen.until("· Player");
-    play(project, &mut screen, &json!([{"visit": url}, says("Thank you.")]));
+    play(
+        project,
+        &mut screen,
+        &json!([{"visit": url}, says("Thank you.")]),
+    );
     screen.until("Please confirm the device.");
     read_what_is_asked();
     screen
@@ -148,7 +165,10 @@ fn an_address_that_deceives_is_warned_of() {
     let mut screen = sent_to_a_page(&project, url, 80, 40);
     screen.until("! What stands before the @ is not the site. The site is evil.example.");
     screen.until("not encrypted");
-    assert_eq!(cell(&screen, "! What stands").fgcolor(), vt100::Color::Idx(3));
+    assert_eq!(
+        cell(&screen, "! What stands").fgcolor(),
+        vt100::Color::Idx(3)
+    );
     screen.key(ESCAPE);
     until_heard(&project, &json!({"action": "cancel"}));
 }

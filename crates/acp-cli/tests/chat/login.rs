@@ -52,7 +52,11 @@ fn a_program_that_asks_has_the_terminal_for_itself() {
     let mut screen = locked_out(&project, "program --beside", 80, 24);
     screen.key("l");
     screen.until("password for the vault:");
-    assert!(!screen.text().contains("wants you to log in"), "{}", screen.text());
+    assert!(
+        !screen.text().contains("wants you to log in"),
+        "{}",
+        screen.text()
+    );
     screen.say("wrong");
     screen.until("not logged in: the agent's program ended with exit code 7");
     screen.key("l");

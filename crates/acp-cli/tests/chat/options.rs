@@ -32,7 +32,9 @@ fn a_config_option_is_changed_by_its_key_and_from_the_list_of_all() {
     for (columns, rows) in SIZES {
         let project = Project::new();
         let mut screen = with_player(&project, columns, rows, "--options");
-        screen.until_it("the options", |text| session_line(text).starts_with(" Write · Swift 3 · Some"));
+        screen.until_it("the options", |text| {
+            session_line(text).starts_with(" Write · Swift 3 · Some")
+        });
         // The model has a key of its own.
         screen.key("\u{1b}p");
         screen.until("╭ Model");
@@ -41,8 +43,13 @@ fn a_config_option_is_changed_by_its_key_and_from_the_list_of_all() {
         screen.key(DOWN);
         screen.until("› Deep 9");
         screen.key(ENTER);
-        screen.until_it("the model", |text| session_line(text).starts_with(" Write · Deep 9 · Some"));
-        until_heard(&project, &serde_json::json!({"option": "model", "value": "deep"}));
+        screen.until_it("the model", |text| {
+            session_line(text).starts_with(" Write · Deep 9 · Some")
+        });
+        until_heard(
+            &project,
+            &serde_json::json!({"option": "model", "value": "deep"}),
+        );
         // All of them, as they are set.
         screen.key("\u{1b}o");
         screen.until("╭ Options");
@@ -55,7 +62,10 @@ fn a_config_option_is_changed_by_its_key_and_from_the_list_of_all() {
         screen.until("› on");
         screen.key(ENTER);
         screen.until_gone("╭ Search the web");
-        until_heard(&project, &serde_json::json!({"option": "web", "value": true}));
+        until_heard(
+            &project,
+            &serde_json::json!({"option": "web", "value": true}),
+        );
         screen.key("\u{1b}o");
         screen.until("Search the web  on");
     }
@@ -67,7 +77,12 @@ fn values_stand_in_the_agents_order_with_what_they_mean() {
     let mut screen = with_player(&project, 80, 24, "--options");
     screen.key("\u{1b}m");
     screen.until("Guide  says how");
-    let rows = ["Write  changes files", "Look   reads only", "Guide  says how"].map(|text| find(&screen, text).0);
+    let rows = [
+        "Write  changes files",
+        "Look   reads only",
+        "Guide  says how",
+    ]
+    .map(|text| find(&screen, text).0);
     assert!(rows[0] < rows[1] && rows[1] < rows[2], "{}", screen.text());
     screen.until("● Write");
     screen.key(ESCAPE);

@@ -147,12 +147,17 @@ impl Agent for Player {
                 Step::Update(update) => turn.update(*update).await?,
                 Step::Wait(file) => turn.unless_cancelled(until_there(&file)).await?,
                 Step::Ask(asks) => {
-                    let outcome = turn.request_permission(asks.tool_call, asks.options).await?;
+                    let outcome = turn
+                        .request_permission(asks.tool_call, asks.options)
+                        .await?;
                     hear(&outcome);
                 }
                 Step::Visit(url) => {
                     let elicitation_id = "page".into();
-                    let page = ElicitationMode::Url { elicitation_id, url };
+                    let page = ElicitationMode::Url {
+                        elicitation_id,
+                        url,
+                    };
                     let message = "Please confirm the device.";
                     hear(&turn.elicit(message, page, None).await?);
                 }

@@ -93,7 +93,10 @@ fn a_session_is_deleted_when_that_is_said_twice() {
     assert!(!screen.text().contains("/read notes.txt"));
     drop(screen);
     let listed = project.shell("acp sessions").code(0).stdout;
-    assert!(listed.contains("main.rs") && !listed.contains("notes.txt"), "{listed}");
+    assert!(
+        listed.contains("main.rs") && !listed.contains("notes.txt"),
+        "{listed}"
+    );
 }
 
 #[test]

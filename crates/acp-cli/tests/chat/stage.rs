@@ -156,7 +156,10 @@ fn without(root: &str, text: &str) -> String {
         let rest = line.strip_prefix("  ").unwrap_or_default();
         let both = rest.chars().zip(root.chars());
         let seen = both.take_while(|(shown, known)| shown == known).count();
-        let hidden = rest.chars().nth(seen).is_some_and(|next| "│╭╰".contains(next));
+        let hidden = rest
+            .chars()
+            .nth(seen)
+            .is_some_and(|next| "│╭╰".contains(next));
         match hidden {
             true => line.replacen(&root[..seen], &"…".repeat(seen), 1),
             false => line.to_owned(),
@@ -167,7 +170,13 @@ fn without(root: &str, text: &str) -> String {
 
 /// The text with what moves by itself standing still: signs that turn, and how long a turn has taken.
 fn still(text: &str) -> String {
-    let turning = |c: char| if "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏".contains(c) { '⠿' } else { c };
+    let turning = |c: char| {
+        if "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏".contains(c) {
+            '⠿'
+        } else {
+            c
+        }
+    };
     let text: String = text.chars().map(turning).collect();
     let Some(end) = text.find(" s   Esc cancels") else {
         return text;

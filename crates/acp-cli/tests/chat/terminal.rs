@@ -76,7 +76,10 @@ fn the_mouse_scrolls_and_chooses_where_it_is_wanted() {
     configure(&project, &[("player", "--player --options")]);
     let mut screen = begin(&project, 80, 24, "--agent player --mouse");
     screen.until("· Player");
-    assert_ne!(screen.picture().mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+    assert_ne!(
+        screen.picture().mouse_protocol_mode(),
+        vt100::MouseProtocolMode::None
+    );
     let lines: String = (1..=100).map(|n| format!("line {n}\n\n")).collect();
     play(&project, &mut screen, &serde_json::json!([says(&lines)]));
     screen.until("line 100");
@@ -97,14 +100,21 @@ fn the_mouse_scrolls_and_chooses_where_it_is_wanted() {
     let (row, column) = find(&screen, "Guide");
     screen.key(&format!("\u{1b}[<0;{};{}M", column + 1, row + 1));
     screen.until_gone("╭ Mode");
-    screen.until_it("the mode", |text| text.lines().last().is_some_and(|line| line.starts_with(" Guide")));
+    screen.until_it("the mode", |text| {
+        text.lines()
+            .last()
+            .is_some_and(|line| line.starts_with(" Guide"))
+    });
 }
 
 #[test]
 fn the_mouse_is_left_to_the_terminal_otherwise() {
     let project = Project::new();
     let screen = chat(&project, 80, 24);
-    assert_eq!(screen.picture().mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+    assert_eq!(
+        screen.picture().mouse_protocol_mode(),
+        vt100::MouseProtocolMode::None
+    );
 }
 
 #[test]
@@ -154,4 +164,44 @@ fn all_that_can_be_done_is_found_by_its_words() {
         screen.key(ENTER);
         screen.until(" 2 ");
     }
+}
+
+#[test]
+fn it_stops_for_the_shell_and_goes_on() {
+    let project = Project::new();
+    let line =
+        format!("bash -c 'set -m; {ACP} chat; echo in the shell; read line; fg > /dev/null'");
+    let mut screen = Screen::start(&project, 80, 24, &line);
+    screen.until(" Ask");
+    screen.key("half a thought");
+    screen.until("half a thought");
+    screen.key("\u{1a}");
+    screen.until("in the shell");
+    assert!(!screen.picture().alternate_screen());
+    screen.key("\n");
+    screen.until("│half a thought");
+    assert!(screen.picture().alternate_screen());
+    screen.key("\u{11}");
+    assert_eq!(screen.end().0, Some(0));
+}
+
+#[test]
+fn keys_are_those_of_the_configuration() {
+    let project = Project::new();
+    project.configure(
+        "config.toml",
+        "[chat]\nkeys = { new-tab = [\"f5\"], quit = [\"ctrl-x\"] }\n",
+    );
+    let mut screen = chat(&project, 80, 24);
+    screen.key("\u{1b}[15~");
+    screen.until(" 2 · ACP Agent");
+    screen.key("?");
+    screen.until("╭ Help");
+    screen.key("\u{1b}[F");
+    screen.until("Ctrl-X");
+    assert!(!screen.text().contains("Ctrl-Q"), "{}", screen.text());
+    screen.key(ESCAPE);
+    screen.until_gone("╭ Help");
+    screen.key("\u{18}");
+    assert_eq!(screen.end().0, Some(0));
 }

@@ -72,7 +72,10 @@ fn states_of_a_tool_call_have_their_colours() {
     let gone = cell(&screen, "let n = count").bgcolor();
     let (row, column) = find(&screen, "split(text)");
     let came = screen.picture().cell(row, column).unwrap().bgcolor();
-    assert!(matches!((gone, came), (Color::Rgb(r, ..), Color::Rgb(_, g, _)) if r > 50 && g > 40), "{gone:?} {came:?}");
+    assert!(
+        matches!((gone, came), (Color::Rgb(r, ..), Color::Rgb(_, g, _)) if r > 50 && g > 40),
+        "{gone:?} {came:?}"
+    );
     // What is under way in the plan stands out.
     assert_eq!(cell(&screen, "▸ Read each line").fgcolor(), Color::Idx(6));
     assert_eq!(cell(&screen, "✓ Find the slow").fgcolor(), Color::Idx(2));
@@ -138,10 +141,15 @@ fn diffs_stand_side_by_side_where_there_is_room_or_as_one_likes() {
     let mut screen = with_player(&project, 120, 40, "");
     play(&project, &mut screen, &cards(&project));
     screen.until("○ ⌫ Delete old.txt");
-    let beside = |text: &str| text.lines().any(|line| line.contains("let n = count") && line.contains("split(text)"));
+    let beside = |text: &str| {
+        text.lines()
+            .any(|line| line.contains("let n = count") && line.contains("split(text)"))
+    };
     screen.until_it("the old beside the new", beside);
     screen.key("\u{1b}d");
-    screen.until_it("the old above the new", |text| !beside(text) && text.contains("let n = count"));
+    screen.until_it("the old above the new", |text| {
+        !beside(text) && text.contains("let n = count")
+    });
     screen.key("\u{1b}d");
     screen.until_it("the old beside the new", beside);
 }

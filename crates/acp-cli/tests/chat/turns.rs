@@ -148,7 +148,10 @@ fn an_option_is_taken_by_the_arrow_keys_and_shows_what_a_tool_is_given() {
     screen.key(UP);
     screen.key(ENTER);
     screen.until("So be it.");
-    assert_eq!(heard(&project), serde_json::json!({"outcome": "selected", "optionId": "no"}));
+    assert_eq!(
+        heard(&project),
+        serde_json::json!({"outcome": "selected", "optionId": "no"})
+    );
 }
 
 #[test]
@@ -170,4 +173,14 @@ fn a_command_that_runs_is_seen_as_it_was_when_someone_looked() {
         project.write("go", "");
         screen.until("ended with exit code 0");
     }
+}
+
+#[test]
+fn the_first_prompt_can_come_with_the_command() {
+    let project = Project::new();
+    hello(&project);
+    let mut screen = begin(&project, 80, 24, "/read src/main.rs");
+    screen.until("▌ /read src/main.rs");
+    screen.until("println!(\"hi\");");
+    screen.until_gone("Esc cancels");
 }

@@ -61,7 +61,10 @@ fn a_picture_that_is_dropped_goes_with_the_prompt() {
     screen.until("[image: PNG 1×1");
     let said = heard(&project);
     assert_eq!(said[0]["text"], "what is this?");
-    assert_eq!((&said[1]["type"], &said[1]["mimeType"]), (&"image".into(), &"image/png".into()));
+    assert_eq!(
+        (&said[1]["type"], &said[1]["mimeType"]),
+        (&"image".into(), &"image/png".into())
+    );
     assert_eq!(said[1]["data"], answers::PIXEL);
 }
 
@@ -79,7 +82,10 @@ fn a_picture_that_is_named_goes_as_a_picture_where_it_stands() {
     screen.until("heard 3 blocks");
     let said = heard(&project);
     assert_eq!(said[0]["text"], "look at ");
-    assert_eq!((&said[1]["type"], &said[1]["data"]), (&"image".into(), &answers::PIXEL.into()));
+    assert_eq!(
+        (&said[1]["type"], &said[1]["data"]),
+        (&"image".into(), &answers::PIXEL.into())
+    );
 }
 
 #[test]
@@ -94,7 +100,10 @@ fn an_agent_that_takes_no_pictures_is_given_none_and_one_is_told() {
     screen.key(ENTER);
     screen.until("heard 1 blocks");
     let said = heard(&project);
-    assert_eq!((&said[0]["type"], &said[0]["mimeType"]), (&"resource_link".into(), &"image/png".into()));
+    assert_eq!(
+        (&said[0]["type"], &said[0]["mimeType"]),
+        (&"resource_link".into(), &"image/png".into())
+    );
 }
 
 #[test]
@@ -120,7 +129,10 @@ fn a_file_is_attached_by_its_name() {
     screen.key("read it");
     screen.key(ENTER);
     screen.until("heard 2 blocks");
-    assert_eq!(heard(&project)[1]["resource"]["text"], "first\nsecond\nthird\n");
+    assert_eq!(
+        heard(&project)[1]["resource"]["text"],
+        "first\nsecond\nthird\n"
+    );
 }
 
 #[test]

@@ -17,8 +17,8 @@ const STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/1
 
 /// The 16 colours that a terminal's owner has chosen; here they are ours.
 const PALETTE: [&str; 16] = [
-    "#2e3440", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d4d8", "#7f848e", "#ff7a85",
-    "#b5e890", "#ffd479", "#8ac6ff", "#e39bff", "#7fe0ea", "#ffffff",
+    "#2e3440", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d4d8",
+    "#7f848e", "#ff7a85", "#b5e890", "#ffd479", "#8ac6ff", "#e39bff", "#7fe0ea", "#ffffff",
 ];
 
 fn colour(colour: vt100::Color, otherwise: &str) -> String {

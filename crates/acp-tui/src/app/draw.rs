@@ -232,7 +232,10 @@ impl App {
                     what => format!(": {what}"),
                 };
                 say(format!("  {name} wants you to log in{more}"), theme.warn);
-                say("  l: log in   r: start the agent again".to_owned(), theme.accent);
+                say(
+                    "  l: log in   r: start the agent again".to_owned(),
+                    theme.accent,
+                );
             }
             Phase::Failed(trouble) => {
                 let what = trouble.in_words();

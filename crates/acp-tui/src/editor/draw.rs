@@ -38,10 +38,7 @@ impl Editor {
         buf: &mut Buffer,
         theme: &Theme,
     ) -> Option<Position> {
-        let above = Rect {
-            y: frame.y,
-            ..area
-        };
+        let above = Rect { y: frame.y, ..area };
         let area = area.intersection(buf.area);
         if area.is_empty() {
             return None;

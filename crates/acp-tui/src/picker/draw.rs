@@ -197,14 +197,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.drawn = (area, drawn);
     }
 
-    fn draw_item(
-        &self,
-        at: usize,
-        labels: u16,
-        area: Rect,
-        buf: &mut Buffer,
-        look: &Look<'_>,
-    ) {
+    fn draw_item(&self, at: usize, labels: u16, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
         let theme = look.theme;
         let (Some(found), Some(item)) = (self.found.get(at), self.found_item(at)) else {
             return;
