@@ -67,8 +67,13 @@ impl Screen {
     }
 
     /// Draws everything again, for the terminal shows something else.
+    ///
+    /// `clear` of ratatui asks the terminal where its cursor is, and fails if the answer is read as something typed.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
-        self.terminal.clear()
+        execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))?;
+        // The picture to compare with becomes an empty one.
+        self.terminal.swap_buffers();
+        Ok(())
     }
 
     /// The title of the terminal's window.
@@ -90,7 +95,7 @@ impl Screen {
     pub(crate) fn enter(&mut self) -> io::Result<()> {
         enter(self.mouse)?;
         self.typed = Typed::read();
-        self.terminal.clear()
+        self.forget()
     }
 
     /// What is typed next; `None` if nothing will be any more.

@@ -28,6 +28,12 @@ pub(crate) fn was_meant() -> bool {
     if args.first().is_none_or(|arg| arg != AS_THE_AGENT) {
         return false;
     }
+    be(&args);
+    true
+}
+
+/// Is the agent, with these flags, on stdin and stdout.
+pub(crate) fn be(args: &[String]) {
     if args.iter().any(|arg| arg == SIGN_IN) {
         sign_in();
     }
@@ -65,7 +71,6 @@ pub(crate) fn was_meant() -> bool {
         .unwrap()
         .block_on(async { acp::agent::serve_with(acp::transport::stdio()?, agent, options).await });
     served.unwrap();
-    true
 }
 
 /// The program in the terminal.
@@ -278,6 +283,7 @@ impl Agent for Scripted {
     }
 
     async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        self.check()?;
         let text = match prompt.text().as_str() {
             "ask" => heard(&turn.elicit("Who are you?", form(), None).await?),
             "reach" => super::reach::reach(&turn).await?,

@@ -11,8 +11,36 @@ use super::patient::Patient;
 /// How long something that must be seen may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How a page of the screen looks: each cell has its place, whatever font there is.
+const STYLE: &str = "body{margin:0;background:#16181d}pre{margin:8px;font:15px/18px 'DejaVu Sans Mono',monospace}\
+    b{display:inline-block;width:9px;height:18px;font-weight:normal;white-space:pre;vertical-align:top}.w{width:18px}";
+
+/// The 16 colours that a terminal's owner has chosen; here they are ours.
+const PALETTE: [&str; 16] = [
+    "#2e3440", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d4d4d8",
+    "#7f848e", "#ff7a85", "#b5e890", "#ffd479", "#8ac6ff", "#e39bff", "#7fe0ea", "#ffffff",
+];
+
+fn colour(colour: vt100::Color, otherwise: &str) -> String {
+    match colour {
+        vt100::Color::Idx(n) if n < 16 => PALETTE[usize::from(n)].to_owned(),
+        vt100::Color::Rgb(r, g, b) => format!("rgb({r},{g},{b})"),
+        _ => otherwise.to_owned(),
+    }
+}
+
 fn size(cells: u16) -> NonZeroU16 {
     NonZeroU16::new(cells).expect("a terminal has cells")
+}
+
+/// What the program has called the terminal's window.
+#[derive(Default)]
+struct Title(String);
+
+impl vt100::Callbacks for Title {
+    fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
+        self.0 = String::from_utf8_lossy(title).into_owned();
+    }
 }
 
 /// A program on a terminal, as `script` (of util-linux, and on every Debian) provides one.
@@ -20,7 +48,7 @@ pub(crate) struct Screen {
     child: Child,
     keys: ChildStdin,
     printed: Patient,
-    picture: vt100::Parser,
+    picture: vt100::Parser<Title>,
     /// The terminal's file, by which its size is changed.
     tty: std::path::PathBuf,
 }
@@ -49,6 +77,7 @@ impl Screen {
             .env("TERM", "xterm-256color")
             .env("COLORTERM", "truecolor")
             .env_remove("NO_COLOR")
+            .env_remove("COLORFGBG")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -58,7 +87,12 @@ impl Screen {
             child,
             keys,
             printed: Patient::new(printed),
-            picture: vt100::Parser::new(size(rows), size(columns), 0),
+            picture: vt100::Parser::new_with_callbacks(
+                size(rows),
+                size(columns),
+                0,
+                Title::default(),
+            ),
             tty,
         }
     }
@@ -75,12 +109,68 @@ impl Screen {
         self.picture.screen()
     }
 
+    /// What the program has called the terminal's window.
+    pub(crate) fn title(&self) -> &str {
+        &self.picture.callbacks().0
+    }
+
+    /// What is on the screen now with its colours, as a page for a browser: to be looked at.
+    pub(crate) fn page(&self) -> String {
+        let (rows, columns) = self.picture().size();
+        let mut page = format!("<meta charset=utf-8><style>{STYLE}</style><pre>");
+        for row in 0..rows.get() {
+            for column in 0..columns.get() {
+                let cell = self.picture().cell(row, column).unwrap();
+                if cell.is_wide_continuation() {
+                    continue;
+                }
+                let (mut text, mut behind) = (
+                    colour(cell.fgcolor(), "#d4d4d8"),
+                    colour(cell.bgcolor(), "#16181d"),
+                );
+                if cell.inverse() {
+                    std::mem::swap(&mut text, &mut behind);
+                }
+                if cell.dim() {
+                    text = format!("color-mix(in srgb, {text} 60%, {behind})");
+                }
+                let mut style = format!("color:{text};background:{behind}");
+                for (is, how) in [
+                    (cell.bold(), "font-weight:bold"),
+                    (cell.italic(), "font-style:italic"),
+                    (cell.underline(), "text-decoration:underline"),
+                ] {
+                    if is {
+                        style.push(';');
+                        style.push_str(how);
+                    }
+                }
+                let wide = if cell.is_wide() { " class=w" } else { "" };
+                let shown = match cell.contents() {
+                    "" => " ",
+                    "<" => "&lt;",
+                    "&" => "&amp;",
+                    other => other,
+                };
+                page.push_str(&format!("<b{wide} style=\"{style}\">{shown}</b>"));
+            }
+            page.push('\n');
+        }
+        page
+    }
+
     /// Waits until the screen is as it should be.
     #[track_caller]
     pub(crate) fn until_it(&mut self, what: &str, is: impl Fn(&str) -> bool) {
+        self.until_so(what, |screen| is(&screen.text()));
+    }
+
+    /// The same, by more than its text.
+    #[track_caller]
+    pub(crate) fn until_so(&mut self, what: &str, is: impl Fn(&Self) -> bool) {
         let begun = Instant::now();
         let mut bytes = [0; 4096];
-        while !is(&self.text()) {
+        while !is(self) {
             assert!(
                 begun.elapsed() < PATIENCE,
                 "not seen: {what}\n{}",

@@ -73,7 +73,7 @@ impl Trouble {
     /// What an error of the library means for the person.
     pub(crate) fn of(error: &acp::Error) -> Self {
         match error {
-            error if error.is_auth_required() => Self::Login(error.to_string()),
+            acp::Error::Rpc(rpc) if error.is_auth_required() => Self::Login(rpc.message.clone()),
             error if error.is_closed() => Self::Gone(Gone::new(format!("is gone: {error}"))),
             acp::Error::Rpc(rpc) if rpc.code == Rpc::RESOURCE_NOT_FOUND => {
                 Self::NoSession(error.to_string())

@@ -51,7 +51,7 @@ impl App {
             Action::Cancel => return self.cancel(),
             Action::FocusThread => match self.focus {
                 Focus::Writing => {
-                    tab.view.select(0);
+                    tab.select(0);
                     self.focus = Focus::Thread;
                 }
                 Focus::Thread => self.leave_thread(),
@@ -123,7 +123,6 @@ impl App {
             self.leave_thread();
             self.active = n;
             if let Some(tab) = self.tab() {
-                tab.unseen = false;
                 if let Some(question) = &mut tab.question {
                     question.appeared(Instant::now());
                 }
@@ -224,7 +223,7 @@ impl App {
     }
 
     /// The session's config options.
-    fn options(&self) -> Vec<SessionConfigOption> {
+    pub(super) fn options(&self) -> Vec<SessionConfigOption> {
         let tab = self.tabs.get(self.active);
         tab.map(|tab| tab.thread.read(|thread| thread.config_options().to_vec()))
             .unwrap_or_default()

@@ -298,6 +298,9 @@ impl App {
         let link = agent.link()?;
         agent.state = AgentState::Idle;
         agent.stamp.0 += 1;
+        for tab in self.tabs.iter_mut().filter(|tab| tab.agent == key) {
+            tab.phase = Phase::Starting;
+        }
         Some(link)
     }
 
@@ -334,29 +337,25 @@ impl App {
 
     /// Whoever waited for the login goes on.
     pub(super) fn logged_in(&mut self, key: AgentKey, result: Result<(), Trouble>) -> Vec<Effect> {
+        let logged_in = result.is_ok();
         match result {
-            Ok(()) => {
-                self.note("logged in");
-                let waiting: Vec<_> = self
-                    .tabs
-                    .iter()
-                    .filter(|tab| tab.agent == key && matches!(tab.phase, Phase::Login(_)))
-                    .map(|tab| tab.key)
-                    .collect();
-                waiting
-                    .into_iter()
-                    .flat_map(|tab| self.go_on_after_login(tab))
-                    .collect()
-            }
-            Err(trouble) => {
-                self.note(format!("not logged in: {}", trouble.in_words()));
-                // It may have made way for its program.
-                match self.agent(key).map(|agent| &agent.state) {
-                    Some(AgentState::Idle) => self.restart(key),
-                    _ => Vec::new(),
-                }
-            }
+            Ok(()) => self.note("logged in"),
+            Err(trouble) => self.note(format!("not logged in: {}", trouble.in_words())),
         }
+        // It has made way for its program.
+        if matches!(
+            self.agent(key).map(|agent| &agent.state),
+            Some(AgentState::Idle)
+        ) {
+            return self.restart(key);
+        }
+        let waiting = |tab: &&Tab| tab.agent == key && matches!(tab.phase, Phase::Login(_));
+        let waiting = self.tabs.iter().filter(waiting).map(|tab| tab.key);
+        let waiting: Vec<_> = waiting.filter(|_| logged_in).collect();
+        let goes_on = waiting.into_iter();
+        goes_on
+            .flat_map(|tab| self.go_on_after_login(tab))
+            .collect()
     }
 
     fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<Effect> {

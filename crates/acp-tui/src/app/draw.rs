@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use acp::thread::{Activity, ItemKind};
+use acp::thread::{Activity, ItemKind, ToolCallStatus};
 use acp::v1::{SessionConfigKind, SessionConfigOptionCategory, StopReason};
 use acp_host::clean;
 use ratatui::buffer::Buffer;
@@ -32,7 +32,6 @@ impl App {
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let tab = self.tabs.get(self.active)?;
         let beside = self.beside(tab, area.width);
-        let status = self.status(tab);
         let footer = self.footer(tab, area.width);
         let bar = self.tab_bar(area.width);
 
@@ -47,7 +46,7 @@ impl App {
 
         let width = area.width.saturating_sub(2);
         let writing = match &tab.question {
-            Some(question) => question.height(area.width, (area.height * 3 / 5).max(8), &look),
+            Some(question) => question.height(area.width, (area.height * 2 / 3).max(8), &look),
             None => tab.editor.height(width, area.height) + 2,
         };
         let rows = Rows::new(area, beside.len(), writing);
@@ -72,7 +71,6 @@ impl App {
                 line(beside, row, buf);
             }
         }
-        line(&status, rows.status, buf);
         let focused = focus == Focus::Writing;
         let style = if focused { theme.focus } else { theme.border };
         let cursor = match &mut tab.question {
@@ -83,10 +81,13 @@ impl App {
                     .border_style(style);
                 let inner = block.inner(rows.writing);
                 block.render(rows.writing, buf);
-                tab.editor.draw(inner, buf, theme)
+                tab.editor.draw(inner, rows.writing, buf, theme)
             }
         };
         line(&footer, rows.footer, buf);
+        // Behind the conversation, for it says whether there is more of that.
+        let status = self.tabs.get(self.active).map(|tab| self.status(tab));
+        line(&status.unwrap_or_default(), rows.status, buf);
         let over = self
             .overlay
             .as_mut()
@@ -206,9 +207,8 @@ impl App {
                 return moving(format!("starting {name} {since}"));
             }
             Phase::Opening(_) => return moving(format!("opening the session {since}")),
-            Phase::Login(_) | Phase::Failed(_) => {
-                return Line::styled(" not connected", theme.bad);
-            }
+            Phase::Login(_) => return Line::styled(" not logged in", theme.warn),
+            Phase::Failed(_) => return Line::styled(" not connected", theme.bad),
             Phase::Open => {}
         }
         if tab.questions > 0 {
@@ -401,12 +401,17 @@ fn doing(thread: &acp::Thread) -> String {
         return "waiting for you".to_owned();
     }
     let last = thread.items().iter().rev().take(32);
-    let open = last.clone().find_map(|item| match &item.kind {
-        ItemKind::ToolCall(call) if !call.is_finished() => Some(call.title.as_str()),
+    let open = last.clone().filter_map(|item| match &item.kind {
+        ItemKind::ToolCall(call) if !call.is_finished() => Some(call),
         _ => None,
     });
-    if let Some(title) = open {
-        let title = fit(&clean::line(title), 40);
+    // Of several calls that are not finished, one that runs says more than one that waits for its turn.
+    let mut running = open
+        .clone()
+        .filter(|call| call.status == ToolCallStatus::InProgress);
+    let open = running.next().or_else(|| open.clone().next());
+    if let Some(call) = open {
+        let title = fit(&clean::line(&call.title).replace('`', ""), 40);
         return match title.is_empty() {
             true => "running a tool".to_owned(),
             false => format!("running: {title}"),

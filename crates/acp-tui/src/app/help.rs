@@ -10,7 +10,7 @@ use crate::theme::Theme;
 const WRITING: &[(&str, &str)] = &[
     ("Enter", "Send; while the agent works, queue"),
     ("Shift-Enter, Ctrl-J", "A new line (also \\ and Enter)"),
-    ("↑", "The last queued prompt back; what was written before"),
+    ("↑", "The last queued prompt; what was written before"),
     ("Ctrl-R", "Search what was written before"),
     ("/", "Commands of the agent's"),
     ("@", "A file of the project's"),

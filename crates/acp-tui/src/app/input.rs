@@ -29,6 +29,12 @@ impl App {
             return self.overlay_key(key);
         }
         let action = self.setup.keys.action(key);
+        if let (None, KeyCode::Char(digit @ '1'..='9')) = (action, key.code)
+            && key.modifiers == KeyModifiers::ALT
+        {
+            self.show(usize::from(digit as u8 - b'1'));
+            return Vec::new();
+        }
         // Who is asked answers, but can look around and go elsewhere meanwhile.
         if action.is_none_or(|action| !action.is_always()) {
             if let Some(effects) = self.question_key(key) {
@@ -59,12 +65,6 @@ impl App {
             && (action != Action::FocusThread || self.tab_is_free())
         {
             return self.act(action);
-        }
-        if let KeyCode::Char(digit @ '1'..='9') = key.code
-            && key.modifiers == KeyModifiers::ALT
-        {
-            self.show(usize::from(digit as u8 - b'1'));
-            return Vec::new();
         }
         self.write(key)
     }
@@ -171,8 +171,8 @@ impl App {
         let plain = key.modifiers.is_empty() || key.modifiers == KeyModifiers::SHIFT;
         let tab = self.tabs.get_mut(self.active)?;
         match key.code {
-            KeyCode::Up | KeyCode::Char('k') if plain => tab.view.select(-1),
-            KeyCode::Down | KeyCode::Char('j') if plain => tab.view.select(1),
+            KeyCode::Up | KeyCode::Char('k') if plain => tab.select(-1),
+            KeyCode::Down | KeyCode::Char('j') if plain => tab.select(1),
             KeyCode::Char('g') | KeyCode::Home if plain => tab.view.go_to_beginning(),
             KeyCode::Char('G') | KeyCode::End if plain => tab.view.go_to_end(),
             KeyCode::Enter | KeyCode::Char(' ') if plain => tab.view.toggle(),

@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
-use ratatui::widgets::{Block, BorderType, Clear, Paragraph, Widget};
+use ratatui::widgets::{Block, BorderType, Clear, Padding, Paragraph, Widget};
 
 use crate::look::Look;
 use crate::text::wrap::wrap;
@@ -62,12 +62,12 @@ impl Leaflet {
     pub(super) fn draw(&mut self, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
         let room = area.width.saturating_sub(4).min(WIDEST);
         let needed = self.lines.iter().map(Line::width).max().unwrap_or_default();
-        let needed = u16::try_from(needed + 3).unwrap_or(u16::MAX);
+        let needed = u16::try_from(needed + 4).unwrap_or(u16::MAX);
         let width = needed.clamp(room.min(44), room);
         let lines: Vec<Line<'_>> = self
             .lines
             .iter()
-            .flat_map(|line| wrap(line, width.saturating_sub(2)))
+            .flat_map(|line| wrap(line, width.saturating_sub(4)))
             .collect();
         let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX - 2);
         let height = area.height.saturating_sub(2).min(rows + 2);
@@ -81,6 +81,7 @@ impl Leaflet {
         let block = Block::bordered()
             .border_type(BorderType::Rounded)
             .border_style(look.theme.focus)
+            .padding(Padding::horizontal(1))
             .title(format!(" {} ", self.title))
             .title_bottom(" ↑ ↓ scroll, any other key closes ");
         let inner = block.inner(window);

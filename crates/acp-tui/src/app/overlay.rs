@@ -48,6 +48,8 @@ pub(super) enum For {
 pub(super) struct Sessions {
     pub(super) agent: AgentKey,
     picker: Picker<SessionId>,
+    /// The one that is deleted if that is asked for once more.
+    doomed: Option<SessionId>,
     known: Vec<Item<SessionId>>,
 }
 
@@ -97,6 +99,24 @@ impl Sessions {
         }
     }
 
+    /// A key for the list. Deleting is asked for twice, since nothing brings a session back.
+    fn key(&mut self, key: KeyEvent) -> Outcome<SessionId> {
+        let outcome = self.picker.key(key);
+        let doomed = self.doomed.take();
+        self.picker.set_error(None);
+        if let Outcome::Action(DELETE, id) = &outcome
+            && doomed.as_ref() != Some(id)
+        {
+            let title = self.known.iter().find(|item| item.value == *id);
+            let title = title.map(|item| item.label.as_str()).unwrap_or_default();
+            let said = format!("Ctrl-D again deletes for good: {title}");
+            self.picker.set_error(Some(said));
+            self.doomed = Some(id.clone());
+            return Outcome::Changed;
+        }
+        outcome
+    }
+
     pub(super) fn deleted(&mut self, id: &SessionId) {
         self.known.retain(|item| item.value != *id);
         self.picker.set_items(self.known.clone());
@@ -116,12 +136,16 @@ impl Overlay {
     pub(super) fn logins(agent: AgentKey, methods: Vec<AuthMethod>) -> Self {
         let item = |method: AuthMethod| {
             let (_, name) = method.id_and_name()?;
-            let detail = match &method {
-                AuthMethod::Terminal(_) => "in the terminal",
-                _ => "",
+            let (about, how) = match &method {
+                AuthMethod::Terminal(method) => (method.description.clone(), "in the terminal"),
+                AuthMethod::Agent(method) => (method.description.clone(), ""),
+                _ => (None, ""),
             };
+            let about = about.unwrap_or_default();
+            let detail = [&*about, how].into_iter().filter(|part| !part.is_empty());
+            let detail = detail.collect::<Vec<_>>().join(", ");
             let mut item = Item::new(method, name);
-            item.detail = detail.to_owned();
+            item.detail = detail;
             Some(item)
         };
         let items = methods.into_iter().filter_map(item).collect();
@@ -130,7 +154,11 @@ impl Overlay {
 
     /// All options, each with what it is set to.
     pub(super) fn options(options: &[SessionConfigOption]) -> Self {
-        let items = options
+        Self::Options(Picker::new("Options", Self::options_as_set(options)))
+    }
+
+    fn options_as_set(options: &[SessionConfigOption]) -> Vec<Item<SessionConfigOption>> {
+        options
             .iter()
             .map(|option| {
                 let now = match &option.kind {
@@ -149,8 +177,14 @@ impl Overlay {
                 item.detail = now;
                 item
             })
-            .collect();
-        Self::Options(Picker::new("Options", items))
+            .collect()
+    }
+
+    /// The options are others now, or set to something else.
+    pub(super) fn options_changed(&mut self, options: &[SessionConfigOption]) {
+        if let Self::Options(picker) = self {
+            picker.set_items(Self::options_as_set(options));
+        }
     }
 
     /// The values of an option, in the agent's order.
@@ -195,6 +229,7 @@ impl Overlay {
         Self::Sessions(Sessions {
             agent,
             picker,
+            doomed: None,
             known: Vec::new(),
         })
     }
@@ -312,7 +347,7 @@ impl App {
             Overlay::Values(picker) => done(picker.key(key), |(id, v)| Done::Value(id, v)),
             Overlay::Sessions(sessions) => {
                 let agent = sessions.agent;
-                match sessions.picker.key(key) {
+                match sessions.key(key) {
                     Outcome::Action(key, id) => Done::SessionAction(agent, key, id),
                     other => done(other, |id| Done::Session(agent, id)),
                 }
@@ -390,7 +425,10 @@ impl App {
             .iter()
             .any(|tab| tab.open == Open::Old(id.clone()))
         {
-            self.note("this session is open in a tab: close that first");
+            let why = "this session is open in a tab: close that first";
+            if let Some(Overlay::Sessions(sessions)) = &mut self.overlay {
+                sessions.picker.set_error(Some(why.to_owned()));
+            }
             return Vec::new();
         }
         let connection = self
@@ -423,6 +461,10 @@ impl App {
             }
             For::Attach => {
                 let file = cwd.join(text.trim());
+                if let Err(e) = std::fs::metadata(&file) {
+                    self.note(format!("{}: {e}", clean::line(text.trim())));
+                    return Vec::new();
+                }
                 if let editor::Outcome::Told(why) = tab.editor.attach(&file) {
                     self.note(why);
                 }

@@ -3,6 +3,7 @@
 use acp::thread::{PlanContent, PlanEntryStatus, ThreadPlan};
 use acp_host::clean;
 use ratatui::text::{Line, Span};
+use unicode_width::UnicodeWidthStr;
 
 use crate::look::Look;
 use crate::text::fit::fit;
@@ -23,10 +24,8 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
                 )
             };
             let done = entries.iter().filter(|entry| over(&entry.status)).count();
-            let mut lines = vec![Line::from(vec![
-                Span::styled("  Plan ", theme.heading),
-                Span::styled(format!("{done}/{}", entries.len()), theme.dim),
-            ])];
+            let count = format!("{done}/{} ", entries.len());
+            let mut lines = vec![heading(&count, width, look)];
             // A plan that is done needs no more room than to say so.
             if done == entries.len() {
                 return lines;
@@ -57,7 +56,7 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
             lines
         }
         PlanContent::Markdown(text) => {
-            let mut lines = vec![Line::styled("  Plan", theme.heading)];
+            let mut lines = vec![heading("", width, look)];
             let text = clean::clean(text);
             for line in text.lines().take(STEPS) {
                 lines.push(Line::styled(format!("  {}", fit(line, room)), theme.dim));
@@ -70,4 +69,16 @@ pub(super) fn lines(plan: &ThreadPlan, width: u16, look: &Look<'_>) -> Vec<Line<
         }
         _ => Vec::new(),
     }
+}
+
+/// What parts the plan from the conversation above it.
+fn heading(count: &str, width: u16, look: &Look<'_>) -> Line<'static> {
+    let used = "── Plan ".width() + count.width();
+    let rest = usize::from(width).saturating_sub(used);
+    Line::from(vec![
+        Span::styled("── ", look.theme.border),
+        Span::styled("Plan ", look.theme.heading),
+        Span::styled(count.to_owned(), look.theme.dim),
+        Span::styled("─".repeat(rest), look.theme.border),
+    ])
 }

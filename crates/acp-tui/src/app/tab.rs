@@ -178,6 +178,12 @@ impl Tab {
         }
     }
 
+    /// Another item of the conversation is chosen: so many on, or back.
+    pub(super) fn select(&mut self, by: isize) {
+        let view = &mut self.view;
+        self.thread.read(|thread| view.select(by, thread));
+    }
+
     /// What the agent takes in prompts.
     pub(super) fn takes(&self) -> PromptCapabilities {
         let session = self.session.as_ref();

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use acp::jsonrpc::Error as Rpc;
 use acp_host::clean;
 use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::Style;
@@ -123,7 +124,14 @@ impl App {
             told.say(elsewhere.to_owned(), theme.dim);
             told.say(format!("{again}: try again"), theme.accent);
         } else {
-            told.say(format!("{name} wants you to log in: {what}"), theme.warn);
+            // Agents that have nothing to add say it in the words of the specification.
+            let known = Rpc::auth_required().message;
+            let more = match what.trim() {
+                "" => String::new(),
+                what if what.eq_ignore_ascii_case(&known) => String::new(),
+                what => format!(": {what}"),
+            };
+            told.say(format!("{name} wants you to log in{more}"), theme.warn);
             told.lines.extend(self.hint(hint, told.width));
             let login = self.key_or(tab, "l", Action::Login);
             told.say(
@@ -193,6 +201,8 @@ impl App {
             return None;
         };
         match (&tab.phase, letter) {
+            // What it knows of logins it may have read when it began.
+            (Phase::Login(_), 'r') if tab.session.is_none() => Some(self.restart(agent)),
             (Phase::Failed(_) | Phase::Login(_), 'r') => Some(self.try_again(tab_key)),
             (Phase::Failed(_), 'n') => {
                 let tab = self.tab()?;

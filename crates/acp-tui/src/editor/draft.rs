@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use acp::v1::{ContentBlock, PromptCapabilities};
-use acp_host::{Attachment, AttachmentError};
+use acp_host::{Attachment, AttachmentError, AttachmentKind};
 
 use super::marked::{Marked, Stands};
 
@@ -86,8 +86,13 @@ impl Draft {
                 Stands::File(path) => {
                     let file = Attachment::read(path, MENTIONED)?;
                     say(&mut content, &mut said);
-                    // What is named in passing is worth its text, and no more than its place otherwise.
-                    content.push(if file.is_text() {
+                    // What is named in passing goes as what it is where the agent takes that, else as its place.
+                    let taken = match AttachmentKind::of(file.path()) {
+                        AttachmentKind::Image => takes.image,
+                        AttachmentKind::Audio => takes.audio,
+                        AttachmentKind::Other => file.is_text(),
+                    };
+                    content.push(if taken {
                         count(&file)?;
                         file.content(takes)?
                     } else {
@@ -176,13 +181,16 @@ mod tests {
         draft.attachments.push(picture.clone());
         let error = draft.content(&PromptCapabilities::new()).unwrap_err();
         assert!(error.to_string().contains("does not take images"));
-        // Only named, it is a place like any other.
+        // Only named, it is a place like any other, unless the agent can look at it.
         let named = Draft {
             marked: mention(picture),
             attachments: Vec::new(),
         };
         let said = content(&named, &PromptCapabilities::new());
+        assert_eq!(said[0]["type"], "resource_link");
         assert_eq!(said[0]["mimeType"], "image/png");
         assert_eq!(said.as_array().unwrap().len(), 1);
+        let said = content(&named, &PromptCapabilities::new().image(true));
+        assert_eq!(said[0]["type"], "image");
     }
 }

@@ -29,9 +29,16 @@ impl Editor {
         rows.min(most) + chips
     }
 
-    /// Draws it, and above it the list from which something is chosen, over what is there. Gives where the cursor
-    /// is, if there is room for it.
-    pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer, theme: &Theme) -> Option<Position> {
+    /// Draws it within a frame, and above that the list from which something is chosen, over what is there. Gives where
+    /// the cursor is, if there is room for it.
+    pub(crate) fn draw(
+        &mut self,
+        area: Rect,
+        frame: Rect,
+        buf: &mut Buffer,
+        theme: &Theme,
+    ) -> Option<Position> {
+        let above = Rect { y: frame.y, ..area };
         let area = area.intersection(buf.area);
         if area.is_empty() {
             return None;
@@ -53,7 +60,7 @@ impl Editor {
                 rows: &search.rows,
                 picked: search.picked,
             };
-            popup.draw(area, buf, theme);
+            popup.draw(above, buf, theme);
             return Some(draw_search(search, text, buf, theme));
         }
         if let Some(completion) = &self.completion {
@@ -62,7 +69,7 @@ impl Editor {
                 rows: &completion.rows,
                 picked: completion.picked,
             };
-            popup.draw(area, buf, theme);
+            popup.draw(above, buf, theme);
         }
         Some(self.draw_text(text, buf, theme))
     }

@@ -70,7 +70,10 @@ impl Writing {
         let mut buf = Buffer::empty(Rect::new(0, 0, width, height));
         let own = self.editor.height(width, height).min(height);
         let area = Rect::new(0, height - own, width, own);
-        let cursor = self.editor.draw(area, &mut buf, &Theme::default()).unwrap();
+        let cursor = self
+            .editor
+            .draw(area, area, &mut buf, &Theme::default())
+            .unwrap();
         assert!(area.contains(cursor));
         let line = |y| -> String { (0..width).map(|x| buf[(x, y)].symbol()).collect() };
         let lines = (0..height).map(|y| line(y).trim_end().to_owned()).collect();
@@ -461,11 +464,12 @@ fn it_can_be_read_without_colours() {
     let mut w = Writing::new();
     w.editor.set_placeholder("Say what is to be done\u{1b}[2J");
     let theme = Theme::new(Background::Light, Colors::None);
+    let line = Rect::new(0, 3, 40, 1);
     let mut buf = Buffer::empty(Rect::new(0, 0, 40, 4));
-    w.editor.draw(Rect::new(0, 3, 40, 1), &mut buf, &theme);
+    w.editor.draw(line, line, &mut buf, &theme);
     assert!(buf[(0, 3)].modifier.contains(Modifier::DIM));
     w.keys("/");
-    w.editor.draw(Rect::new(0, 3, 40, 1), &mut buf, &theme);
+    w.editor.draw(line, line, &mut buf, &theme);
     assert!(buf[(1, 1)].modifier.contains(Modifier::REVERSED));
     assert!(!buf[(1, 2)].modifier.contains(Modifier::REVERSED));
 }

@@ -155,6 +155,13 @@ impl<T: Clone + PartialEq> Picker<T> {
 
     fn draw_list(&mut self, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
         let rows = self.rows();
+        // Details stand in a column, behind the longest label if that leaves room for them.
+        let widest = |text: fn(&Item<T>) -> &String| {
+            let found = (0..self.found.len()).filter_map(|at| self.found_item(at));
+            found.map(|item| columns(text(item))).max().unwrap_or(0)
+        };
+        let details = widest(|item| &item.detail).min(area.width / 3) + 4;
+        let labels = widest(|item| &item.label).min(area.width.saturating_sub(details));
         let height = usize::from(area.height);
         let is_selected = |row: &Row<'_>| matches!(row, Row::Found(at) if *at == self.selected);
         let selected = rows.iter().position(is_selected).unwrap_or(0);
@@ -180,7 +187,7 @@ impl<T: Clone + PartialEq> Picker<T> {
                     drawn.push(None);
                 }
                 Row::Found(at) => {
-                    self.draw_item(*at, area, buf, look);
+                    self.draw_item(*at, labels, area, buf, look);
                     drawn.push(Some(*at));
                 }
             }
@@ -190,7 +197,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         self.drawn = (area, drawn);
     }
 
-    fn draw_item(&self, at: usize, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
+    fn draw_item(&self, at: usize, labels: u16, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
         let theme = look.theme;
         let (Some(found), Some(item)) = (self.found.get(at), self.found_item(at)) else {
             return;
@@ -208,7 +215,7 @@ impl<T: Clone + PartialEq> Picker<T> {
         };
         let mut line = Line::from(Span::styled(mark, theme.accent));
         line.spans
-            .extend(texts(item, &found.letters, label, look, area.width));
+            .extend(texts(item, &found.letters, label, labels, look, area.width));
         if let Some(why) = &item.disabled {
             let why = format!("  ({})", clean::line(why));
             line.spans.push(Span::styled(why, theme.warn));
@@ -228,18 +235,20 @@ fn texts<T>(
     item: &Item<T>,
     letters: &[u32],
     label: Style,
+    labels: u16,
     look: &Look<'_>,
     width: u16,
 ) -> Vec<Span<'static>> {
     let theme = look.theme;
     let room = width.saturating_sub(2);
     let name = fit(&item.label, room);
-    let used = columns(&name);
+    let blank = labels.saturating_sub(columns(&name));
+    let used = columns(&name) + blank;
     let mut spans = marked(&name, 0, letters, label, theme.matched);
     if !item.detail.is_empty() && room > used + 6 {
         let first = item.label.graphemes(true).count() + 1;
         let detail = fit(&item.detail, room - used - 2);
-        spans.push(Span::raw("  "));
+        spans.push(Span::raw(" ".repeat(usize::from(blank) + 2)));
         spans.extend(marked(&detail, first, letters, theme.dim, theme.matched));
     }
     spans

@@ -98,8 +98,8 @@ fn it_is_a_window_with_groups_and_what_is_chosen_now_selected() {
         rows[3..9],
         [
             "Anthropic",
-            "opus  the largest",
-            "● sonnet  quick",
+            "opus        the largest",
+            "● sonnet      quick",
             "Others",
             "日本モデル  wide 👩\u{200d}👧",
             "gone  (no key)"

@@ -29,6 +29,7 @@ use crate::Theme;
 use crate::agent::{Answer, Asked, Question};
 use crate::look::Look;
 use crate::text::fit::fit;
+use crate::text::highlight;
 
 /// How long nothing must have been typed before a key counts as an answer: who types a prompt goes on for a moment
 /// when a question takes the place of the editor.
@@ -82,6 +83,8 @@ struct Key {
     width: u16,
     revision: u64,
     theme: Theme,
+    /// Code in it can be coloured.
+    coloured: bool,
 }
 
 /// What is asked about, as lines.
@@ -221,6 +224,7 @@ impl QuestionView {
             width,
             revision: self.revision,
             theme: look.theme.clone(),
+            coloured: highlight::ready(),
         };
         let mut laid_out = self.laid_out.borrow_mut();
         if let Some((known, body)) = &*laid_out

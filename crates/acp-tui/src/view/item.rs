@@ -11,6 +11,7 @@ use super::Detail;
 use super::message::{LaidMessage, Speaker};
 use super::tool_call::LaidCall;
 use crate::look::Look;
+use crate::text::highlight;
 use crate::text::wrap::wrap;
 
 /// What is to be laid out.
@@ -45,6 +46,8 @@ struct Key {
     detail: Detail,
     /// How much its terminals have printed.
     printed: u64,
+    /// Code in it can be coloured.
+    coloured: bool,
 }
 
 #[derive(Default)]
@@ -69,6 +72,7 @@ impl Laid {
             running: wanted.running,
             detail: wanted.detail,
             printed,
+            coloured: highlight::ready(),
         };
         if self.key == Some(key) && !self.is_unfinished() {
             // Its sign moves; what stands below it does not.
@@ -165,6 +169,14 @@ impl Laid {
             Body::Message(message) => message.line(n),
             Body::Call(call) => call.line(n),
             Body::Lines(lines) => lines.get(n),
+        }
+    }
+
+    /// What all of its text has in common.
+    pub(super) fn style(&self, look: &Look<'_>) -> Style {
+        match &self.body {
+            Body::Message(message) => message.style(look),
+            _ => Style::new(),
         }
     }
 

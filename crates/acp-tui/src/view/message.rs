@@ -125,6 +125,13 @@ impl LaidMessage {
         None
     }
 
+    pub(super) fn style(&self, look: &Look<'_>) -> Style {
+        match self.speaker {
+            Speaker::Thought => look.theme.thought,
+            _ => Style::new(),
+        }
+    }
+
     pub(super) fn mark(&self, look: &Look<'_>) -> (&'static str, Style) {
         match self.speaker {
             Speaker::User => ("▌", look.theme.user),

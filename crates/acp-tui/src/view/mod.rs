@@ -52,8 +52,8 @@ enum Move {
     Down(usize),
     /// To the first line.
     Beginning,
-    /// Another item is chosen: so many on, or back.
-    Select(isize),
+    /// To the item that is chosen, if it is not on the screen.
+    Reveal,
 }
 
 /// What was shown in detail, and what is to be.
@@ -123,9 +123,19 @@ impl ThreadView {
         self.shown.below
     }
 
-    /// Another item is chosen: so many on, or back.
-    pub(crate) fn select(&mut self, by: isize) {
-        self.moves.push(Move::Select(by));
+    /// Another item is chosen: so many on, or back. What follows it means that one, whether or not it was drawn yet.
+    pub(crate) fn select(&mut self, by: isize, thread: &Thread) {
+        let first = thread.dropped().items;
+        let Some(last) = thread.items().len().checked_sub(1) else {
+            return;
+        };
+        let last = first + last;
+        self.selected = Some(match self.selected {
+            Some(selected) => selected.saturating_add_signed(by).clamp(first, last),
+            // The nearest one: from below, that is the last one on the screen.
+            None => self.shown.bottom.map_or(last, |at| at.item.min(last)),
+        });
+        self.moves.push(Move::Reveal);
     }
 
     /// None is chosen.
@@ -353,21 +363,16 @@ impl Pages<'_> {
                     line: 0,
                 });
             }
-            Move::Select(by) => self.select(by, top, height),
+            Move::Reveal => self.reveal(top, height),
         }
     }
 
-    /// Chooses another item, and brings it onto the screen.
-    fn select(&mut self, by: isize, top: At, height: u16) {
-        let Some(last) = self.end.checked_sub(1).filter(|last| *last >= self.first) else {
+    /// Brings the item that is chosen onto the screen.
+    fn reveal(&mut self, top: At, height: u16) {
+        let here = self.first..self.end;
+        let Some(selected) = self.view.selected.filter(|n| here.contains(n)) else {
             return;
         };
-        let selected = match self.view.selected {
-            Some(selected) => selected.saturating_add_signed(by).clamp(self.first, last),
-            // The nearest one: from below, that is the last one on the screen.
-            None => self.view.shown.bottom.map_or(last, |at| at.item.min(last)),
-        };
-        self.view.selected = Some(selected);
         let begins = At {
             item: selected,
             line: 0,
@@ -428,6 +433,8 @@ impl Pages<'_> {
             let x = area.x + MARGIN;
             let width = area.width.saturating_sub(MARGIN);
             buf.set_line(x, y, line, width);
+            let text = Rect::new(x, y, width, 1);
+            buf.set_style(text, laid.style(look));
         }
     }
 }

@@ -120,11 +120,11 @@ fn an_item_is_chosen_brought_into_sight_and_opened() {
     let thread = messages(50);
     let mut view = ThreadView::default();
     drawn(&mut view, &thread, 40, 6);
-    view.select(0);
+    view.select(0, &thread);
     let lines = drawn(&mut view, &thread, 40, 6);
     assert_eq!(lines[5], "┃ message 49");
     for _ in 0..9 {
-        view.select(-1);
+        view.select(-1, &thread);
     }
     let lines = drawn(&mut view, &thread, 40, 6);
     assert_eq!(lines[0], "┃ ▸ thought: hm");
@@ -165,7 +165,7 @@ fn every_size_can_be_drawn() {
             let mut view = ThreadView::default();
             drawn(&mut view, &thread, width, height);
             view.scroll_up(3);
-            view.select(-2);
+            view.select(-2, &thread);
             drawn(&mut view, &thread, width, height);
         }
     }

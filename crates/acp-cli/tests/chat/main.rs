@@ -1,0 +1,52 @@
+//! `acp chat` on a terminal: what a person types, and what they see. A file a subject.
+//!
+//! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colours in the directory
+//! for what tests write, to be looked at before it is accepted.
+
+#![cfg(target_os = "linux")]
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod answers;
+mod colours;
+mod forms;
+mod login;
+mod newcomers;
+mod options;
+mod player;
+mod sessions;
+mod stage;
+mod tabs;
+mod terminal;
+mod tools;
+mod trouble;
+mod turns;
+mod writing;
+
+use common::screen::Screen;
+use common::{ACP, Project};
+use stage::*;
+
+const ENTER: &str = "\r";
+const NEW_LINE: &str = "\n";
+const TAB: &str = "\t";
+const ESCAPE: &str = "\u{1b}";
+const SHIFT_TAB: &str = "\u{1b}[Z";
+const UP: &str = "\u{1b}[A";
+const DOWN: &str = "\u{1b}[B";
+const BACKSPACE: &str = "\u{7f}";
+
+/// The sizes at which golden screens are taken.
+const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
+
+/// No test, but the agent of the others: they start this program again, with the flags in its environment.
+#[test]
+#[ignore = "it is the agent of the other tests"]
+fn the_agent() {
+    if let Ok(flags) = std::env::var(AGENT_FLAGS) {
+        be_the_agent(&flags);
+    }
+}

@@ -1,0 +1,176 @@
+//! An agent that plays what a test has written down, and writes down what it hears.
+//!
+//! `play FILE` has it play the steps in that file, one after the other; anything else it is told goes into [`HEARD`], as
+//! the content blocks it came in.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use acp::agent::{Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::v1::*;
+use acp::{Agent, Error, Options, Result};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Where it writes down what it has heard, in its working directory.
+pub(crate) const HEARD: &str = "heard";
+
+/// A step.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Step {
+    /// Sends it.
+    Update(Box<SessionUpdate>),
+    /// Waits until there is a file of this name.
+    Wait(String),
+    /// Asks for permission; the outcome is heard.
+    Ask(Box<Asks>),
+    /// Sends the person to this address; what they answer is heard.
+    Visit(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Asks {
+    tool_call: ToolCallUpdate,
+    options: Vec<PermissionOption>,
+}
+
+/// Is the agent, with these flags, on stdin and stdout.
+pub(crate) fn be(flags: &[String]) {
+    let has = |flag: &str| flags.iter().any(|known| known == flag);
+    let takes = PromptCapabilities::new()
+        .image(has("--images"))
+        .embedded_context(has("--embedded"));
+    let options = match has("--options") {
+        true => serde_json::from_value(options()).unwrap(),
+        false => Vec::new(),
+    };
+    let player = Player {
+        takes,
+        options: Mutex::new(options),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let served = runtime.unwrap().block_on(async {
+        acp::agent::serve_with(acp::transport::stdio()?, player, Options::new()).await
+    });
+    served.unwrap();
+}
+
+struct Player {
+    takes: PromptCapabilities,
+    options: Mutex<Vec<SessionConfigOption>>,
+}
+
+/// An option of each sort. Nothing is in the order of the alphabet.
+fn options() -> Value {
+    json!([
+        {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": "write", "options": [
+            {"value": "write", "name": "Write", "description": "changes files"},
+            {"value": "look", "name": "Look", "description": "reads only"},
+            {"value": "guide", "name": "Guide", "description": "says how you would do it"}]},
+        {"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "swift", "options": [
+            {"group": "quick", "name": "Quick", "options": [
+                {"value": "swift", "name": "Swift 3", "description": "answers at once"},
+                {"value": "brief", "name": "Brief 2"}]},
+            {"group": "able", "name": "Able", "options": [
+                {"value": "deep", "name": "Deep 9", "description": "for what is hard"}]}]},
+        {"id": "effort", "name": "Effort", "category": "thought_level", "type": "select", "currentValue": "some",
+            "options": [{"value": "some", "name": "Some"}, {"value": "much", "name": "Much"}]},
+        {"id": "web", "name": "Search the web", "type": "boolean", "currentValue": false},
+        {"id": "colour", "name": "A colour", "category": "_fun", "type": "select", "currentValue": "red",
+            "options": [{"value": "red", "name": "Red"}, {"value": "blue", "name": "Blue"}]}
+    ])
+}
+
+fn hear(what: &impl serde::Serialize) {
+    // Whole or not at all: who reads it may be quick.
+    std::fs::write(".heard", serde_json::to_string(what).unwrap()).unwrap();
+    std::fs::rename(".heard", HEARD).unwrap();
+}
+
+impl Agent for Player {
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("player", "1.0").title("Player"))
+    }
+
+    fn prompt_capabilities(&self) -> PromptCapabilities {
+        self.takes.clone()
+    }
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        let options = self.options.lock().unwrap().clone();
+        Ok(SessionOpened::new().config_options(options))
+    }
+
+    async fn set_config_option(
+        &self,
+        _: &Session,
+        option: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> Result<Vec<SessionConfigOption>> {
+        let mut options = self.options.lock().unwrap();
+        for known in options.iter_mut().filter(|known| known.id == *option) {
+            match (&mut known.kind, &value) {
+                (SessionConfigKind::Select(select), SessionConfigOptionValue::Id(id)) => {
+                    select.current_value = id.clone();
+                }
+                (
+                    SessionConfigKind::Boolean { current_value },
+                    SessionConfigOptionValue::Boolean(set),
+                ) => *current_value = *set,
+                other => return Err(Error::internal(format!("{other:?}"))),
+            }
+        }
+        let heard = match &value {
+            SessionConfigOptionValue::Id(id) => json!(id),
+            SessionConfigOptionValue::Boolean(set) => json!(set),
+        };
+        hear(&json!({"option": option, "value": heard}));
+        Ok(options.clone())
+    }
+
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        let text = prompt.text();
+        let Some(file) = text.strip_prefix("play ") else {
+            hear(&prompt.content);
+            turn.message(format!("heard {} blocks", prompt.content.len()))
+                .await?;
+            return Ok(StopReason::EndTurn);
+        };
+        let steps = std::fs::read_to_string(file).unwrap();
+        let steps: Vec<Step> = serde_json::from_str(&steps).unwrap();
+        for step in steps {
+            match step {
+                Step::Update(update) => turn.update(*update).await?,
+                Step::Wait(file) => turn.unless_cancelled(until_there(&file)).await?,
+                Step::Ask(asks) => {
+                    let outcome = turn
+                        .request_permission(asks.tool_call, asks.options)
+                        .await?;
+                    hear(&outcome);
+                }
+                Step::Visit(url) => {
+                    let elicitation_id = "page".into();
+                    let page = ElicitationMode::Url {
+                        elicitation_id,
+                        url,
+                    };
+                    let message = "Please confirm the device.";
+                    hear(&turn.elicit(message, page, None).await?);
+                }
+            }
+        }
+        Ok(StopReason::EndTurn)
+    }
+}
+
+/// A test has no other way to tell it that it may go on.
+async fn until_there(file: &str) -> Result<()> {
+    while !std::path::Path::new(file).exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
+}

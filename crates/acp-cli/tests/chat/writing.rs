@@ -1,0 +1,185 @@
+//! What is written: completed, pasted, attached, taken from the past.
+
+use super::*;
+
+#[test]
+fn commands_and_files_are_completed() {
+    let project = Project::new();
+    hello(&project);
+    let mut screen = chat(&project, 80, 24);
+    screen.key("/rea");
+    screen.until("/read");
+    screen.key("\t");
+    screen.key("@mai");
+    screen.until("src/main.rs");
+    screen.key("\t");
+    screen.until("/read @src/main.rs");
+    screen.key(ENTER);
+    // It is sent as the file it is, not as its name.
+    screen.until("[file: file://");
+    screen.until("src/main.rs, 3 lines]");
+}
+
+#[test]
+fn many_lines_that_are_pasted_are_one_thing() {
+    let project = Project::new();
+    let mut screen = chat(&project, 80, 24);
+    let lines: String = (0..200).map(|n| format!("line {n}\r")).collect();
+    screen.key(&format!("\u{1b}[200~{lines}\u{1b}[201~"));
+    screen.until("pasted 200 lines");
+}
+
+/// The bytes of a picture.
+fn pixel() -> Vec<u8> {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD
+        .decode(answers::PIXEL)
+        .unwrap()
+}
+
+/// A project with a picture in it, by its path.
+fn with_picture(project: &Project) -> String {
+    std::fs::write(project.file("shot.png"), pixel()).unwrap();
+    project.file("shot.png").display().to_string()
+}
+
+/// Pastes, as a terminal does.
+fn paste(screen: &mut Screen, text: &str) {
+    screen.key(&format!("\u{1b}[200~{text}\u{1b}[201~"));
+}
+
+#[test]
+fn a_picture_that_is_dropped_goes_with_the_prompt() {
+    let project = Project::new();
+    let picture = with_picture(&project);
+    let mut screen = with_player(&project, 80, 24, "--images");
+    paste(&mut screen, &format!("'{picture}' "));
+    screen.until(" shot.png ");
+    screen.key("what is this?");
+    screen.key(ENTER);
+    screen.until("heard 2 blocks");
+    screen.until("[image: PNG 1×1");
+    let said = heard(&project);
+    assert_eq!(said[0]["text"], "what is this?");
+    assert_eq!(
+        (&said[1]["type"], &said[1]["mimeType"]),
+        (&"image".into(), &"image/png".into())
+    );
+    assert_eq!(said[1]["data"], answers::PIXEL);
+}
+
+#[test]
+fn a_picture_that_is_named_goes_as_a_picture_where_it_stands() {
+    let project = Project::new();
+    with_picture(&project);
+    let mut screen = with_player(&project, 80, 24, "--images");
+    screen.key("look at @sho");
+    screen.until("shot.png");
+    screen.key(TAB);
+    screen.until("@shot.png");
+    screen.key("and tell");
+    screen.key(ENTER);
+    screen.until("heard 3 blocks");
+    let said = heard(&project);
+    assert_eq!(said[0]["text"], "look at ");
+    assert_eq!(
+        (&said[1]["type"], &said[1]["data"]),
+        (&"image".into(), &answers::PIXEL.into())
+    );
+}
+
+#[test]
+fn an_agent_that_takes_no_pictures_is_given_none_and_one_is_told() {
+    let project = Project::new();
+    let picture = with_picture(&project);
+    let mut screen = with_player(&project, 120, 24, "");
+    paste(&mut screen, &picture);
+    screen.until("not attached, since this agent does not take it; it is named instead");
+    // Named, it is told where it is.
+    screen.until("@shot.png");
+    screen.key(ENTER);
+    screen.until("heard 1 blocks");
+    let said = heard(&project);
+    assert_eq!(
+        (&said[0]["type"], &said[0]["mimeType"]),
+        (&"resource_link".into(), &"image/png".into())
+    );
+}
+
+#[test]
+fn a_file_is_attached_by_its_name() {
+    let project = Project::new();
+    let mut screen = with_player(&project, 80, 24, "--embedded");
+    screen.key("\u{10}");
+    screen.until("╭ Do");
+    screen.key("attach");
+    screen.until("› Attach a file");
+    screen.key(ENTER);
+    screen.until("╭ File to attach");
+    screen.key("nowhere.txt");
+    screen.key(ENTER);
+    screen.until("nowhere.txt: ");
+    screen.key("\u{10}attach");
+    screen.until("› Attach a file");
+    screen.key(ENTER);
+    screen.until("╭ File to attach");
+    screen.key("notes.txt");
+    screen.key(ENTER);
+    screen.until(" notes.txt ");
+    screen.key("read it");
+    screen.key(ENTER);
+    screen.until("heard 2 blocks");
+    assert_eq!(
+        heard(&project)[1]["resource"]["text"],
+        "first\nsecond\nthird\n"
+    );
+}
+
+#[test]
+fn what_was_said_before_comes_back_by_up_and_by_search() {
+    let project = Project::new();
+    let mut screen = with_player(&project, 80, 24, "");
+    for said in ["fix the parser", "measure the table", "explain the lines"] {
+        screen.say(said);
+        screen.until(&format!("▌ {said}"));
+        screen.until_gone("Esc cancels");
+    }
+    screen.key("\u{11}");
+    assert_eq!(screen.end().0, Some(0));
+
+    // It is there the next time, too.
+    let mut screen = with_player(&project, 80, 24, "");
+    screen.key(UP);
+    screen.until("│explain the lines");
+    screen.key(UP);
+    screen.until("│measure the table");
+    screen.key(DOWN);
+    screen.until("│explain the lines");
+    screen.key("\u{15}");
+    screen.until("What is to be done?");
+    screen.key("\u{12}");
+    screen.key("pars");
+    screen.until("fix the parser");
+    screen.until_gone("explain the lines");
+    screen.key(ENTER);
+    screen.until("│fix the parser");
+    screen.key(ENTER);
+    screen.until("▌ fix the parser");
+    screen.until("heard 1 blocks");
+}
+
+#[test]
+fn files_and_commands_are_offered_while_one_types() {
+    for (columns, rows) in SIZES {
+        let project = Project::new();
+        hello(&project);
+        let mut screen = chat(&project, columns, rows);
+        screen.key("compare @");
+        screen.until("src/main.rs");
+        screen.until("notes.txt");
+        is_golden(&mut screen, &project, &format!("files-{columns}x{rows}"));
+        screen.key("\u{15}/");
+        screen.until("/read");
+        is_golden(&mut screen, &project, &format!("commands-{columns}x{rows}"));
+    }
+}
