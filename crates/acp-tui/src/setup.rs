@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use acp::v1::{McpServer, SessionId};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
+use crate::images::Images;
 use crate::keys::Keys;
 use crate::theme::Theme;
 
@@ -76,6 +77,8 @@ pub struct Setup {
     pub keys: Keys,
     /// Colours.
     pub theme: Theme,
+    /// How images are shown.
+    pub images: Images,
     /// Whether the mouse is used. The terminal's own selecting of text then needs a modifier key.
     pub mouse: bool,
 }
@@ -94,6 +97,7 @@ impl Setup {
             history: None,
             keys: Keys::default(),
             theme: Theme::default(),
+            images: Images::default(),
             mouse: false,
         }
     }

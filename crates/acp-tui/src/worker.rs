@@ -13,6 +13,7 @@ use tokio::task::AbortHandle;
 
 use crate::agent::{self, GRACE, Surroundings, Trouble};
 use crate::app::{App, Effect, Event, TabKey};
+use crate::images::Task;
 use crate::setup::AgentSpec;
 use crate::terminal::Screen;
 
@@ -251,6 +252,16 @@ impl Worker {
                     result,
                 })
             }),
+            Effect::Decode(task) => {
+                let key = task.key();
+                self.tell(async move {
+                    let decoded = tokio::task::spawn_blocking(move || task.carry_out());
+                    Some(Event::Decoded(match decoded.await {
+                        Ok(done) => done,
+                        Err(_) => Task::failed(key),
+                    }))
+                });
+            }
             // Done where the terminal is at hand.
             Effect::Redraw
             | Effect::Bell

@@ -8,8 +8,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Detail;
+use super::image::Spot;
 use super::message::{LaidMessage, Speaker};
 use super::tool_call::LaidCall;
+use crate::images::Canvas;
 use crate::look::Look;
 use crate::text::wrap::wrap;
 
@@ -45,6 +47,8 @@ struct Key {
     detail: Detail,
     /// How much its terminals have printed.
     printed: u64,
+    /// What its images are drawn on.
+    images: Option<Canvas>,
 }
 
 #[derive(Default)]
@@ -69,6 +73,7 @@ impl Laid {
             running: wanted.running,
             detail: wanted.detail,
             printed,
+            images: look.images,
         };
         if self.key == Some(key) && !self.is_unfinished() {
             // Its sign moves; what stands below it does not.
@@ -165,6 +170,15 @@ impl Laid {
             Body::Message(message) => message.line(n),
             Body::Call(call) => call.line(n),
             Body::Lines(lines) => lines.get(n),
+        }
+    }
+
+    /// The image that has its row in this line, and which row that is.
+    pub(super) fn image(&self, n: usize) -> Option<(Spot, u16)> {
+        match &self.body {
+            Body::Message(message) => message.image(n),
+            Body::Call(call) => call.image(n),
+            Body::Nothing | Body::Lines(_) => None,
         }
     }
 
