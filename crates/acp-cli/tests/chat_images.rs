@@ -82,8 +82,8 @@ fn chat_with(project: &Project, images: &str, first: impl FnOnce(&mut Screen)) -
     let line = format!("script --quiet --return --flush --command '{line}' sent");
     let mut screen = Screen::start(project, 80, 40, &line);
     first(&mut screen);
-    screen.until("sh");
-    screen.until_gone("starting");
+    // Its session is open: what the agent takes is known.
+    screen.until("1 · sh");
     screen
 }
 
@@ -117,6 +117,8 @@ fn until_blocks(screen: &mut Screen, rows: usize, columns: usize) {
         text.lines().filter(|line| line.contains(&whole)).count() == rows
     });
 }
+
+const TO_THE_BEGINNING: &str = "\u{1b}[1;5H";
 
 const LABEL: &str = "[image: PNG 40×40, 104 bytes, file:///a.png]";
 
@@ -172,17 +174,25 @@ fn a_tool_call_and_the_person_show_images_too() {
         STANDARD.decode(HALVES).unwrap(),
     )
     .unwrap();
+    // Dropped on the terminal, which pastes its path.
+    let path = project.file("own.png");
+    screen.key(&format!("\u{1b}[200~{}\u{1b}[201~", path.display()));
+    screen.until("own.png");
+    screen.key("\r");
+    screen.until("[image: PNG 40×40");
+    until_blocks(&mut screen, 20, 40);
+    let label = row(&screen, "[image: PNG 40×40");
+    assert_eq!(colors(&screen, label + 1, 2), (RED, RED));
+    screen.until_gone("Esc cancels");
     screen.say("say card");
     screen.until("Screenshot");
-    until_blocks(&mut screen, 20, 40);
+    screen.until_it("the tool call's image at the end", |text| {
+        let whole = format!("    {}", "▀".repeat(40));
+        text.lines().filter(|line| **line == whole).count() == 20
+    });
     let label = row(&screen, LABEL);
     assert_eq!(colors(&screen, label + 1, 4), (RED, RED));
     assert_eq!(colors(&screen, label + 20, 43), (BLUE, BLUE));
-    screen.key("say many @own");
-    screen.until("own.png");
-    screen.key("\t");
-    screen.key("\r");
-    screen.until("line 59");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io::Cursor;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::imageops::{self, FilterType};
+use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
 
 use super::Pixels;
@@ -47,7 +48,7 @@ pub(super) fn decode(data: &str, room: Pixels) -> Result<RgbaImage, String> {
         image::ImageError::Unsupported(_) => "it is of a kind unknown here".to_owned(),
         _ => "it is broken".to_owned(),
     };
-    let decoder = reader.into_decoder().map_err(broken)?;
+    let mut decoder = reader.into_decoder().map_err(broken)?;
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > MOST_PIXELS {
         return Err(too_large());
@@ -55,17 +56,29 @@ pub(super) fn decode(data: &str, room: Pixels) -> Result<RgbaImage, String> {
     if decoder.total_bytes() > MEMORY {
         return Err("it takes too much memory".to_owned());
     }
+    // Cameras note how they were held. An image whose note cannot be read is shown as it is.
+    let held = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-    Ok(scale(image, room))
+    Ok(scale(image, held, room))
 }
 
 /// The image, as large as there is room for it, at the upper left of that room.
-fn scale(mut image: DynamicImage, room: Pixels) -> RgbaImage {
+fn scale(mut image: DynamicImage, held: Orientation, room: Pixels) -> RgbaImage {
     let of = Pixels {
         width: image.width(),
         height: image.height(),
     };
-    let to = fit(of, room);
+    let lies = matches!(
+        held,
+        Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH
+    );
+    let to = match lies {
+        true => fit(of.turned(), room).turned(),
+        false => fit(of, room),
+    };
     // First roughly, which takes little memory, then well.
     if of.width > to.width.saturating_mul(3) && of.height > to.height.saturating_mul(3) {
         image = image.thumbnail_exact(to.width * 2, to.height * 2);
@@ -73,8 +86,9 @@ fn scale(mut image: DynamicImage, room: Pixels) -> RgbaImage {
     if (image.width(), image.height()) != (to.width, to.height) {
         image = image.resize_exact(to.width, to.height, FilterType::Triangle);
     }
+    image.apply_orientation(held);
     let image = image.into_rgba8();
-    if to == room {
+    if image.dimensions() == (room.width, room.height) {
         return image;
     }
     let mut canvas = RgbaImage::new(room.width, room.height);
@@ -129,6 +143,16 @@ mod tests {
         assert_eq!(made.get_pixel(3, 3).0, [0, 0, 255, 255]);
         assert_eq!(made.get_pixel(4, 3).0[3], 0);
         assert_eq!(made.get_pixel(3, 4).0[3], 0);
+    }
+
+    #[test]
+    fn one_that_lies_on_its_side_is_stood_up() {
+        let image = DynamicImage::from(halves(40, 80));
+        let made = scale(image, Orientation::Rotate90, ROOM);
+        assert_eq!(made.dimensions(), (40, 20));
+        // What was above is on the right.
+        assert_eq!(made.get_pixel(2, 10).0, [0, 0, 255, 255]);
+        assert_eq!(made.get_pixel(37, 10).0, [255, 0, 0, 255]);
     }
 
     #[test]

@@ -43,6 +43,14 @@ impl Pixels {
         width: 10,
         height: 20,
     };
+
+    /// That of an image which is turned by a quarter.
+    fn turned(self) -> Self {
+        Self {
+            width: self.height,
+            height: self.width,
+        }
+    }
 }
 
 /// How images are shown.
