@@ -30,7 +30,8 @@ done
 "#;
 
 /// What the tests are run in is not what they are about.
-const NOWHERE: &str = "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
+const NOWHERE: &str =
+    "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
 
 /// A PNG of 40×40 pixels: its upper half is red, its lower half blue.
 const HALVES: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAoCAIAAAADnC86AAAAL0lEQVR42u3QsQkAMAzAMP//dHpFyFCBd4GbOikwGAwGg8Hgj2CzwWAwGAwGg9d7cNs6GyLw6J8AAAAASUVORK5CYII=";
@@ -125,8 +126,13 @@ const LABEL: &str = "[image: PNG 40×40, 104 bytes, file:///a.png]";
 #[test]
 fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
     let project = Project::new();
-    // What the terminal can do is asked; this one does not answer.
+    // What the terminal can do is asked; this one answers too late, and nobody takes that for something typed.
     let mut screen = chat(&project, "auto");
+    assert!(sent(&project).contains("\x1b[16t\x1b[c"));
+    screen.key("too \u{1b}[6;20;10t\u{1b}[?62;4;22clate");
+    screen.until("│too late ");
+    screen.key("\u{15}");
+    screen.until("What is to be done?");
     screen.say("say one");
     screen.until("Nice.");
     until_blocks(&mut screen, 20, 40);
@@ -169,11 +175,7 @@ fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
 fn a_tool_call_and_the_person_show_images_too() {
     let project = Project::new();
     let mut screen = chat(&project, "blocks");
-    std::fs::write(
-        project.file("own.png"),
-        STANDARD.decode(HALVES).unwrap(),
-    )
-    .unwrap();
+    std::fs::write(project.file("own.png"), STANDARD.decode(HALVES).unwrap()).unwrap();
     // Dropped on the terminal, which pastes its path.
     let path = project.file("own.png");
     screen.key(&format!("\u{1b}[200~{}\u{1b}[201~", path.display()));
@@ -234,7 +236,9 @@ fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
     assert_eq!(screen.end().0, Some(0));
     let all = sent(&project);
     assert_eq!(all.matches("a=T").count(), 1);
-    let forgotten = all.find(&format!("\x1b_Gq=2,a=d,d=I,i={id}\x1b\\")).unwrap();
+    let forgotten = all
+        .find(&format!("\x1b_Gq=2,a=d,d=I,i={id}\x1b\\"))
+        .unwrap();
     assert!(forgotten < all.rfind("\x1b[?1049l").unwrap());
 }
 
@@ -278,7 +282,10 @@ fn a_broken_image_says_so_where_it_would_be() {
     let mut screen = chat(&project, "blocks");
     screen.say("say broken");
     screen.until("it cannot be shown: it is broken");
-    assert_eq!(row(&screen, "it cannot"), row(&screen, "[image: PNG 40×40") + 1);
+    assert_eq!(
+        row(&screen, "it cannot"),
+        row(&screen, "[image: PNG 40×40") + 1
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ use ratatui::backend::CrosstermBackend;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::images::{Canvas, Found, Images, Pixels, detect, kitty, query};
+use crate::images::{Canvas, Found, Images, Pixels, detect, is_guarded, kitty, query};
 use crate::theme::Colors;
 
 /// What was changed about the terminal, so that a panic can undo it.
@@ -45,6 +45,9 @@ impl Screen {
         HOOK.call_once(|| {
             let report = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
+                if is_guarded() {
+                    return;
+                }
                 give_back();
                 report(panic);
             }));

@@ -1,6 +1,8 @@
 //! The pixels of an image, as large as they are shown.
 
+use std::cell::Cell;
 use std::io::Cursor;
+use std::panic::AssertUnwindSafe;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,10 +16,28 @@ use super::Pixels;
 pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
 
 /// How many pixels an image has at most.
-pub(crate) const MOST_PIXELS: u64 = 32 * 1000 * 1000;
+pub(crate) const MOST_PIXELS: u64 = 25 * 1000 * 1000;
 
 /// How much memory decoding takes at most, in bytes.
-const MEMORY: u64 = 192 * 1024 * 1024;
+const MEMORY: u64 = 128 * 1024 * 1024;
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread is caught, and concerns nobody but an image.
+pub(crate) fn is_guarded() -> bool {
+    GUARDED.get()
+}
+
+/// Does something that may panic: decoders have read worse than they were made for.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    GUARDED.set(true);
+    // What it has begun is gone with it.
+    let done = std::panic::catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(false);
+    done.unwrap_or_else(|_| Err("it is broken".to_owned()))
+}
 
 /// Decodes an image and scales it down to what there is room for. It is never made larger. What is left of the room, to
 /// the right of it and below, is transparent.
@@ -25,7 +45,12 @@ const MEMORY: u64 = 192 * 1024 * 1024;
 /// # Errors
 /// In words for a person: it is broken, too large, or of a kind unknown here.
 pub(super) fn decode(data: &str, room: Pixels) -> Result<RgbaImage, String> {
-    let too_large = || format!("it has more than {} million pixels", MOST_PIXELS / 1_000_000);
+    let too_large = || {
+        format!(
+            "it has more than {} million pixels",
+            MOST_PIXELS / 1_000_000
+        )
+    };
     if data.len() > LONGEST {
         return Err(format!("it has more than {} MB", LONGEST / 1024 / 1024));
     }
@@ -79,8 +104,8 @@ fn scale(mut image: DynamicImage, held: Orientation, room: Pixels) -> RgbaImage 
         true => fit(of.turned(), room).turned(),
         false => fit(of, room),
     };
-    // First roughly, which takes little memory, then well.
-    if of.width > to.width.saturating_mul(3) && of.height > to.height.saturating_mul(3) {
+    // First roughly, which takes no memory to speak of, then well.
+    if of.width > to.width.saturating_mul(3) || of.height > to.height.saturating_mul(3) {
         image = image.thumbnail_exact(to.width * 2, to.height * 2);
     }
     if (image.width(), image.height()) != (to.width, to.height) {
@@ -156,6 +181,14 @@ mod tests {
     }
 
     #[test]
+    fn one_that_is_all_width_is_a_line() {
+        let made = decode(&encoded(&halves(60_000, 1)), ROOM).unwrap();
+        assert_eq!(made.dimensions(), (40, 20));
+        assert_eq!(made.get_pixel(39, 0).0, [0, 0, 255, 255]);
+        assert_eq!(made.get_pixel(39, 1).0[3], 0);
+    }
+
+    #[test]
     fn lines_of_base64_are_one() {
         let data = encoded(&halves(4, 4));
         let (one, two) = data.split_at(10);
@@ -172,13 +205,20 @@ mod tests {
     }
 
     #[test]
+    fn a_decoder_that_panics_has_found_something_broken() {
+        let why = guarded::<()>(|| panic!("of a decoder")).unwrap_err();
+        assert_eq!(why, "it is broken");
+        assert!(!is_guarded());
+    }
+
+    #[test]
     fn a_bomb_is_refused_by_its_first_bytes() {
         // 65,000 × 65,000 pixels of nothing: a few bytes that would be 17 GB.
         let mut png = Vec::new();
         let mut encoder = png_header(65_000, 65_000);
         png.append(&mut encoder);
         let why = decode(&STANDARD.encode(&png), ROOM).unwrap_err();
-        assert_eq!(why, "it has more than 32 million pixels");
+        assert_eq!(why, "it has more than 25 million pixels");
     }
 
     /// A PNG that says that it is so large, and has no more than that to say.

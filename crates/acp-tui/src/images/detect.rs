@@ -151,10 +151,7 @@ mod tests {
     fn without_enough_colours_there_are_no_blocks() {
         let of = |colors, term| found(Images::Blocks, colors, &[("TERM", term)]);
         let indexed = Some(Way::Blocks(Depth::Indexed));
-        assert_eq!(
-            of(Colors::Ansi16, "xterm-256color"),
-            Found::Known(indexed)
-        );
+        assert_eq!(of(Colors::Ansi16, "xterm-256color"), Found::Known(indexed));
         assert_eq!(of(Colors::Ansi16, "xterm"), Found::Known(None));
         assert_eq!(of(Colors::None, "xterm-256color"), Found::Known(None));
         // Nor colours to name kitty's images by; sixels have their own.

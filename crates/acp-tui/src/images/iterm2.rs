@@ -8,7 +8,11 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder as _, RgbaImage, imageops};
 
 /// The rows of cells of an image, each by itself: so each can be shown without the others.
-pub(super) fn rows(image: &RgbaImage, columns: u16, cell_height: u32) -> Result<Vec<String>, String> {
+pub(super) fn rows(
+    image: &RgbaImage,
+    columns: u16,
+    cell_height: u32,
+) -> Result<Vec<String>, String> {
     let (width, height) = image.dimensions();
     let count = height / cell_height.max(1);
     let mut rows = Vec::new();

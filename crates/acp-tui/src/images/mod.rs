@@ -19,7 +19,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use image::RgbaImage;
 
-pub(crate) use decode::{LONGEST, MOST_PIXELS};
+pub(crate) use decode::{LONGEST, MOST_PIXELS, is_guarded};
 pub use detect::Images;
 pub(crate) use detect::{Found, detect};
 pub(crate) use store::{Row, Store};
@@ -185,7 +185,7 @@ impl Task {
         let key = self.key;
         Done {
             key,
-            result: self.make(),
+            result: decode::guarded(|| self.make()),
         }
     }
 

@@ -96,7 +96,11 @@ impl Heard {
     }
 
     fn is_pasting(&self) -> bool {
-        let last = |what: &[u8]| self.typed.windows(what.len()).rposition(|seen| seen == what);
+        let last = |what: &[u8]| {
+            self.typed
+                .windows(what.len())
+                .rposition(|seen| seen == what)
+        };
         last(PASTE) > last(PASTED)
     }
 

@@ -202,7 +202,10 @@ impl Store {
                 // What is seen must stay, or it would be decoded again at once.
                 known.drawn < now && !matches!(known.state, State::Coming)
             });
-            let Some(key) = old.min_by_key(|(_, known)| known.drawn).map(|(key, _)| *key) else {
+            let Some(key) = old
+                .min_by_key(|(_, known)| known.drawn)
+                .map(|(key, _)| *key)
+            else {
                 return;
             };
             let Some(known) = self.known.remove(&key) else {

@@ -157,7 +157,11 @@ fn rows_of_sixels_are_whole_or_not_there() {
     let buf = scene.draw(0..4, |buf| {
         buf[(5, 1)].set_symbol("╭");
     });
-    assert!(buf[(2, 0)].symbol().starts_with("\x1b[4X\x1bP0;1q\"1;1;40;20"));
+    assert!(
+        buf[(2, 0)]
+            .symbol()
+            .starts_with("\x1b[4X\x1bP0;1q\"1;1;40;20")
+    );
     assert_eq!(buf[(2, 1)].symbol(), " ");
     assert_eq!(buf[(3, 1)].symbol(), " ");
     assert_eq!(buf[(5, 1)].symbol(), "╭");
