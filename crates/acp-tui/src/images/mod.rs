@@ -109,7 +109,8 @@ impl Canvas {
         }
     }
 
-    /// How many columns and rows an image takes where there are so many columns. Nothing if it has no pixels.
+    /// How many columns and rows an image takes where there are so many columns. Nothing if it has no pixels, or there
+    /// is no room for it.
     pub(crate) fn cells(&self, of: Pixels, columns: u16) -> Option<(u16, u16)> {
         let (width, height) = (u64::from(of.width), u64::from(of.height));
         let cell_width = u64::from(self.cell.width).max(1);
@@ -127,9 +128,15 @@ impl Canvas {
         if shown.1 > most_height {
             shown = ((width * most_height / height).max(1), most_height);
         }
-        let columns = u16::try_from(shown.0.div_ceil(cell_width)).ok()?;
+        let taken = u16::try_from(shown.0.div_ceil(cell_width)).ok()?;
         let rows = u16::try_from(shown.1.div_ceil(cell_height)).ok()?;
-        Some((columns, rows))
+        // Where the cursor is behind a sequence nobody knows. Behind one column, ratatui thinks that it does.
+        let least = match self.way {
+            Way::Iterm2 { .. } | Way::Sixel { .. } => 2,
+            Way::Kitty { .. } | Way::Blocks(_) => 1,
+        };
+        let taken = taken.max(least);
+        (taken <= columns).then_some((taken, rows))
     }
 }
 

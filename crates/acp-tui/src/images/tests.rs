@@ -49,6 +49,10 @@ fn an_image_takes_the_cells_it_needs_and_no_more_than_there_are() {
     assert_eq!(canvas.cells(pixels(4000, 1), 76), Some((76, 1)));
     assert_eq!(canvas.cells(pixels(u32::MAX, u32::MAX), 76), Some((24, 12)));
     assert_eq!(canvas.cells(pixels(0, 10), 76), None);
+    // What is one sequence a row is never one column wide: the cursor would be lost.
+    let sixel = Canvas::new(Way::Sixel { tmux: false }, Some(CELL)).on(24);
+    assert_eq!(sixel.cells(pixels(1, 1), 76), Some((2, 1)));
+    assert_eq!(sixel.cells(pixels(1, 1), 1), None);
     // Of half blocks there are two pixels in a cell.
     let blocks = Canvas::new(Way::Blocks(Depth::Rgb), Some(CELL)).on(40);
     assert_eq!(blocks.cells(pixels(16, 16), 76), Some((16, 8)));
