@@ -80,7 +80,6 @@ pub(crate) fn listen() -> (Answer, Vec<Event>) {
 
 /// What was read so far.
 #[derive(Debug, Default)]
-#[cfg_attr(not(unix), allow(dead_code))]
 struct Heard {
     answer: Answer,
     typed: Vec<u8>,
@@ -89,6 +88,7 @@ struct Heard {
     answered: bool,
 }
 
+#[cfg_attr(not(unix), allow(dead_code))]
 impl Heard {
     /// Whether all that was asked is answered, and nothing is being pasted.
     fn is_over(&self) -> bool {
