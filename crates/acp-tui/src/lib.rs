@@ -8,6 +8,7 @@ mod app;
 mod editor;
 pub mod export;
 mod fuzzy;
+mod images;
 mod input;
 mod keys;
 mod look;
@@ -21,6 +22,7 @@ mod theme;
 mod view;
 mod worker;
 
+pub use images::Images;
 pub use keys::{Action, Key, Keys, KeysError, NoKey};
 pub use run::{ChatError, run};
 pub use setup::{AgentSpec, Hint, Open, SessionNames, Setup, Wishes};

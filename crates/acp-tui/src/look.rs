@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::Theme;
+use crate::images::Canvas;
 
 /// What everything that is drawn has to know.
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +13,8 @@ pub(crate) struct Look<'a> {
     pub(crate) cwd: &'a Path,
     /// How often what moves has moved: the frame of a spinner.
     pub(crate) frame: usize,
+    /// What images are drawn on, if they are shown.
+    pub(crate) images: Option<Canvas>,
 }
 
 /// What shows that something goes on, frame by frame.

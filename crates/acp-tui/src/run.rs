@@ -8,7 +8,7 @@ use crossterm::event::Event as Input;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 
-use crate::app::{App, Event};
+use crate::app::{App, Effect, Event};
 use crate::setup::Setup;
 use crate::terminal::Screen;
 use crate::text::highlight;
@@ -48,7 +48,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
     }
     let wake = Arc::new(Notify::new());
     let (sender, mut events) = mpsc::channel(EVENTS);
-    let mut screen = Screen::take(setup.mouse)?;
+    let mut screen = Screen::take(setup.mouse, setup.images, setup.theme.colors)?;
     let (mut app, effects) = App::new(setup, Arc::clone(&wake));
     let mut worker = Worker::new(sender, Arc::clone(app.around()));
     for effect in effects {
@@ -67,7 +67,11 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
             draw(&mut app, &mut screen)?;
             drawn = Instant::now();
             due = None;
+            for task in app.images_wanted() {
+                worker.perform(Effect::Decode(task), &mut screen).await?;
+            }
             if !std::mem::replace(&mut begun, true) {
+                app.set_canvas(screen.listen().await);
                 // Behind the first drawing, which must not wait for it.
                 let wake = Arc::clone(&wake);
                 tokio::task::spawn_blocking(move || {
@@ -91,6 +95,9 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
             _ = tick.tick(), if moving => Some(Event::Tick),
         };
         let Some(event) = event else { continue };
+        if matches!(event, Event::Resized) {
+            app.set_canvas(screen.canvas());
+        }
         let typed = matches!(
             event,
             Event::Key(_) | Event::Paste(_) | Event::Mouse(_) | Event::Resized
@@ -104,6 +111,9 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
                 break;
             };
             if let Some(event) = crate::run::event(input) {
+                if matches!(event, Event::Resized) {
+                    app.set_canvas(screen.canvas());
+                }
                 effects.extend(app.update(event));
             }
         }
@@ -126,6 +136,8 @@ fn draw(app: &mut App, screen: &mut Screen) -> io::Result<()> {
         if let Some(cursor) = cursor {
             frame.set_cursor_position(cursor);
         }
+        // Before the cells that show them.
+        app.images().send(&mut io::stdout())
     })
 }
 

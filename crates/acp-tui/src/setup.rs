@@ -7,6 +7,7 @@ use std::sync::Arc;
 use acp::v1::{McpServer, SessionId};
 use acp_host::{AgentCommand, Environment, Permissions, Sandbox};
 
+use crate::images::Images;
 use crate::keys::Keys;
 use crate::theme::Theme;
 
@@ -137,6 +138,8 @@ pub struct Setup {
     pub keys: Keys,
     /// Colours.
     pub theme: Theme,
+    /// How images are shown.
+    pub images: Images,
     /// Whether the mouse is used. The terminal's own selecting of text then needs a modifier key.
     pub mouse: bool,
 }
@@ -157,6 +160,7 @@ impl Setup {
             history: None,
             keys: Keys::default(),
             theme: Theme::default(),
+            images: Images::default(),
             mouse: false,
         }
     }

@@ -16,6 +16,9 @@ use ratatui::backend::CrosstermBackend;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::images::{Canvas, Found, Images, Pixels, detect, is_guarded, kitty, query};
+use crate::theme::Colors;
+
 /// What was changed about the terminal, so that a panic can undo it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
@@ -28,26 +31,39 @@ const TYPED: usize = 256;
 pub(crate) struct Screen {
     terminal: ratatui::Terminal<CrosstermBackend<Stdout>>,
     typed: Typed,
+    /// What is known of how it shows images.
+    images: Found,
+    /// How large it has said that its cells are.
+    cell: Option<Pixels>,
     mouse: bool,
     title: String,
 }
 
 impl Screen {
-    /// Takes the terminal.
-    pub(crate) fn take(mouse: bool) -> io::Result<Self> {
+    /// Takes the terminal. What is typed is not read before [`Self::listen`].
+    pub(crate) fn take(mouse: bool, images: Images, colors: Colors) -> io::Result<Self> {
         HOOK.call_once(|| {
             let report = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
+                if is_guarded() {
+                    return;
+                }
                 give_back();
                 report(panic);
             }));
         });
         enter(mouse)?;
+        let images = detect(images, colors, cell(), |name| std::env::var(name).ok());
+        if matches!(images, Found::Ask(_) | Found::AskSize(_)) {
+            query::ask(&mut io::stdout())?;
+        }
         let terminal = ratatui::Terminal::new(CrosstermBackend::new(io::stdout()));
         match terminal {
             Ok(terminal) => Ok(Self {
                 terminal,
-                typed: Typed::read(),
+                typed: Typed::none(),
+                images,
+                cell: None,
                 mouse,
                 title: String::new(),
             }),
@@ -58,10 +74,37 @@ impl Screen {
         }
     }
 
+    /// Begins to read what is typed; gives what images are drawn on. For a moment it waits for what the terminal says,
+    /// if it was asked.
+    pub(crate) async fn listen(&mut self) -> Option<Canvas> {
+        let asked = matches!(self.images, Found::Ask(_) | Found::AskSize(_));
+        let heard = match asked {
+            true => tokio::task::spawn_blocking(query::listen).await,
+            false => Ok(Default::default()),
+        };
+        // It does not panic; a chat whose runtime ends has nothing to show any more.
+        let (answer, typed) = heard.unwrap_or_default();
+        self.typed = Typed::read(typed);
+        self.images = self.images.answered(answer);
+        self.cell = answer.cell;
+        self.canvas()
+    }
+
+    /// What images are drawn on, now that the terminal may have another size, or another font.
+    pub(crate) fn canvas(&self) -> Option<Canvas> {
+        match self.images {
+            Found::Known(way) => way.map(|way| Canvas::new(way, cell().or(self.cell))),
+            Found::Ask(_) | Found::AskSize(_) => None,
+        }
+    }
+
     /// Draws, with what the terminal is told in between kept together, so that nothing flickers.
-    pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
+    pub(crate) fn draw(
+        &mut self,
+        draw: impl FnOnce(&mut ratatui::Frame<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
         queue!(io::stdout(), terminal::BeginSynchronizedUpdate)?;
-        let drawn = self.terminal.draw(draw).map(drop);
+        let drawn = self.terminal.try_draw(draw).map(drop);
         execute!(io::stdout(), terminal::EndSynchronizedUpdate)?;
         drawn
     }
@@ -70,6 +113,7 @@ impl Screen {
     ///
     /// `clear` of ratatui asks the terminal where its cursor is, and fails if the answer is read as something typed.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
+        kitty::forget_all(&mut io::stdout())?;
         execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))?;
         // The picture to compare with becomes an empty one.
         self.terminal.swap_buffers();
@@ -94,7 +138,7 @@ impl Screen {
     /// Takes it again.
     pub(crate) fn enter(&mut self) -> io::Result<()> {
         enter(self.mouse)?;
-        self.typed = Typed::read();
+        self.typed = Typed::read(Vec::new());
         self.forget()
     }
 
@@ -137,9 +181,22 @@ struct Typed {
 }
 
 impl Typed {
-    fn read() -> Self {
+    /// Nothing is read yet.
+    fn none() -> Self {
+        let (_, events) = mpsc::channel(1);
+        let task = tokio::spawn(async {});
+        Self { events, task }
+    }
+
+    /// Reads what is typed, behind what was typed before.
+    fn read(before: Vec<Event>) -> Self {
         let (sender, events) = mpsc::channel(TYPED);
         let task = tokio::spawn(async move {
+            for event in before {
+                if sender.send(event).await.is_err() {
+                    return;
+                }
+            }
             let mut stream = EventStream::new();
             while let Some(Ok(event)) = stream.next().await {
                 if sender.send(event).await.is_err() {
@@ -186,6 +243,7 @@ fn give_back() {
         return;
     }
     let mut out = io::stdout();
+    let _ = kitty::forget_all(&mut out);
     // Each by itself: where one does not work the others still may.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(out, PopKeyboardEnhancementFlags);
@@ -196,4 +254,14 @@ fn give_back() {
         cursor::Show
     );
     let _ = terminal::disable_raw_mode();
+}
+
+/// How large a cell is, as far as the system knows.
+fn cell() -> Option<Pixels> {
+    let size = terminal::window_size().ok()?;
+    let pixels = |all: u16, cells: u16| all.checked_div(cells).filter(|pixels| *pixels > 0);
+    Some(Pixels {
+        width: pixels(size.width, size.columns)?.into(),
+        height: pixels(size.height, size.rows)?.into(),
+    })
 }

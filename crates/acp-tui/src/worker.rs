@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use crate::agent::{self, GRACE, Link, Surroundings, Trouble};
 use crate::app::{App, Effect, Event, TabKey};
+use crate::images::Task;
 use crate::setup::{AgentSpec, Open, SessionNames};
 use crate::terminal::Screen;
 
@@ -280,6 +281,16 @@ impl Worker {
                     result,
                 })
             }),
+            Effect::Decode(task) => {
+                let key = task.key();
+                self.tell(async move {
+                    let decoded = tokio::task::spawn_blocking(move || task.carry_out());
+                    Some(Event::Decoded(match decoded.await {
+                        Ok(done) => done,
+                        Err(_) => Task::failed(key),
+                    }))
+                });
+            }
             // Done where the terminal is at hand.
             Effect::Redraw
             | Effect::Bell

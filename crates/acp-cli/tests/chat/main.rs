@@ -13,6 +13,7 @@ mod common;
 mod answers;
 mod colours;
 mod forms;
+mod images;
 mod login;
 mod newcomers;
 mod options;

@@ -122,10 +122,9 @@ impl App {
         if n < self.tabs.len() {
             self.leave_thread();
             self.active = n;
-            if let Some(tab) = self.tab() {
-                if let Some(question) = &mut tab.question {
-                    question.appeared(Instant::now());
-                }
+            let question = self.tab().and_then(|tab| tab.question.as_mut());
+            if let Some(question) = question {
+                question.appeared(Instant::now());
             }
         }
     }

@@ -17,9 +17,11 @@ use unicode_width::UnicodeWidthStr;
 use super::tab::{Ending, Phase, Tab};
 use super::trouble::indented;
 use super::{App, Focus, plan, when};
+use crate::images;
 use crate::keys::Action;
 use crate::look::{Look, SPINNER};
 use crate::text::fit::fit;
+use crate::view;
 
 /// How long an agent may take to end a turn that was cancelled before that is told.
 const DEAF: Duration = Duration::from_secs(5);
@@ -40,6 +42,7 @@ impl App {
             theme,
             cwd: &self.setup.cwd,
             frame: self.frame,
+            images: self.images.canvas().map(|canvas| canvas.on(area.height)),
         };
         let focus = self.focus;
         let tab = self.tabs.get_mut(self.active)?;
@@ -52,12 +55,16 @@ impl App {
         let rows = Rows::new(area, beside.len(), writing);
 
         line(&bar, rows.bar, buf);
+        self.images.begin();
         let thread = tab.thread.clone();
         thread.read(|thread| {
             if thread.items().is_empty() && thread.dropped().is_empty() {
                 welcome(rows.thread, buf, &look);
             } else {
                 tab.view.draw(thread, rows.thread, buf, &look);
+                let images = tab.view.images();
+                let data = |row: &images::Row| view::image_data(thread, row);
+                self.images.paint(images, buf, theme.dim, data);
             }
         });
         for (n, beside) in beside.iter().enumerate() {
@@ -92,6 +99,7 @@ impl App {
             .overlay
             .as_mut()
             .map(|overlay| overlay.draw(area, buf, &look));
+        self.images.finish(buf);
         match over {
             Some(cursor) => cursor,
             None => cursor.filter(|_| focused),

@@ -14,6 +14,7 @@ use acp_host::AgentProcess;
 use super::event::{AgentKey, Stamp, TabKey};
 use crate::agent::{Desk, Link, Notes};
 use crate::editor::Draft;
+use crate::images::Task;
 use crate::question::Address;
 use crate::setup::{AgentSpec, Open, SessionNames, Wishes};
 
@@ -121,6 +122,8 @@ pub(crate) enum Effect {
         thread: ThreadHandle,
         file: PathBuf,
     },
+    /// Decode an image.
+    Decode(Task),
     /// Copy text to the clipboard of the person's terminal.
     Copy(String),
     /// Stop, until the shell has the process go on.

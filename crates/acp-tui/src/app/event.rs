@@ -8,6 +8,7 @@ use acp_host::AgentProcess;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::agent::{Link, Trouble};
+use crate::images::Done;
 
 /// Which of the configured agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,6 +106,8 @@ pub(crate) enum Event {
     },
     /// What was written in the person's own editor.
     Written { tab: TabKey, text: String },
+    /// An image can be shown, or not.
+    Decoded(Done),
     /// Something to be said beside the conversation.
     Said(String),
     /// The process is asked to end.

@@ -33,6 +33,7 @@ pub(crate) use event::{AgentKey, Event, Stamp, TabKey};
 
 use crate::agent::Surroundings;
 use crate::editor::{Files, History};
+use crate::images::{Canvas, Store, Task};
 use crate::look::Look;
 use crate::setup::{AgentSpec, Setup};
 use agents::{Agent, AgentState};
@@ -68,6 +69,7 @@ pub(crate) struct App {
     /// What `@` completes, and what was said before: the same in all tabs.
     files: Files,
     history: History,
+    images: Store,
     tabs: Vec<Tab>,
     /// Which tab is shown.
     active: usize,
@@ -116,6 +118,7 @@ impl App {
             agents,
             files,
             history,
+            images: Store::default(),
             tabs: Vec::new(),
             active: 0,
             next_tab: 0,
@@ -144,6 +147,20 @@ impl App {
     /// Whether it is over.
     pub(crate) fn is_done(&self) -> bool {
         self.done
+    }
+
+    /// Images are shown on this from now on; not at all if there is none.
+    pub(crate) fn set_canvas(&mut self, canvas: Option<Canvas>) {
+        self.images.set_canvas(canvas);
+    }
+
+    /// The images that were missed in the last drawing.
+    pub(crate) fn images_wanted(&mut self) -> Vec<Task> {
+        self.images.wanted()
+    }
+
+    pub(crate) fn images(&mut self) -> &mut Store {
+        &mut self.images
     }
 
     pub(crate) fn around(&self) -> &Arc<Surroundings> {
@@ -209,6 +226,10 @@ impl App {
             } => self.sessions_listed(agent, result, &names),
             Event::Deleted { agent, id, result } => self.session_deleted(agent, &id, result),
             Event::Written { tab, text } => self.written(tab, text),
+            Event::Decoded(image) => {
+                self.images.done(image);
+                Vec::new()
+            }
             Event::AddressOpened {
                 tab,
                 question,
@@ -327,6 +348,7 @@ impl App {
             theme: &self.setup.theme,
             cwd: &self.setup.cwd,
             frame: self.frame,
+            images: self.images.canvas(),
         }
     }
 }

@@ -43,6 +43,7 @@ fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Po
         theme: &theme,
         cwd: Path::new("/"),
         frame: 3,
+        images: None,
     };
     let area = Rect::new(0, 0, width, height);
     // The screen below is full of wide characters.

@@ -11,6 +11,9 @@ use super::columns::counted;
 /// before that.
 const HEADER: usize = 512 * 1024;
 
+/// How much is looked at first.
+const SHORT_HEADER: usize = 4 * 1024;
+
 /// One line that stands for a block: what it is, how large, and where from. Of a text it is the text.
 pub(crate) fn placeholder(block: &ContentBlock) -> String {
     let text = match block {
@@ -86,13 +89,16 @@ fn kind(mime_type: &str) -> String {
 }
 
 /// The width and height of an image in pixels, as its first bytes say.
-fn dimensions(data: &str) -> Option<(usize, usize)> {
-    let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
-    let mut header: Vec<u8> = data.bytes().filter(is_base64).take(HEADER).collect();
-    header.truncate(header.len() / 4 * 4);
-    let bytes = STANDARD.decode(header).ok()?;
-    let size = imagesize::blob_size(&bytes).ok()?;
-    Some((size.width, size.height))
+pub(crate) fn dimensions(data: &str) -> Option<(usize, usize)> {
+    // The first bytes are enough for most.
+    [SHORT_HEADER, HEADER].iter().find_map(|most| {
+        let is_base64 = |byte: &u8| !byte.is_ascii_whitespace();
+        let mut header: Vec<u8> = data.bytes().filter(is_base64).take(*most).collect();
+        header.truncate(header.len() / 4 * 4);
+        let bytes = STANDARD.decode(header).ok()?;
+        let size = imagesize::blob_size(&bytes).ok()?;
+        Some((size.width, size.height))
+    })
 }
 
 /// How many bytes there are in base64.

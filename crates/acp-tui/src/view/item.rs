@@ -8,8 +8,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::Detail;
+use super::image::Spot;
 use super::message::{LaidMessage, Speaker};
 use super::tool_call::LaidCall;
+use crate::images::Canvas;
 use crate::look::Look;
 use crate::text::highlight;
 use crate::text::wrap::wrap;
@@ -48,6 +50,8 @@ struct Key {
     printed: u64,
     /// Code in it can be coloured.
     coloured: bool,
+    /// What its images are drawn on.
+    images: Option<Canvas>,
 }
 
 #[derive(Default)]
@@ -73,6 +77,7 @@ impl Laid {
             detail: wanted.detail,
             printed,
             coloured: highlight::ready(),
+            images: look.images,
         };
         if self.key == Some(key) && !self.is_unfinished() {
             // Its sign moves; what stands below it does not.
@@ -177,6 +182,15 @@ impl Laid {
         match &self.body {
             Body::Message(message) => message.style(look),
             _ => Style::new(),
+        }
+    }
+
+    /// The image that has its row in this line, and which row that is.
+    pub(super) fn image(&self, n: usize) -> Option<(Spot, u16)> {
+        match &self.body {
+            Body::Message(message) => message.image(n),
+            Body::Call(call) => call.image(n),
+            Body::Nothing | Body::Lines(_) => None,
         }
     }
 

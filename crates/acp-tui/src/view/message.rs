@@ -5,9 +5,9 @@ use acp::v1::ContentBlock;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::image::{self, Spot};
 use super::item::Wanted;
 use crate::look::Look;
-use crate::text::image::placeholder;
 use crate::text::markdown::Markdown;
 use crate::text::wrap::wrap;
 
@@ -37,22 +37,27 @@ enum Piece {
         markdown: Box<Markdown>,
         height: usize,
     },
-    /// Anything else.
+    /// What was typed.
     Lines(Vec<Line<'static>>),
+    /// Anything else, which may be an image.
+    Other {
+        lines: Vec<Line<'static>>,
+        image: Option<Spot>,
+    },
 }
 
 impl Piece {
     fn height(&self) -> usize {
         match self {
             Self::Text { height, .. } => *height,
-            Self::Lines(lines) => lines.len(),
+            Self::Lines(lines) | Self::Other { lines, .. } => lines.len(),
         }
     }
 
     fn line(&self, n: usize) -> Option<&Line<'static>> {
         match self {
             Self::Text { markdown, .. } => markdown.laid().get(n),
-            Self::Lines(lines) => lines.get(n),
+            Self::Lines(lines) | Self::Other { lines, .. } => lines.get(n),
         }
     }
 }
@@ -92,8 +97,14 @@ impl LaidMessage {
                     Piece::Text { markdown, height }
                 }
                 other => {
-                    let line = Line::styled(placeholder(other), look.theme.dim);
-                    Piece::Lines(wrap(&line, wanted.width))
+                    let (lines, key) = image::lay(other, wanted.width, look);
+                    let image = key.map(|key| Spot {
+                        key,
+                        line: lines.len() - usize::from(key.rows),
+                        indent: 0,
+                        block: n,
+                    });
+                    Piece::Other { lines, image }
                 }
             };
             match self.pieces.get_mut(n) {
@@ -115,12 +126,32 @@ impl LaidMessage {
         if let Some(folded) = &self.folded {
             return (n == 0).then_some(folded);
         }
-        let mut n = n;
-        for piece in &self.pieces {
-            if n < piece.height() {
-                return piece.line(n);
+        let (piece, n) = self.piece(n)?;
+        piece.line(n)
+    }
+
+    /// The image that has its row in this line, and which row that is.
+    pub(super) fn image(&self, n: usize) -> Option<(Spot, u16)> {
+        if self.folded.is_some() {
+            return None;
+        }
+        match self.piece(n)? {
+            (Piece::Other { image, .. }, n) => {
+                let spot = (*image)?;
+                Some((spot, spot.row(n)?))
             }
-            n -= piece.height();
+            _ => None,
+        }
+    }
+
+    /// The piece that a line is of, and which line of it.
+    fn piece(&self, line: usize) -> Option<(&Piece, usize)> {
+        let mut line = line;
+        for piece in &self.pieces {
+            if line < piece.height() {
+                return Some((piece, line));
+            }
+            line -= piece.height();
         }
         None
     }

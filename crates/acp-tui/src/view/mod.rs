@@ -3,6 +3,7 @@
 //! What is seen is anchored to an item and a line within it, or to the end, and only what fits on the screen is
 //! laid out, from the anchor on: how long the thread is does not matter. Nothing of it is measured as a whole.
 
+mod image;
 mod item;
 mod message;
 #[cfg(test)]
@@ -14,10 +15,12 @@ use std::collections::HashMap;
 use acp::Thread;
 use acp::thread::{Item, ItemKind};
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 
+use crate::images::Row;
 use crate::look::Look;
 use crate::text::diff::Layout;
+pub(crate) use image::image_data;
 use item::Laid;
 
 /// How many lines of items that are not on the screen are kept laid out.
@@ -78,6 +81,8 @@ pub(crate) struct ThreadView {
     selected: Option<usize>,
     /// What the last drawing showed.
     shown: Shown,
+    /// The images of which it showed something, row by row.
+    images: Vec<Row>,
 }
 
 /// What a drawing showed.
@@ -176,6 +181,11 @@ impl ThreadView {
         self.laid.values().any(Laid::is_unfinished)
     }
 
+    /// The rows of images that the last drawing has left free.
+    pub(crate) fn images(&self) -> &[Row] {
+        &self.images
+    }
+
     /// Draws what there is room for.
     pub(crate) fn draw(&mut self, thread: &Thread, area: Rect, buf: &mut Buffer, look: &Look<'_>) {
         self.shown.width = area.width;
@@ -194,6 +204,7 @@ impl ThreadView {
         for moved in std::mem::take(&mut pages.view.moves) {
             pages.apply(moved, area.height);
         }
+        pages.view.images.clear();
         let top = pages.top(area.height);
         pages.paint(top, area, buf);
     }
@@ -429,12 +440,21 @@ impl Pages<'_> {
             laid.mark(look)
         };
         buf.set_stringn(area.x, y, mark, usize::from(MARGIN), style);
-        if let Some(line) = laid.line(line) {
+        if let Some(text) = laid.line(line) {
             let x = area.x + MARGIN;
             let width = area.width.saturating_sub(MARGIN);
-            buf.set_line(x, y, line, width);
-            let text = Rect::new(x, y, width, 1);
-            buf.set_style(text, laid.style(look));
+            buf.set_line(x, y, text, width);
+            let row = Rect::new(x, y, width, 1);
+            buf.set_style(row, laid.style(look));
+        }
+        if let Some((spot, image_row)) = laid.image(line) {
+            self.view.images.push(Row {
+                key: spot.key,
+                row: image_row,
+                at: Position::new(area.x + MARGIN + spot.indent, y),
+                item: number,
+                block: spot.block,
+            });
         }
     }
 }

@@ -32,6 +32,7 @@ fn drawn(view: &mut ThreadView, thread: &Thread, width: u16, height: u16) -> Vec
         theme: &theme,
         cwd: Path::new("/project"),
         frame: 0,
+        images: None,
     };
     let area = Rect::new(0, 0, width, height);
     let mut buf = Buffer::empty(area);

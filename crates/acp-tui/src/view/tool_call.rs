@@ -13,13 +13,16 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use serde_json::Value;
 
+use super::image::{self, Spot};
 use super::item::Wanted;
 use crate::look::{Look, SPINNER};
 use crate::text::ansi::TerminalText;
 use crate::text::diff::{DiffOf, diff};
-use crate::text::image::placeholder;
 use crate::text::markdown::Markdown;
 use crate::text::wrap::{Indent, wrap, wrap_into};
+
+/// What stands before each line of a card but its head.
+const INDENT: &str = "  ";
 
 /// How many lines of a change a folded card shows.
 const CHANGE: usize = 14;
@@ -41,6 +44,7 @@ const LONGEST_RAW: usize = 64 * 1024;
 pub(super) struct LaidCall {
     head: Vec<Line<'static>>,
     body: Vec<Line<'static>>,
+    images: Vec<Spot>,
     terminals: HashMap<TerminalId, TerminalText>,
     /// There is more to be read of what a command has printed than was read at once.
     pub(super) unfinished: bool,
@@ -70,6 +74,7 @@ impl LaidCall {
         self.unfinished = false;
         let mut body = Body {
             lines: Vec::new(),
+            images: Vec::new(),
             width: wanted.width.saturating_sub(2).max(1),
             open,
             look,
@@ -77,9 +82,9 @@ impl LaidCall {
         if open {
             body.locations(call);
         }
-        for content in &call.content {
+        for (n, content) in call.content.iter().enumerate() {
             match content {
-                ToolCallContent::Content(block) => body.content(block, call),
+                ToolCallContent::Content(block) => body.content(n, block, call),
                 ToolCallContent::Diff(change) => {
                     let of = DiffOf {
                         diff: change,
@@ -115,8 +120,9 @@ impl LaidCall {
             body.note("some of it was too much to be kept");
         }
         self.body = body.lines;
+        self.images = body.images;
         for line in &mut self.body {
-            line.spans.insert(0, Span::raw("  "));
+            line.spans.insert(0, Span::raw(INDENT));
         }
         open
     }
@@ -145,11 +151,19 @@ impl LaidCall {
             Some(n) => self.body.get(n),
         }
     }
+
+    /// The image that has its row in this line, and which row that is.
+    pub(super) fn image(&self, n: usize) -> Option<(Spot, u16)> {
+        let n = n.checked_sub(self.head.len())?;
+        let mut images = self.images.iter();
+        images.find_map(|spot| Some((*spot, spot.row(n)?)))
+    }
 }
 
 /// What stands below the head.
 struct Body<'a> {
     lines: Vec<Line<'static>>,
+    images: Vec<Spot>,
     width: u16,
     open: bool,
     look: &'a Look<'a>,
@@ -175,9 +189,16 @@ impl Body<'_> {
         }
     }
 
-    fn content(&mut self, block: &ContentBlock, call: &ThreadToolCall) {
+    fn content(&mut self, number: usize, block: &ContentBlock, call: &ThreadToolCall) {
         let ContentBlock::Text(text) = block else {
-            self.note(&placeholder(block));
+            let (lines, key) = image::lay(block, self.width, self.look);
+            self.lines.extend(lines);
+            self.images.extend(key.map(|key| Spot {
+                key,
+                line: self.lines.len() - usize::from(key.rows),
+                indent: 2,
+                block: number,
+            }));
             return;
         };
         let failed = call.status == ToolCallStatus::Failed;

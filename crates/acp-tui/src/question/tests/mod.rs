@@ -70,6 +70,7 @@ impl Shown {
             theme: &theme,
             cwd: Path::new("/home/me/project"),
             frame: 0,
+            images: None,
         };
         let height = self.view.height(width, most, &look);
         let area = Rect::new(0, 0, width, height);

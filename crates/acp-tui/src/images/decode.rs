@@ -1,0 +1,249 @@
+//! The pixels of an image, as large as they are shown.
+
+use std::cell::Cell;
+use std::io::Cursor;
+use std::panic::AssertUnwindSafe;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::imageops::{self, FilterType};
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder as _, ImageReader, Limits, RgbaImage};
+
+use super::Pixels;
+
+/// The longest image that is decoded, in characters of base64.
+pub(crate) const LONGEST: usize = 32 * 1024 * 1024;
+
+/// How many pixels an image has at most.
+pub(crate) const MOST_PIXELS: u64 = 25 * 1000 * 1000;
+
+/// How much memory decoding takes at most, in bytes.
+const MEMORY: u64 = 128 * 1024 * 1024;
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic of this thread is caught, and concerns nobody but an image.
+pub(crate) fn is_guarded() -> bool {
+    GUARDED.get()
+}
+
+/// Does something that may panic: decoders have read worse than they were made for.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    GUARDED.set(true);
+    // What it has begun is gone with it.
+    let done = std::panic::catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(false);
+    done.unwrap_or_else(|_| Err("it is broken".to_owned()))
+}
+
+/// Decodes an image and scales it down to what there is room for. It is never made larger. What is left of the room, to
+/// the right of it and below, is transparent.
+///
+/// # Errors
+/// In words for a person: it is broken, too large, or of a kind unknown here.
+pub(super) fn decode(data: &str, room: Pixels) -> Result<RgbaImage, String> {
+    let too_large = || {
+        format!(
+            "it has more than {} million pixels",
+            MOST_PIXELS / 1_000_000
+        )
+    };
+    if data.len() > LONGEST {
+        return Err(format!("it has more than {} MB", LONGEST / 1024 / 1024));
+    }
+    let mut encoded = data.as_bytes().to_vec();
+    encoded.retain(|byte| !byte.is_ascii_whitespace());
+    let bytes = STANDARD.decode(&encoded);
+    drop(encoded);
+    let bytes = bytes.map_err(|_| "its data is no base64".to_owned())?;
+    let mut reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .map_err(|e| e.to_string())?;
+    if reader.format().is_none() {
+        return Err("it is of a kind unknown here".to_owned());
+    }
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MEMORY);
+    reader.limits(limits);
+    let broken = |e: image::ImageError| match e {
+        image::ImageError::Limits(_) => "it takes too much memory".to_owned(),
+        image::ImageError::Unsupported(_) => "it is of a kind unknown here".to_owned(),
+        _ => "it is broken".to_owned(),
+    };
+    let mut decoder = reader.into_decoder().map_err(broken)?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+        return Err(too_large());
+    }
+    if decoder.total_bytes() > MEMORY {
+        return Err("it takes too much memory".to_owned());
+    }
+    // Cameras note how they were held. An image whose note cannot be read is shown as it is.
+    let held = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
+    Ok(scale(image, held, room))
+}
+
+/// The image, as large as there is room for it, at the upper left of that room.
+fn scale(mut image: DynamicImage, held: Orientation, room: Pixels) -> RgbaImage {
+    let of = Pixels {
+        width: image.width(),
+        height: image.height(),
+    };
+    let lies = matches!(
+        held,
+        Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH
+    );
+    let to = match lies {
+        true => fit(of.turned(), room).turned(),
+        false => fit(of, room),
+    };
+    // First roughly, which takes no memory to speak of, then well.
+    if of.width > to.width.saturating_mul(3) || of.height > to.height.saturating_mul(3) {
+        image = image.thumbnail_exact(to.width * 2, to.height * 2);
+    }
+    if (image.width(), image.height()) != (to.width, to.height) {
+        image = image.resize_exact(to.width, to.height, FilterType::Triangle);
+    }
+    image.apply_orientation(held);
+    let image = image.into_rgba8();
+    if image.dimensions() == (room.width, room.height) {
+        return image;
+    }
+    let mut canvas = RgbaImage::new(room.width, room.height);
+    imageops::replace(&mut canvas, &image, 0, 0);
+    canvas
+}
+
+/// How large an image of this size is where there is so much room, with the proportions it has.
+fn fit(of: Pixels, room: Pixels) -> Pixels {
+    let (width, height) = (u64::from(of.width).max(1), u64::from(of.height).max(1));
+    let (most_width, most_height) = (u64::from(room.width), u64::from(room.height));
+    if width <= most_width && height <= most_height {
+        return of;
+    }
+    let pixels = |n: u64| u32::try_from(n.max(1)).unwrap_or(u32::MAX);
+    if width * most_height >= height * most_width {
+        Pixels {
+            width: room.width,
+            height: pixels((height * most_width / width).min(most_height)),
+        }
+    } else {
+        Pixels {
+            width: pixels((width * most_height / height).min(most_width)),
+            height: room.height,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::images::tests::{encoded, halves};
+
+    const ROOM: Pixels = Pixels {
+        width: 40,
+        height: 20,
+    };
+
+    #[test]
+    fn a_large_image_is_scaled_and_keeps_its_colours_and_proportions() {
+        let made = decode(&encoded(&halves(400, 400)), ROOM).unwrap();
+        assert_eq!(made.dimensions(), (40, 20));
+        assert_eq!(made.get_pixel(2, 2).0, [255, 0, 0, 255]);
+        assert_eq!(made.get_pixel(17, 17).0, [0, 0, 255, 255]);
+        // It is as wide as it is high, and the rest of the room is left free.
+        assert_eq!(made.get_pixel(21, 10).0[3], 0);
+    }
+
+    #[test]
+    fn a_small_one_is_not_made_larger() {
+        let made = decode(&encoded(&halves(4, 4)), ROOM).unwrap();
+        assert_eq!(made.get_pixel(3, 3).0, [0, 0, 255, 255]);
+        assert_eq!(made.get_pixel(4, 3).0[3], 0);
+        assert_eq!(made.get_pixel(3, 4).0[3], 0);
+    }
+
+    #[test]
+    fn one_that_lies_on_its_side_is_stood_up() {
+        let image = DynamicImage::from(halves(40, 80));
+        let made = scale(image, Orientation::Rotate90, ROOM);
+        assert_eq!(made.dimensions(), (40, 20));
+        // What was above is on the right.
+        assert_eq!(made.get_pixel(2, 10).0, [0, 0, 255, 255]);
+        assert_eq!(made.get_pixel(37, 10).0, [255, 0, 0, 255]);
+    }
+
+    #[test]
+    fn one_that_is_all_width_is_a_line() {
+        let made = decode(&encoded(&halves(60_000, 1)), ROOM).unwrap();
+        assert_eq!(made.dimensions(), (40, 20));
+        assert_eq!(made.get_pixel(39, 0).0, [0, 0, 255, 255]);
+        assert_eq!(made.get_pixel(39, 1).0[3], 0);
+    }
+
+    #[test]
+    fn lines_of_base64_are_one() {
+        let data = encoded(&halves(4, 4));
+        let (one, two) = data.split_at(10);
+        assert!(decode(&format!("{one}\r\n{two}\n"), ROOM).is_ok());
+    }
+
+    #[test]
+    fn what_is_broken_is_told_in_words() {
+        let whole = encoded(&halves(400, 400));
+        let why = |data: &str| decode(data, ROOM).unwrap_err();
+        assert_eq!(why("?!"), "its data is no base64");
+        assert_eq!(why("AAAA"), "it is of a kind unknown here");
+        assert_eq!(why(&whole[..whole.len() / 8 * 4]), "it is broken");
+    }
+
+    #[test]
+    fn a_decoder_that_panics_has_found_something_broken() {
+        let why = guarded::<()>(|| panic!("of a decoder")).unwrap_err();
+        assert_eq!(why, "it is broken");
+        assert!(!is_guarded());
+    }
+
+    #[test]
+    fn a_bomb_is_refused_by_its_first_bytes() {
+        // 65,000 × 65,000 pixels of nothing: a few bytes that would be 17 GB.
+        let mut png = Vec::new();
+        let mut encoder = png_header(65_000, 65_000);
+        png.append(&mut encoder);
+        let why = decode(&STANDARD.encode(&png), ROOM).unwrap_err();
+        assert_eq!(why, "it has more than 25 million pixels");
+    }
+
+    /// A PNG that says that it is so large, and has no more than that to say.
+    fn png_header(width: u32, height: u32) -> Vec<u8> {
+        let chunk = |kind: &[u8; 4], data: &[u8]| {
+            let mut crc = 0xffff_ffff_u32;
+            for byte in kind.iter().chain(data) {
+                crc ^= u32::from(*byte);
+                for _ in 0..8 {
+                    crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+                }
+            }
+            let length = u32::try_from(data.len()).unwrap();
+            let mut chunk = length.to_be_bytes().to_vec();
+            chunk.extend(kind);
+            chunk.extend(data);
+            chunk.extend((!crc).to_be_bytes());
+            chunk
+        };
+        let mut header = width.to_be_bytes().to_vec();
+        header.extend(height.to_be_bytes());
+        header.extend([8, 6, 0, 0, 0]);
+        let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
+        png.extend(chunk(b"IHDR", &header));
+        png.extend(chunk(b"IDAT", b"\x78\x9c\x63\0\0"));
+        png
+    }
+}

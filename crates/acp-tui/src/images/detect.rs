@@ -1,0 +1,169 @@
+//! Which way of showing images the terminal has, as far as its environment says.
+
+use super::query::Answer;
+use super::{Depth, Pixels, Way};
+use crate::theme::Colors;
+
+/// How images are to be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Images {
+    /// As the terminal can.
+    #[default]
+    Auto,
+    /// By kitty's graphics protocol, with its Unicode placeholders: kitty, Ghostty.
+    Kitty,
+    /// By iTerm2's inline images: iTerm2, `WezTerm`, Konsole, mintty.
+    Iterm2,
+    /// As sixels: xterm, foot, Windows Terminal.
+    Sixel,
+    /// As half blocks in two colours each. Needs 256 colours.
+    Blocks,
+    /// Not at all: a line says what they are.
+    Off,
+}
+
+/// What the environment has said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// All there is to know; nothing if images are not shown.
+    Known(Option<Way>),
+    /// The terminal may have sixels, and can be asked. If it has not, this is what is left.
+    Ask(Option<Way>),
+    /// Sixels it is to be, and the terminal knows how large they are.
+    AskSize(Way),
+}
+
+impl Found {
+    /// What is known now that the terminal has answered, or will not.
+    pub(crate) fn answered(self, answer: Answer) -> Self {
+        match self {
+            Self::Ask(_) if answer.sixel => Self::Known(Some(Way::Sixel { tmux: false })),
+            Self::Ask(otherwise) => Self::Known(otherwise),
+            Self::AskSize(way) => Self::Known(Some(way)),
+            known @ Self::Known(_) => known,
+        }
+    }
+}
+
+/// Finds out what can be found out without asking the terminal. `cell` is how large a cell is, if that is known.
+pub(crate) fn detect(
+    wanted: Images,
+    colors: Colors,
+    cell: Option<Pixels>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Found {
+    let value = |name| variable(name).unwrap_or_default();
+    let set = |name| !value(name).is_empty();
+    let term = value("TERM");
+    let program = value("TERM_PROGRAM");
+    let tmux = set("TMUX");
+    let depth = match colors {
+        Colors::None => None,
+        Colors::Full => Some(Depth::Rgb),
+        Colors::Ansi16 if term.contains("256color") => Some(Depth::Indexed),
+        Colors::Ansi16 => None,
+    };
+    let blocks = depth.map(Way::Blocks);
+    // The number of an image is the colour of its cells.
+    let kitty = (colors != Colors::None).then_some(Way::Kitty { tmux });
+    match wanted {
+        Images::Off => return Found::Known(None),
+        Images::Kitty => return Found::Known(kitty),
+        Images::Iterm2 => return Found::Known(Some(Way::Iterm2 { tmux })),
+        Images::Sixel if cell.is_some() => return Found::Known(Some(Way::Sixel { tmux })),
+        Images::Sixel => return Found::AskSize(Way::Sixel { tmux }),
+        Images::Blocks => return Found::Known(blocks),
+        Images::Auto => {}
+    }
+    // A multiplexer answers for itself, whatever the terminal around it can do and it passes on.
+    if tmux || set("STY") || term.starts_with("screen") || term.starts_with("tmux") {
+        return Found::Known(blocks);
+    }
+    if term == "dumb" || term == "linux" || program == "Apple_Terminal" {
+        return Found::Known(blocks);
+    }
+    let has_kitty = ["xterm-kitty", "xterm-ghostty"].contains(&term.as_str())
+        || set("KITTY_WINDOW_ID")
+        || program == "ghostty";
+    if has_kitty {
+        return Found::Known(kitty);
+    }
+    let has_iterm2 = ["iTerm.app", "WezTerm", "mintty"].contains(&program.as_str())
+        || value("LC_TERMINAL") == "iTerm2"
+        || set("KONSOLE_VERSION");
+    if has_iterm2 {
+        return Found::Known(Some(Way::Iterm2 { tmux: false }));
+    }
+    if cfg!(unix) {
+        Found::Ask(blocks)
+    } else {
+        Found::Known(blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CELL: Option<Pixels> = Some(Pixels {
+        width: 8,
+        height: 16,
+    });
+
+    fn found(wanted: Images, colors: Colors, set: &[(&str, &str)]) -> Found {
+        detect(wanted, colors, CELL, |name| {
+            let found = set.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    fn auto(set: &[(&str, &str)]) -> Found {
+        found(Images::Auto, Colors::Full, set)
+    }
+
+    #[test]
+    fn terminals_are_known_by_what_they_set() {
+        let kitty = Found::Known(Some(Way::Kitty { tmux: false }));
+        assert_eq!(auto(&[("TERM", "xterm-kitty")]), kitty);
+        assert_eq!(auto(&[("TERM_PROGRAM", "ghostty")]), kitty);
+        let iterm2 = Found::Known(Some(Way::Iterm2 { tmux: false }));
+        assert_eq!(auto(&[("TERM_PROGRAM", "WezTerm")]), iterm2);
+        assert_eq!(auto(&[("LC_TERMINAL", "iTerm2")]), iterm2);
+        let blocks = Some(Way::Blocks(Depth::Rgb));
+        assert_eq!(
+            auto(&[("TERM_PROGRAM", "Apple_Terminal")]),
+            Found::Known(blocks)
+        );
+        #[cfg(unix)]
+        assert_eq!(auto(&[("TERM", "xterm-256color")]), Found::Ask(blocks));
+    }
+
+    #[test]
+    fn a_multiplexer_is_not_asked_what_the_terminal_around_it_can_do() {
+        let set = [("TMUX", "/tmp/x"), ("KITTY_WINDOW_ID", "1")];
+        assert_eq!(auto(&set), Found::Known(Some(Way::Blocks(Depth::Rgb))));
+        // The person knows whether it passes on what it does not know.
+        let wanted = found(Images::Kitty, Colors::Full, &set);
+        assert_eq!(wanted, Found::Known(Some(Way::Kitty { tmux: true })));
+    }
+
+    #[test]
+    fn without_enough_colours_there_are_no_blocks() {
+        let of = |colors, term| found(Images::Blocks, colors, &[("TERM", term)]);
+        let indexed = Some(Way::Blocks(Depth::Indexed));
+        assert_eq!(of(Colors::Ansi16, "xterm-256color"), Found::Known(indexed));
+        assert_eq!(of(Colors::Ansi16, "xterm"), Found::Known(None));
+        assert_eq!(of(Colors::None, "xterm-256color"), Found::Known(None));
+        // Nor colours to name kitty's images by; sixels have their own.
+        let no_color = |wanted| found(wanted, Colors::None, &[]);
+        assert_eq!(no_color(Images::Kitty), Found::Known(None));
+        let sixel = Found::Known(Some(Way::Sixel { tmux: false }));
+        assert_eq!(no_color(Images::Sixel), sixel);
+    }
+
+    #[test]
+    fn sixels_of_an_unknown_size_are_asked_for_theirs() {
+        let found = detect(Images::Sixel, Colors::Full, None, |_| None);
+        assert_eq!(found, Found::AskSize(Way::Sixel { tmux: false }));
+    }
+}

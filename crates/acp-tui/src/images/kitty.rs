@@ -1,0 +1,169 @@
+//! kitty's graphics protocol: an image is sent once, and shown wherever cells with its number are drawn.
+//!
+//! Such a cell is text to everybody but the terminal: ratatui scrolls and covers it like any other, and where no cell has
+//! the number any more nothing is seen of the image. <https://sw.kovidgoyal.net/kitty/graphics-protocol/#unicode-placeholders>
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::num::NonZeroU16;
+use std::sync::{Mutex, PoisonError};
+
+use ratatui::buffer::{Cell, CellDiffOption};
+use ratatui::style::Color;
+
+use super::passed;
+
+/// How much of an image is sent at once, in characters of base64.
+const PIECE: usize = 4096;
+
+/// What stands in each cell of an image.
+const PLACEHOLDER: char = '\u{10eeee}';
+
+/// The marks on it that say which row and column of the image it is. The protocol has more of them; no image is so large.
+#[rustfmt::skip]
+const NUMBERS: [char; 96] = [
+    '\u{305}', '\u{30d}', '\u{30e}', '\u{310}', '\u{312}', '\u{33d}', '\u{33e}', '\u{33f}',
+    '\u{346}', '\u{34a}', '\u{34b}', '\u{34c}', '\u{350}', '\u{351}', '\u{352}', '\u{357}',
+    '\u{35b}', '\u{363}', '\u{364}', '\u{365}', '\u{366}', '\u{367}', '\u{368}', '\u{369}',
+    '\u{36a}', '\u{36b}', '\u{36c}', '\u{36d}', '\u{36e}', '\u{36f}', '\u{483}', '\u{484}',
+    '\u{485}', '\u{486}', '\u{487}', '\u{592}', '\u{593}', '\u{594}', '\u{595}', '\u{597}',
+    '\u{598}', '\u{599}', '\u{59c}', '\u{59d}', '\u{59e}', '\u{59f}', '\u{5a0}', '\u{5a1}',
+    '\u{5a8}', '\u{5a9}', '\u{5ab}', '\u{5ac}', '\u{5af}', '\u{5c4}', '\u{610}', '\u{611}',
+    '\u{612}', '\u{613}', '\u{614}', '\u{615}', '\u{616}', '\u{617}', '\u{657}', '\u{658}',
+    '\u{659}', '\u{65a}', '\u{65b}', '\u{65d}', '\u{65e}', '\u{6d6}', '\u{6d7}', '\u{6d8}',
+    '\u{6d9}', '\u{6da}', '\u{6db}', '\u{6dc}', '\u{6df}', '\u{6e0}', '\u{6e1}', '\u{6e2}',
+    '\u{6e4}', '\u{6e7}', '\u{6e8}', '\u{6eb}', '\u{6ec}', '\u{730}', '\u{732}', '\u{733}',
+    '\u{735}', '\u{736}', '\u{73a}', '\u{73d}', '\u{73f}', '\u{740}', '\u{741}', '\u{743}',
+];
+
+/// The images that the terminal has, with whether they were sent through tmux. It keeps them until it is told otherwise,
+/// which must be possible from wherever the chat ends.
+static SENT: Mutex<Vec<Sent>> = Mutex::new(Vec::new());
+
+struct Sent {
+    id: u32,
+    tmux: bool,
+}
+
+/// An image for the terminal.
+#[derive(Debug)]
+pub(super) struct Picture {
+    /// Its number: a colour, for by that a cell says whose it is.
+    pub(super) id: u32,
+    pub(super) columns: u16,
+    pub(super) rows: u16,
+    /// A PNG in base64.
+    pub(super) data: String,
+}
+
+impl Picture {
+    /// Makes a cell that of this column and row of the image.
+    pub(super) fn paint(&self, column: u16, row: u16, cell: &mut Cell) {
+        let number = |n: u16| NUMBERS.get(usize::from(n)).copied();
+        let (Some(row), Some(column)) = (number(row), number(column)) else {
+            return;
+        };
+        let symbol: String = [PLACEHOLDER, row, column].iter().collect();
+        let [_, r, g, b] = self.id.to_be_bytes();
+        cell.set_symbol(&symbol)
+            .set_fg(Color::Rgb(r, g, b))
+            .set_diff_option(CellDiffOption::ForcedWidth(NonZeroU16::MIN));
+    }
+
+    /// Sends it, unless the terminal has it.
+    pub(super) fn send(&self, tmux: bool, out: &mut impl Write) -> io::Result<()> {
+        {
+            let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+            if sent.iter().any(|sent| sent.id == self.id) {
+                return Ok(());
+            }
+            sent.push(Sent { id: self.id, tmux });
+        }
+        let (id, columns, rows) = (self.id, self.columns, self.rows);
+        let mut begun = false;
+        let mut pieces = self.data.as_bytes().chunks(PIECE).peekable();
+        while let Some(piece) = pieces.next() {
+            let mut command = "\x1b_Gq=2,".to_owned();
+            if !std::mem::replace(&mut begun, true) {
+                // Writing to a string does not fail.
+                let _ = write!(command, "i={id},a=T,U=1,f=100,c={columns},r={rows},");
+            }
+            let more = u8::from(pieces.peek().is_some());
+            let piece = String::from_utf8_lossy(piece);
+            let _ = write!(command, "m={more};{piece}\x1b\\");
+            out.write_all(passed(command, tmux).as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// Has the terminal forget an image, if it has it.
+pub(super) fn forget(id: u32, out: &mut impl Write) -> io::Result<()> {
+    let mut sent = SENT.lock().unwrap_or_else(PoisonError::into_inner);
+    match sent.iter().position(|sent| sent.id == id) {
+        Some(at) => delete(&sent.swap_remove(at), out),
+        None => Ok(()),
+    }
+}
+
+/// Has the terminal forget all images. It is called from panics as well, so it waits for nobody.
+pub(crate) fn forget_all(out: &mut impl Write) -> io::Result<()> {
+    let Ok(mut sent) = SENT.try_lock() else {
+        return Ok(());
+    };
+    for sent in sent.drain(..) {
+        delete(&sent, out)?;
+    }
+    Ok(())
+}
+
+fn delete(sent: &Sent, out: &mut impl Write) -> io::Result<()> {
+    let command = format!("\x1b_Gq=2,a=d,d=I,i={}\x1b\\", sent.id);
+    out.write_all(passed(command, sent.tmux).as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_sent_once_in_pieces_and_forgotten() {
+        let picture = Picture {
+            id: 0x01_02_03,
+            columns: 4,
+            rows: 2,
+            data: "A".repeat(PIECE) + "BBBB",
+        };
+        let mut out = Vec::new();
+        picture.send(false, &mut out).unwrap();
+        let sent = String::from_utf8(std::mem::take(&mut out)).unwrap();
+        let whole = "A".repeat(PIECE);
+        assert_eq!(
+            sent,
+            format!(
+                "\x1b_Gq=2,i=66051,a=T,U=1,f=100,c=4,r=2,m=1;{whole}\x1b\\\x1b_Gq=2,m=0;BBBB\x1b\\"
+            )
+        );
+        picture.send(false, &mut out).unwrap();
+        assert!(out.is_empty(), "it is there already");
+        forget(picture.id, &mut out).unwrap();
+        assert_eq!(out, b"\x1b_Gq=2,a=d,d=I,i=66051\x1b\\");
+        out.clear();
+        forget(picture.id, &mut out).unwrap();
+        assert!(out.is_empty(), "it was there once");
+    }
+
+    #[test]
+    fn a_cell_says_whose_it_is_and_where() {
+        let picture = Picture {
+            id: 0x01_02_03,
+            columns: 4,
+            rows: 2,
+            data: String::new(),
+        };
+        let mut cell = Cell::default();
+        picture.paint(2, 1, &mut cell);
+        assert_eq!(cell.symbol(), "\u{10eeee}\u{30d}\u{30e}");
+        assert_eq!(cell.fg, Color::Rgb(1, 2, 3));
+    }
+}

@@ -1,0 +1,327 @@
+//! The terminal is asked what it can show.
+//!
+//! It is asked before the first drawing and its answer read behind it, before what is typed is read as keys: so nothing
+//! waits for it but on a terminal that does not answer, and that not for long. Both answers are of a form that reading
+//! keys passes over, for one that comes too late must not look as if it had been typed. Whatever else is read meanwhile was
+//! typed, and is given back as the keys that it is.
+
+use std::io::{self, Write};
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+
+use super::Pixels;
+
+/// How long an answer is waited for. Terminals answer within a few milliseconds; over a network it takes longer.
+#[cfg(unix)]
+const PATIENCE: std::time::Duration = std::time::Duration::from_millis(150);
+
+/// How much may be typed before it is answered, in bytes. The rest is read later.
+#[cfg(unix)]
+const TYPED: usize = 64 * 1024;
+
+/// How long a key's sequence is at most, in bytes.
+const LONGEST: usize = 32;
+
+const PASTE: &[u8] = b"\x1b[200~";
+const PASTED: &[u8] = b"\x1b[201~";
+
+/// What the terminal has said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Answer {
+    /// It has sixels.
+    pub(crate) sixel: bool,
+    /// How large its cells are.
+    pub(crate) cell: Option<Pixels>,
+}
+
+/// Asks: how large a cell is, and what sort of terminal it is, which all terminals answer.
+pub(crate) fn ask(out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"\x1b[16t\x1b[c")?;
+    out.flush()
+}
+
+/// Reads what it says, and what has been typed before it said so.
+#[cfg(unix)]
+pub(crate) fn listen() -> (Answer, Vec<Event>) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use std::time::Instant;
+
+    let stdin = rustix::stdio::stdin();
+    let deadline = Instant::now() + PATIENCE;
+    let mut heard = Heard::default();
+    while !heard.is_over() && heard.typed.len() < TYPED {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let Ok(left) = Timespec::try_from(left) else {
+            break;
+        };
+        let mut ready = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut ready, Some(&left)) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => break,
+        }
+        // Byte by byte: what comes behind the answer is not ours.
+        let mut byte = [0];
+        match rustix::io::read(stdin, &mut byte) {
+            Ok(1) => heard.push(byte[0]),
+            Err(rustix::io::Errno::INTR) => {}
+            _ => break,
+        }
+    }
+    heard.end()
+}
+
+/// Where the system has another way of reading what is typed, nobody is asked.
+#[cfg(not(unix))]
+pub(crate) fn listen() -> (Answer, Vec<Event>) {
+    Heard::default().end()
+}
+
+/// What was read so far.
+#[derive(Debug, Default)]
+struct Heard {
+    answer: Answer,
+    typed: Vec<u8>,
+    /// A sequence that is not at its end.
+    sequence: Vec<u8>,
+    answered: bool,
+}
+
+#[cfg_attr(not(unix), allow(dead_code))]
+impl Heard {
+    /// Whether all that was asked is answered, and nothing is being pasted.
+    fn is_over(&self) -> bool {
+        self.answered && self.sequence.is_empty() && !self.is_pasting()
+    }
+
+    fn is_pasting(&self) -> bool {
+        let last = |what: &[u8]| {
+            self.typed
+                .windows(what.len())
+                .rposition(|seen| seen == what)
+        };
+        last(PASTE) > last(PASTED)
+    }
+
+    fn push(&mut self, byte: u8) {
+        if self.sequence.is_empty() && byte != 0x1b {
+            self.typed.push(byte);
+            return;
+        }
+        self.sequence.push(byte);
+        let ended = match self.sequence.as_slice() {
+            [_] | [_, b'['] => false,
+            [_, b'[', .., last] => (0x40..=0x7e).contains(last),
+            _ => true,
+        };
+        if ended || self.sequence.len() >= LONGEST {
+            let sequence = std::mem::take(&mut self.sequence);
+            self.take(&sequence);
+        }
+    }
+
+    /// Takes a whole sequence.
+    fn take(&mut self, sequence: &[u8]) {
+        let numbers = |within: &[u8]| -> Vec<u32> {
+            let text = String::from_utf8_lossy(within).into_owned();
+            text.split(';').map_while(|n| n.parse().ok()).collect()
+        };
+        match sequence {
+            [0x1b, b'[', b'?', attributes @ .., b'c'] => {
+                self.answered = true;
+                // The first number is the terminal's level.
+                self.answer.sixel = numbers(attributes).iter().skip(1).any(|n| *n == 4);
+            }
+            [0x1b, b'[', size @ .., b't'] => {
+                if let [6, height @ 1..=512, width @ 1..=512] = *numbers(size) {
+                    self.answer.cell = Some(Pixels { width, height });
+                }
+            }
+            other => self.typed.extend(other),
+        }
+    }
+
+    fn end(mut self) -> (Answer, Vec<Event>) {
+        self.typed.append(&mut self.sequence);
+        (self.answer, keys(&self.typed))
+    }
+}
+
+/// What was typed, as keys. What no person types in the moment in which a chat begins is left out.
+fn keys(typed: &[u8]) -> Vec<Event> {
+    let mut keys = Vec::new();
+    let mut rest = typed;
+    while let Some((first, behind)) = rest.split_first() {
+        let (key, length) = match rest {
+            [0x1b, b'[', ..] => {
+                if let Some((text, length)) = pasted(rest) {
+                    keys.push(Event::Paste(text));
+                    rest = rest.get(length..).unwrap_or_default();
+                    continue;
+                }
+                sequence(rest)
+            }
+            [0x1b, ..] => (Some(KeyEvent::from(KeyCode::Esc)), 1),
+            _ if first.is_ascii_control() => (Some(control(*first)), 1),
+            _ => sign(rest),
+        };
+        keys.extend(key.map(Event::Key));
+        rest = rest.get(length..).unwrap_or(behind);
+    }
+    keys
+}
+
+/// What was pasted, and how many bytes that are with its marks.
+fn pasted(bytes: &[u8]) -> Option<(String, usize)> {
+    let text = bytes.strip_prefix(PASTE)?;
+    let end = text.windows(PASTED.len()).position(|seen| seen == PASTED)?;
+    let said = String::from_utf8_lossy(text.get(..end)?).into_owned();
+    Some((said, PASTE.len() + end + PASTED.len()))
+}
+
+/// A key that is a sequence, and how many bytes that are.
+fn sequence(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
+    let is_last = |byte: &u8| (0x40..=0x7e).contains(byte);
+    let end = bytes.iter().skip(2).position(is_last);
+    let length = end.map_or(bytes.len(), |end| end + 3);
+    let code = match bytes.get(..length) {
+        Some(b"\x1b[A") => KeyCode::Up,
+        Some(b"\x1b[B") => KeyCode::Down,
+        Some(b"\x1b[C") => KeyCode::Right,
+        Some(b"\x1b[D") => KeyCode::Left,
+        Some(b"\x1b[H") => KeyCode::Home,
+        Some(b"\x1b[F") => KeyCode::End,
+        Some(b"\x1b[Z") => KeyCode::BackTab,
+        _ => return (None, length),
+    };
+    (Some(KeyEvent::from(code)), length)
+}
+
+fn control(byte: u8) -> KeyEvent {
+    match byte {
+        b'\r' => KeyEvent::from(KeyCode::Enter),
+        b'\t' => KeyEvent::from(KeyCode::Tab),
+        0x7f => KeyEvent::from(KeyCode::Backspace),
+        0 => KeyEvent::new(KeyCode::Char(' '), KeyModifiers::CONTROL),
+        1..=26 => {
+            let letter = char::from(byte - 1 + b'a');
+            KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL)
+        }
+        _ => {
+            let sign = char::from(byte.saturating_sub(0x1c) + b'4');
+            KeyEvent::new(KeyCode::Char(sign), KeyModifiers::CONTROL)
+        }
+    }
+}
+
+/// A sign, and how many bytes it has.
+fn sign(bytes: &[u8]) -> (Option<KeyEvent>, usize) {
+    let most = bytes.get(..bytes.len().min(4)).unwrap_or_default();
+    let whole = most.utf8_chunks().next();
+    let sign = whole.and_then(|chunk| chunk.valid().chars().next());
+    let Some(sign) = sign else {
+        return (None, 1);
+    };
+    let modifiers = if sign.is_uppercase() {
+        KeyModifiers::SHIFT
+    } else {
+        KeyModifiers::NONE
+    };
+    let key = KeyEvent::new(KeyCode::Char(sign), modifiers);
+    (Some(key), sign.len_utf8())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(bytes: &[u8]) -> (Heard, usize) {
+        let mut heard = Heard::default();
+        let mut read = 0;
+        for byte in bytes {
+            if heard.is_over() {
+                break;
+            }
+            heard.push(*byte);
+            read += 1;
+        }
+        (heard, read)
+    }
+
+    fn said(events: &[Event]) -> Vec<String> {
+        let name = |event: &Event| match event {
+            Event::Key(key) if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                format!("ctrl {:?}", key.code)
+            }
+            Event::Key(key) => format!("{:?}", key.code),
+            other => format!("{other:?}"),
+        };
+        events.iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_terminal_says_that_it_has_sixels_and_how_large_its_cells_are() {
+        let (heard, _) = heard(b"\x1b[6;17;9t\x1b[?64;1;4;22c");
+        let (answer, typed) = heard.end();
+        assert!(answer.sixel);
+        let cell = Pixels {
+            width: 9,
+            height: 17,
+        };
+        assert_eq!(answer.cell, Some(cell));
+        assert!(typed.is_empty());
+    }
+
+    #[test]
+    fn one_without_is_not_taken_for_one_with() {
+        for without in [&b"\x1b[?4c"[..], b"\x1b[?1;2c", b"\x1b[?62;22;44c"] {
+            let (heard, _) = heard(without);
+            assert!(heard.is_over());
+            assert!(!heard.answer.sixel);
+        }
+        // Nor is a size that makes no sense taken for one.
+        let (heard, _) = heard(b"\x1b[6;0;0t\x1b[?1;2c");
+        assert_eq!(heard.answer.cell, None);
+    }
+
+    #[test]
+    fn what_is_typed_meanwhile_is_not_lost_and_what_comes_behind_is_not_read() {
+        let typed = "hé\r\u{1}\u{1b}[A\u{1b}[6;17;9tZ\u{7f}\u{1b}[?62;4cbehind";
+        let (heard, read) = heard(typed.as_bytes());
+        assert_eq!(&typed[read..], "behind");
+        let (answer, typed) = heard.end();
+        assert!(answer.sixel);
+        let keys = [
+            "Char('h')",
+            "Char('é')",
+            "Enter",
+            "ctrl Char('a')",
+            "Up",
+            "Char('Z')",
+            "Backspace",
+        ];
+        assert_eq!(said(&typed), keys);
+    }
+
+    #[test]
+    fn what_is_pasted_meanwhile_stays_one_thing() {
+        let (heard, read) = heard(b"\x1b[?1;2c\x1b[200~one\rtwo");
+        assert_eq!(read, 7, "it is answered before anything is pasted");
+        let _ = heard;
+        let (heard, _) = super::tests::heard(b"\x1b[200~one\rtwo\x1b[?1;2c");
+        assert!(!heard.is_over(), "it is still being pasted");
+        let (heard, _) = super::tests::heard(b"\x1b[200~one\rtwo\x1b[201~x\x1b[?1;2c");
+        assert!(heard.is_over());
+        let (_, typed) = heard.end();
+        assert_eq!(said(&typed), ["Paste(\"one\\rtwo\")", "Char('x')"]);
+    }
+
+    #[test]
+    fn without_an_answer_all_is_what_was_typed() {
+        let (heard, _) = heard(b"a\x1b");
+        let (answer, typed) = heard.end();
+        assert_eq!(answer, Answer::default());
+        assert_eq!(said(&typed), ["Char('a')", "Esc"]);
+    }
+}

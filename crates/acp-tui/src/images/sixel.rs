@@ -1,0 +1,143 @@
+//! Sixels: six rows of pixels at a time, one colour after the other. <https://vt100.net/docs/vt3xx-gp/chapter14.html>
+
+use std::fmt::Write as _;
+
+use color_quant::NeuQuant;
+use image::RgbaImage;
+
+/// How many colours an image has at most. Terminals that can do it at all today have as many.
+const COLORS: usize = 256;
+
+/// How carefully colours are chosen: of every so many pixels one is looked at.
+const SAMPLE: i32 = 10;
+
+/// How opaque a pixel is at least, to be one.
+const OPAQUE: u8 = 128;
+
+/// The rows of cells of an image, each by itself: so each can be shown without the others.
+pub(super) fn rows(image: &RgbaImage, cell_height: u32) -> Vec<String> {
+    let palette = NeuQuant::new(SAMPLE, COLORS, image.as_raw());
+    let (width, height) = image.dimensions();
+    // What is looked at is looked at twice at most; what is not opaque has no colour.
+    let indexed: Vec<Option<u8>> = image
+        .pixels()
+        .map(|pixel| {
+            let opaque = pixel.0[3] >= OPAQUE;
+            opaque.then(|| u8::try_from(palette.index_of(&pixel.0)).unwrap_or(0))
+        })
+        .collect();
+    let colors = palette.color_map_rgb();
+    let line = usize::try_from(width).unwrap_or(usize::MAX);
+    let tall = usize::try_from(cell_height).unwrap_or(usize::MAX);
+    let stride = line.saturating_mul(tall).max(1);
+    let rows = indexed.chunks(stride);
+    let rows = rows.take(usize::try_from(height.div_ceil(cell_height.max(1))).unwrap_or(0));
+    rows.map(|pixels| strip(pixels, line, &colors)).collect()
+}
+
+/// One row of cells.
+fn strip(pixels: &[Option<u8>], width: usize, colors: &[u8]) -> String {
+    let height = pixels.len() / width.max(1);
+    // What is not drawn stays as it is; pixels are square.
+    let mut out = format!("\x1bP0;1q\"1;1;{width};{height}");
+    let mut used = [false; COLORS];
+    for index in pixels.iter().flatten() {
+        if let Some(used) = used.get_mut(usize::from(*index)) {
+            *used = true;
+        }
+    }
+    for (index, _) in used.iter().enumerate().filter(|(_, used)| **used) {
+        if let Some([r, g, b]) = colors.get(index * 3..index * 3 + 3) {
+            let percent = |value: u8| (u16::from(value) * 100 + 127) / 255;
+            // Writing to a string does not fail.
+            let _ = write!(
+                out,
+                "#{index};2;{};{};{}",
+                percent(*r),
+                percent(*g),
+                percent(*b)
+            );
+        }
+    }
+    for band in pixels.chunks(width.saturating_mul(6).max(1)) {
+        draw(band, width, &mut out);
+        out.push('-');
+    }
+    out.push_str("\x1b\\");
+    out
+}
+
+/// Six rows of pixels.
+fn draw(band: &[Option<u8>], width: usize, out: &mut String) {
+    // Of each colour, in the order of the palette, which pixels of each column have it.
+    let mut columns: Vec<Option<Vec<u8>>> = vec![None; COLORS];
+    for (at, index) in band.iter().enumerate() {
+        let Some(index) = index else { continue };
+        let color = columns.get_mut(usize::from(*index));
+        if let Some(color) = color {
+            let color = color.get_or_insert_with(|| vec![0; width]);
+            if let Some(bits) = color.get_mut(at % width) {
+                *bits |= 1 << (at / width);
+            }
+        }
+    }
+    let mut begun = false;
+    for (index, bits) in columns.iter().enumerate() {
+        let Some(bits) = bits else { continue };
+        if std::mem::replace(&mut begun, true) {
+            // Back to the left.
+            out.push('$');
+        }
+        let _ = write!(out, "#{index}");
+        for run in bits.chunk_by(|one, other| one == other) {
+            let sign = char::from(b'?' + run.first().copied().unwrap_or(0));
+            match run.len() {
+                n @ 0..=3 => out.extend(std::iter::repeat_n(sign, n)),
+                n => {
+                    let _ = write!(out, "!{n}{sign}");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::Rgba;
+
+    #[test]
+    fn a_row_of_cells_is_an_image_of_its_own() {
+        let red = RgbaImage::from_pixel(8, 16, Rgba([255, 0, 0, 255]));
+        let rows = rows(&red, 8);
+        assert_eq!(rows.len(), 2);
+        for row in rows {
+            let (head, rest) = row.split_once('#').unwrap();
+            assert_eq!(head, "\x1bP0;1q\"1;1;8;8");
+            let (color, rest) = rest.split_once('#').unwrap();
+            let (index, color) = color.split_once(';').unwrap();
+            assert_eq!(color, "2;100;0;0");
+            // Six rows of pixels, then two.
+            let six = format!("{index}!8~-#{index}!8B-\x1b\\");
+            assert_eq!(rest, six);
+        }
+    }
+
+    #[test]
+    fn what_is_transparent_is_not_drawn() {
+        let mut image = RgbaImage::new(4, 6);
+        image.put_pixel(1, 2, Rgba([255, 255, 255, 255]));
+        let row = rows(&image, 6).remove(0);
+        let (_, drawn) = row.rsplit_once('#').unwrap();
+        let (_, drawn) = drawn.split_at(drawn.find(['?', '!']).unwrap());
+        assert_eq!(drawn, "?C??-\x1b\\");
+    }
+
+    #[test]
+    fn colours_stay_what_they_are() {
+        let image = crate::images::tests::halves(64, 60);
+        let row = rows(&image, 60).remove(0);
+        assert!(row.contains(";2;100;0;0"), "{row}");
+        assert!(row.contains(";2;0;0;100"), "{row}");
+    }
+}

@@ -1,0 +1,236 @@
+use std::io::Cursor;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::{ImageFormat, Rgba, RgbaImage};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::{Color, Style};
+
+use super::*;
+
+/// Its upper half is red, its lower half blue.
+pub(crate) fn halves(width: u32, height: u32) -> RgbaImage {
+    RgbaImage::from_fn(width, height, |_, y| {
+        if y < height / 2 {
+            Rgba([255, 0, 0, 255])
+        } else {
+            Rgba([0, 0, 255, 255])
+        }
+    })
+}
+
+/// It as a PNG in base64.
+pub(crate) fn encoded(image: &RgbaImage) -> String {
+    let mut png = Cursor::new(Vec::new());
+    image.write_to(&mut png, ImageFormat::Png).unwrap();
+    STANDARD.encode(png.into_inner())
+}
+
+const CELL: Pixels = Pixels {
+    width: 10,
+    height: 20,
+};
+
+fn pixels(width: u32, height: u32) -> Pixels {
+    Pixels { width, height }
+}
+
+#[test]
+fn an_image_takes_the_cells_it_needs_and_no_more_than_there_are() {
+    let canvas = Canvas::new(Way::Kitty { tmux: false }, Some(CELL)).on(24);
+    assert_eq!(canvas.cells(pixels(100, 100), 76), Some((10, 5)));
+    assert_eq!(canvas.cells(pixels(1, 1), 76), Some((1, 1)));
+    assert_eq!(canvas.cells(pixels(101, 101), 76), Some((11, 6)));
+    // As wide as there is room for, and then as high as its proportions have it.
+    assert_eq!(canvas.cells(pixels(2000, 400), 50), Some((50, 5)));
+    // No higher than half the screen.
+    assert_eq!(canvas.cells(pixels(100, 10_000), 76), Some((1, 12)));
+    assert_eq!(canvas.cells(pixels(4000, 1), 76), Some((76, 1)));
+    assert_eq!(canvas.cells(pixels(u32::MAX, u32::MAX), 76), Some((24, 12)));
+    assert_eq!(canvas.cells(pixels(0, 10), 76), None);
+    // What is one sequence a row is never one column wide: the cursor would be lost.
+    let sixel = Canvas::new(Way::Sixel { tmux: false }, Some(CELL)).on(24);
+    assert_eq!(sixel.cells(pixels(1, 1), 76), Some((2, 1)));
+    assert_eq!(sixel.cells(pixels(1, 1), 1), None);
+    // Of half blocks there are two pixels in a cell.
+    let blocks = Canvas::new(Way::Blocks(Depth::Rgb), Some(CELL)).on(40);
+    assert_eq!(blocks.cells(pixels(16, 16), 76), Some((16, 8)));
+    assert_eq!(blocks.cells(pixels(640, 480), 76), Some((53, 20)));
+}
+
+/// A store that has shown an image of 4×4 cells, and the row of it at this place.
+struct Scene {
+    store: Store,
+    key: Key,
+    data: String,
+}
+
+impl Scene {
+    fn new(way: Way) -> Self {
+        let canvas = Canvas::new(way, Some(CELL)).on(24);
+        let mut store = Store::default();
+        store.set_canvas(Some(canvas));
+        let image = halves(4 * canvas.cell.width, 4 * canvas.cell.height);
+        let key = Key {
+            content: 1,
+            columns: 4,
+            rows: 4,
+            canvas,
+        };
+        Self {
+            store,
+            key,
+            data: encoded(&image),
+        }
+    }
+
+    fn row(&self, row: u16, y: u16) -> Row {
+        Row {
+            key: self.key,
+            row,
+            at: Position::new(2, y),
+            item: 0,
+            block: 0,
+        }
+    }
+
+    /// Draws these rows at the top of the screen, with something over them.
+    fn draw(&mut self, rows: std::ops::Range<u16>, over: impl FnOnce(&mut Buffer)) -> Buffer {
+        let mut buf = Buffer::empty(Rect::new(0, 0, 10, 6));
+        let rows: Vec<Row> = rows.zip(0..).map(|(row, y)| self.row(row, y)).collect();
+        self.store.begin();
+        let data = self.data.clone();
+        self.store
+            .paint(&rows, &mut buf, Style::new(), |_| Some(data.clone()));
+        over(&mut buf);
+        self.store.finish(&mut buf);
+        buf
+    }
+
+    /// Decodes what is wanted; gives how much that is.
+    fn decode(&mut self) -> usize {
+        let wanted = self.store.wanted();
+        let count = wanted.len();
+        for task in wanted {
+            self.store.done(task.carry_out());
+        }
+        count
+    }
+}
+
+#[test]
+fn what_is_seen_is_decoded_once_and_drawn_in_its_colours() {
+    let mut scene = Scene::new(Way::Blocks(Depth::Rgb));
+    let before = scene.draw(0..4, |_| {});
+    assert_eq!(before[(2, 0)].symbol(), " ");
+    scene.draw(0..4, |_| {});
+    assert_eq!(scene.decode(), 1);
+    let buf = scene.draw(0..4, |_| {});
+    assert_eq!(scene.decode(), 0);
+    let (red, blue) = (Color::Rgb(255, 0, 0), Color::Rgb(0, 0, 255));
+    for x in 2..6 {
+        assert_eq!((buf[(x, 0)].fg, buf[(x, 0)].bg), (red, red));
+        assert_eq!((buf[(x, 3)].fg, buf[(x, 3)].bg), (blue, blue));
+    }
+    assert_eq!(buf[(1, 0)].symbol(), " ");
+    assert_eq!(buf[(6, 0)].symbol(), " ");
+    // Its lower half alone, where it is scrolled out half.
+    let buf = scene.draw(2..4, |_| {});
+    assert_eq!(buf[(2, 0)].fg, blue);
+    assert_eq!(buf[(2, 2)].symbol(), " ");
+}
+
+#[test]
+fn what_cannot_be_decoded_says_why_where_it_would_be() {
+    let mut scene = Scene::new(Way::Blocks(Depth::Rgb));
+    scene.data = "AAAA".to_owned();
+    scene.draw(0..4, |_| {});
+    scene.decode();
+    let buf = scene.draw(0..4, |_| {});
+    let first: String = (2..10).map(|x| buf[(x, 0)].symbol()).collect();
+    assert_eq!(first, "it canno");
+}
+
+#[test]
+fn rows_of_sixels_are_whole_or_not_there() {
+    let mut scene = Scene::new(Way::Sixel { tmux: false });
+    scene.draw(0..4, |_| {});
+    scene.decode();
+    // Something lies over a corner of the second row.
+    let buf = scene.draw(0..4, |buf| {
+        buf[(5, 1)].set_symbol("╭");
+    });
+    assert!(
+        buf[(2, 0)]
+            .symbol()
+            .starts_with("\x1b[4X\x1bP0;1q\"1;1;40;20")
+    );
+    assert_eq!(buf[(2, 1)].symbol(), " ");
+    assert_eq!(buf[(3, 1)].symbol(), " ");
+    assert_eq!(buf[(5, 1)].symbol(), "╭");
+    assert!(buf[(2, 2)].symbol().contains("\x1bP0;1q"));
+}
+
+#[test]
+fn nothing_is_left_of_sixels_that_are_gone() {
+    let mut scene = Scene::new(Way::Sixel { tmux: false });
+    scene.draw(0..4, |_| {});
+    scene.decode();
+    let shown = scene.draw(0..4, |_| {});
+    // What is written next has each of the cells in it, though they seem to have been empty before.
+    let empty = Buffer::empty(shown.area);
+    let written: Vec<(u16, u16)> = shown.diff_iter(&empty).map(|(x, y, _)| (x, y)).collect();
+    for y in 0..4 {
+        for x in 2..6 {
+            assert!(written.contains(&(x, y)), "{x} {y}: {written:?}");
+        }
+    }
+    // The same where something comes to lie over it.
+    let covered = scene.draw(0..4, |buf| {
+        buf[(5, 1)].set_symbol("╭");
+    });
+    let written: Vec<(u16, u16)> = shown.diff_iter(&covered).map(|(x, y, _)| (x, y)).collect();
+    assert_eq!(written, [(2, 1), (3, 1), (4, 1), (5, 1)]);
+}
+
+#[test]
+fn kitty_is_sent_what_is_seen_and_told_what_is_not_needed() {
+    let mut scene = Scene::new(Way::Kitty { tmux: false });
+    let sent = |scene: &mut Scene| {
+        let mut out = Vec::new();
+        scene.store.send(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    scene.draw(0..4, |_| {});
+    scene.decode();
+    let buf = scene.draw(1..4, |_| {});
+    assert!(buf[(2, 0)].symbol().starts_with('\u{10eeee}'));
+    let first = sent(&mut scene);
+    assert!(first.starts_with("\x1b_Gq=2,i="), "{first}");
+    assert_eq!(sent(&mut scene), "", "once");
+    let id = first[7..].split_once(',').unwrap().0.to_owned();
+    // Many others come, each of them once.
+    let mut told = String::new();
+    for content in 2..=80 {
+        scene.key.content = content;
+        scene.draw(0..4, |_| {});
+        scene.decode();
+        scene.draw(0..4, |_| {});
+        told += &sent(&mut scene);
+    }
+    assert!(told.contains(&format!("\x1b_Gq=2,a=d,d=I,{id}\x1b\\")));
+    scene.key.content = 1;
+    scene.draw(0..4, |_| {});
+    assert_eq!(scene.decode(), 1, "it was let go of, and comes again");
+}
+
+#[test]
+fn a_command_passes_tmux() {
+    let command = "\x1b_Gx\x1b\\".to_owned();
+    assert_eq!(
+        passed(command.clone(), true),
+        "\x1bPtmux;\x1b\x1b_Gx\x1b\x1b\\\x1b\\"
+    );
+    assert_eq!(passed(command.clone(), false), command);
+}

@@ -1,0 +1,251 @@
+//! Images in what is laid out: the line that says what it is, and below it as many empty ones as the image takes.
+//!
+//! That line stays where images are shown as well, for whoever copies the text or has it read aloud.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use acp::Thread;
+use acp::thread::{ItemKind, ToolCallContent};
+use acp::v1::{ContentBlock, EmbeddedResourceResource};
+use ratatui::text::Line;
+
+use crate::images::{Key, LONGEST, MOST_PIXELS, Pixels, Row};
+use crate::look::Look;
+use crate::text::image::{dimensions, placeholder};
+use crate::text::wrap::wrap;
+
+/// How much of an image's data is read to tell it from others, in bytes: all of it if it is no more, else as much at its
+/// beginning and its end, where all formats have what depends on everything in between.
+const TOLD_BY: usize = 64 * 1024;
+
+/// An image among lines.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spot {
+    pub(super) key: Key,
+    /// The first of its lines.
+    pub(super) line: usize,
+    /// The columns before it.
+    pub(super) indent: u16,
+    /// Which block of the item it is.
+    pub(super) block: usize,
+}
+
+impl Spot {
+    /// Which row of the image a line is, if it is one.
+    pub(super) fn row(&self, line: usize) -> Option<u16> {
+        let row = u16::try_from(line.checked_sub(self.line)?).ok()?;
+        (row < self.key.rows).then_some(row)
+    }
+}
+
+/// A block that is no text, as lines; with the image that the last of them are for, if it is one that can be shown.
+pub(super) fn lay(
+    block: &ContentBlock,
+    width: u16,
+    look: &Look<'_>,
+) -> (Vec<Line<'static>>, Option<Key>) {
+    let dim = look.theme.dim;
+    let mut lines = wrap(&Line::styled(placeholder(block), dim), width);
+    let image = look.images.zip(data(block));
+    let Some((canvas, data)) = image else {
+        return (lines, None);
+    };
+    let Some((pixels_wide, pixels_high)) = dimensions(data) else {
+        return (lines, None);
+    };
+    let pixels = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let size = Pixels {
+        width: pixels(pixels_wide),
+        height: pixels(pixels_high),
+    };
+    let too_large = if data.len() > LONGEST {
+        Some("too many bytes")
+    } else if u64::from(size.width) * u64::from(size.height) > MOST_PIXELS {
+        Some("too many pixels")
+    } else {
+        None
+    };
+    if let Some(why) = too_large {
+        let line = format!("it has {why} to be shown");
+        lines.extend(wrap(&Line::styled(line, dim), width));
+        return (lines, None);
+    }
+    let Some((columns, rows)) = canvas.cells(size, width) else {
+        return (lines, None);
+    };
+    let key = Key {
+        content: content(data),
+        columns,
+        rows,
+        canvas,
+    };
+    lines.extend(std::iter::repeat_n(Line::default(), rows.into()));
+    (lines, Some(key))
+}
+
+/// The data of the image that this row is of, in base64.
+pub(crate) fn image_data(thread: &Thread, row: &Row) -> Option<String> {
+    let at = row.item.checked_sub(thread.dropped().items)?;
+    let block = match &thread.items().get(at)?.kind {
+        ItemKind::User(message) | ItemKind::Agent(message) | ItemKind::Thought(message) => {
+            message.content.get(row.block)?
+        }
+        ItemKind::ToolCall(call) => match call.content.get(row.block)? {
+            ToolCallContent::Content(block) => block,
+            _ => return None,
+        },
+        _ => return None,
+    };
+    data(block).map(str::to_owned)
+}
+
+/// The data of a block, if it is an image.
+fn data(block: &ContentBlock) -> Option<&str> {
+    match block {
+        ContentBlock::Image(image) => Some(&image.data),
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            EmbeddedResourceResource::Blob(blob) => {
+                let kind = blob.mime_type.as_deref().unwrap_or_default();
+                kind.starts_with("image/").then_some(blob.blob.as_str())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What tells an image from another.
+fn content(data: &str) -> u64 {
+    let bytes = data.as_bytes();
+    let mut hasher = DefaultHasher::new();
+    bytes.len().hash(&mut hasher);
+    if bytes.len() <= 2 * TOLD_BY {
+        bytes.hash(&mut hasher);
+    } else {
+        bytes.get(..TOLD_BY).hash(&mut hasher);
+        bytes.get(bytes.len() - TOLD_BY..).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use acp::v1::ContentChunk;
+    use acp::v1::SessionUpdate;
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::{Position, Rect};
+    use serde_json::json;
+
+    use super::*;
+    use crate::images::{Canvas, Depth, Way};
+    use crate::view::ThreadView;
+    use crate::{Background, Colors, Theme};
+
+    /// The first bytes of a PNG, which is all that a layout looks at.
+    fn png(width: u32, height: u32) -> String {
+        let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+        bytes.extend(width.to_be_bytes());
+        bytes.extend(height.to_be_bytes());
+        bytes.extend([8, 6, 0, 0, 0]);
+        STANDARD.encode(bytes)
+    }
+
+    fn block(data: &str) -> ContentBlock {
+        let block = json!({"type": "image", "data": data, "mimeType": "image/png"});
+        serde_json::from_value(block).unwrap()
+    }
+
+    fn says(thread: &mut Thread, block: ContentBlock) {
+        thread.apply_v1(&SessionUpdate::AgentMessageChunk(ContentChunk::new(block)));
+    }
+
+    /// What is drawn of a thread on 40×10 cells, and the rows of images there.
+    fn drawn(view: &mut ThreadView, thread: &Thread, images: bool) -> (Vec<String>, Vec<Row>) {
+        let theme = Theme::new(Background::Dark, Colors::None);
+        let canvas = Canvas::new(Way::Blocks(Depth::Rgb), None).on(10);
+        let look = Look {
+            theme: &theme,
+            cwd: Path::new("/project"),
+            frame: 0,
+            images: images.then_some(canvas),
+        };
+        let area = Rect::new(0, 0, 40, 10);
+        let mut buf = Buffer::empty(area);
+        view.draw(thread, area, &mut buf, &look);
+        let row = |y| (0..40).map(|x| buf[(x, y)].symbol()).collect::<String>();
+        let lines = (0..10).map(|y| row(y).trim_end().to_owned()).collect();
+        (lines, view.images().to_vec())
+    }
+
+    #[test]
+    fn an_image_has_the_lines_it_takes_below_what_it_is() {
+        let mut thread = Thread::new();
+        says(&mut thread, ContentBlock::text("Look:"));
+        says(&mut thread, block(&png(16, 8)));
+        says(&mut thread, ContentBlock::text("Nice."));
+        let mut view = ThreadView::default();
+        let (lines, rows) = drawn(&mut view, &thread, true);
+        let said = "  [image: PNG 16×8, 29 bytes]";
+        assert_eq!(lines[..7], ["  Look:", said, "", "", "", "", "  Nice."]);
+        let at: Vec<(u16, Position)> = rows.iter().map(|row| (row.row, row.at)).collect();
+        let expected = |n: u16| (n, Position::new(2, n + 2));
+        assert_eq!(at, [0, 1, 2, 3].map(expected));
+        assert_eq!(image_data(&thread, &rows[0]).unwrap(), png(16, 8));
+        // Where images are not shown, nothing is left free for them.
+        let (lines, rows) = drawn(&mut view, &thread, false);
+        assert_eq!(lines[..3], ["  Look:", said, "  Nice."]);
+        assert!(rows.is_empty());
+    }
+
+    #[test]
+    fn a_tool_call_shows_its_images_folded() {
+        let mut thread = Thread::new();
+        let call = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Screenshot", "content": [
+            {"type": "content", "content": {"type": "text", "text": "done"}},
+            {"type": "content", "content": {"type": "image", "data": png(8, 4), "mimeType": "image/png"}},
+        ]});
+        thread.apply_v1(&serde_json::from_value(call).unwrap());
+        let mut view = ThreadView::default();
+        let (lines, rows) = drawn(&mut view, &thread, true);
+        assert_eq!(lines[1], "    [image: PNG 8×4, 29 bytes]");
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0].at, Position::new(4, 2));
+        assert_eq!(image_data(&thread, &rows[1]).unwrap(), png(8, 4));
+    }
+
+    #[test]
+    fn an_image_at_an_edge_is_seen_in_part() {
+        let mut thread = Thread::new();
+        says(&mut thread, block(&png(10, 10)));
+        says(&mut thread, ContentBlock::text("1\n\n2\n\n3\n\n4"));
+        let mut view = ThreadView::default();
+        let (lines, rows) = drawn(&mut view, &thread, true);
+        assert_eq!(lines[9], "  4");
+        let rows: Vec<u16> = rows.iter().map(|row| row.row).collect();
+        assert_eq!(rows, [2, 3, 4]);
+    }
+
+    #[test]
+    fn only_what_is_seen_of_a_thousand_is_asked_for() {
+        let mut thread = Thread::new();
+        for n in 0..1000 {
+            says(&mut thread, block(&png(10, 10 + n % 3)));
+        }
+        let (_, rows) = drawn(&mut ThreadView::default(), &thread, true);
+        assert!(rows.len() <= 10, "{}", rows.len());
+    }
+
+    #[test]
+    fn what_is_too_large_says_so_and_takes_no_room() {
+        let mut thread = Thread::new();
+        says(&mut thread, block(&png(65_000, 65_000)));
+        let (lines, rows) = drawn(&mut ThreadView::default(), &thread, true);
+        assert_eq!(lines[0], "  [image: PNG 65000×65000, 29 bytes]");
+        assert_eq!(lines[1], "  it has too many pixels to be shown");
+        assert!(rows.is_empty());
+    }
+}
