@@ -122,10 +122,8 @@ impl App {
         if n < self.tabs.len() {
             self.leave_thread();
             self.active = n;
-            if let Some(tab) = self.tab() {
-                if let Some(question) = &mut tab.question {
-                    question.appeared(Instant::now());
-                }
+            if let Some(question) = self.tab().and_then(|tab| tab.question.as_mut()) {
+                question.appeared(Instant::now());
             }
         }
     }
