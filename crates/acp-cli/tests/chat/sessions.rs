@@ -191,3 +191,99 @@ fn a_session_by_name_is_begun_here_and_gone_on_with_by_a_script() {
     screen.until("╭ Sessions");
     screen.until("build · the build · /read src/main.rs");
 }
+
+#[test]
+fn a_session_that_is_open_is_not_deleted() {
+    let project = Project::new();
+    hello(&project);
+    let mut screen = chat(&project, 80, 24);
+    read(&mut screen);
+    screen.key("\u{f}");
+    screen.until("› /read src/main.rs");
+    screen.key("\u{4}");
+    screen.until("Ctrl-D again deletes for good: /read src/main.rs");
+    // Any other key takes it back.
+    screen.key(DOWN);
+    screen.until_gone("again deletes");
+    screen.key("\u{4}");
+    screen.until("again deletes");
+    screen.key("\u{4}");
+    screen.until("this session is open in a tab: close that first");
+    screen.key(ESCAPE);
+    screen.until_gone("╭ Sessions");
+    drop(screen);
+    let listed = project.shell("acp sessions").code(0).stdout;
+    assert!(listed.contains("main.rs"), "{listed}");
+}
+
+#[test]
+fn one_goes_on_in_a_copy_of_the_session_that_is_open() {
+    let project = Project::new();
+    hello(&project);
+    let mut screen = chat(&project, 80, 24);
+    read(&mut screen);
+    screen.key("\u{10}");
+    screen.until("╭ Do");
+    screen.key("copy of");
+    screen.until("› Go on in a copy of this session");
+    screen.key(ENTER);
+    screen.until(" 2 ");
+    screen.until("What is to be done?");
+    screen.say("/read notes.txt");
+    screen.until("✓ ▤ Read notes.txt");
+    screen.key("\u{1b}1");
+    screen.until("println!(\"hi\");");
+    assert!(
+        !screen.text().contains("✓ ▤ Read notes.txt"),
+        "{}",
+        screen.text()
+    );
+}
+
+/// A chat with an agent that has sessions of before, and the first of them chosen.
+fn with_sessions_of(project: &Project, flags: &str) -> Screen {
+    configure(project, &[("archive", flags)]);
+    let mut screen = begin(project, 80, 24, "--agent archive");
+    screen.until("· archive");
+    screen.key("\u{f}");
+    // Without what would ring, and with when it was.
+    screen.until("The first  ");
+    screen.until(" ago");
+    screen
+}
+
+#[test]
+fn a_session_that_is_not_told_again_is_gone_on_with() {
+    for (opens, told) in [("load", true), ("resume", false), ("load,resume", true)] {
+        let project = Project::new();
+        let flags = format!("--sessions 3 --opens {opens}");
+        configure(&project, &[("archive", &flags)]);
+        let mut screen = begin(&project, 80, 24, "--agent archive --resume sess_0");
+        screen.until("· archive");
+        screen.say("hello");
+        screen.until("you said hello");
+        assert_eq!(
+            screen.text().contains("old answer"),
+            told,
+            "{}",
+            screen.text()
+        );
+    }
+}
+
+#[test]
+fn a_session_that_cannot_be_opened_is_told_of_and_another_begun() {
+    let project = Project::new();
+    let mut screen = with_sessions_of(&project, "--sessions 3 --opens load");
+    screen.key("sess_2");
+    screen.until("› sess_2");
+    screen.key(ENTER);
+    screen.until("no session: ");
+    screen.until("there is no session sess_2");
+    screen.until("2 ✗ archive");
+    screen.until("n: a new session");
+    screen.key("n");
+    screen.until("2 · archive");
+    screen.say("hello");
+    screen.until("you said hello");
+}

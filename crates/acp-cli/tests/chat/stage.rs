@@ -151,8 +151,12 @@ pub(crate) fn is_golden(screen: &mut Screen, project: &Project, name: &str) {
 
 /// The text without where the project is, which is another place each time; also where a window hides half of it.
 fn without(root: &str, text: &str) -> String {
-    let text = text.replace(root, "/project");
     let lines = text.lines().map(|line| {
+        if let Some((before, after)) = line.split_once(root) {
+            // What follows stays in its column.
+            let project = format!("{:<wide$}", "/project", wide = root.chars().count());
+            return format!("{before}{project}{after}").trim_end().to_owned();
+        }
         let rest = line.strip_prefix("  ").unwrap_or_default();
         let both = rest.chars().zip(root.chars());
         let seen = both.take_while(|(shown, known)| shown == known).count();

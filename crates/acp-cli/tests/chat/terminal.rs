@@ -205,3 +205,21 @@ fn keys_are_those_of_the_configuration() {
     screen.key("\u{18}");
     assert_eq!(screen.end().0, Some(0));
 }
+
+#[test]
+fn a_terminal_without_room_is_survived() {
+    let project = Project::new();
+    hello(&project);
+    let mut screen = chat(&project, 80, 24);
+    screen.say("/run echo one");
+    screen.until("ACP Agent wants to: Run");
+    for (columns, rows) in [(9, 3), (1, 1), (200, 2), (3, 60)] {
+        screen.resize(columns, rows);
+        // It takes keys meanwhile: those of a list that opens and closes.
+        screen.key("\u{10}");
+        screen.key("\u{3}");
+    }
+    screen.resize(80, 24);
+    screen.until("ACP Agent wants to: Run");
+    screen.until("2 a  Always allow exactly");
+}

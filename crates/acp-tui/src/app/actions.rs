@@ -122,8 +122,7 @@ impl App {
         if n < self.tabs.len() {
             self.leave_thread();
             self.active = n;
-            let question = self.tab().and_then(|tab| tab.question.as_mut());
-            if let Some(question) = question {
+            if let Some(question) = self.tab().and_then(|tab| tab.question.as_mut()) {
                 question.appeared(Instant::now());
             }
         }

@@ -197,6 +197,7 @@ impl<T: Clone + PartialEq> Picker<T> {
                 self.edited()
             }
             KeyCode::Esc => Outcome::Closed,
+            KeyCode::Char('c') if control => Outcome::Closed,
             KeyCode::Enter => self.pick(),
             // From one end to the other.
             KeyCode::Up if self.selected == 0 => self.select(last),
