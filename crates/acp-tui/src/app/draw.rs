@@ -37,7 +37,6 @@ impl App {
     pub(crate) fn draw(&mut self, area: Rect, buf: &mut Buffer) -> Option<Position> {
         let tab = self.tabs.get(self.active)?;
         let beside = self.beside(tab, area.width);
-        let status = self.status(tab);
         let footer = self.footer(tab, area.width);
         let bar = self.tab_bar(area.width);
 
@@ -66,6 +65,17 @@ impl App {
                 tab.view.draw(thread, rows.thread, buf, &look);
             }
         });
+        // Behind the conversation, of which it says whether there is more below.
+        let status = self.status(self.tabs.get(self.active)?);
+        line(&status, rows.status, buf);
+
+        let theme = &self.setup.theme;
+        let look = Look {
+            theme,
+            cwd: &self.setup.cwd,
+            frame: self.frame,
+        };
+        let tab = self.tabs.get_mut(self.active)?;
         for (n, beside) in beside.iter().enumerate() {
             let n = u16::try_from(n).unwrap_or(u16::MAX);
             if n < rows.beside.height {
@@ -77,7 +87,6 @@ impl App {
                 line(beside, row, buf);
             }
         }
-        line(&status, rows.status, buf);
         let focused = focus == Focus::Writing;
         let style = if focused { theme.focus } else { theme.border };
         let cursor = match &mut tab.question {
