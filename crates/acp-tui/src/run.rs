@@ -20,6 +20,10 @@ const EVENTS: usize = 256;
 /// How long a drawing stays at least, where what changed is not what the person has typed.
 const FRAME: Duration = Duration::from_millis(16);
 
+/// How soon after a drawing more is laid out of what was too long to be laid out at once. As much time is left to
+/// others.
+const SLICE: Duration = Duration::from_millis(4);
+
 /// How often what moves by itself moves.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -60,20 +64,14 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
     let mut due = Some(drawn);
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut begun = false;
     while !app.is_done() {
         if due.is_some_and(|due| due <= Instant::now()) {
             app.collect();
             draw(&mut app, &mut screen)?;
             drawn = Instant::now();
             due = None;
-            if !std::mem::replace(&mut begun, true) {
-                // Behind the first drawing, which must not wait for it.
-                let wake = Arc::clone(&wake);
-                tokio::task::spawn_blocking(move || {
-                    highlight::load();
-                    wake.notify_one();
-                });
+            if app.is_unfinished() {
+                due = Some(drawn + SLICE);
             }
         }
         let moving = app.is_moving();
@@ -88,6 +86,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
             event = events.recv() => event,
             () = at(due) => None,
             () = wake.notified() => Some(Event::Woken),
+            () = highlight::news() => Some(Event::Woken),
             _ = tick.tick(), if moving => Some(Event::Tick),
         };
         let Some(event) = event else { continue };
