@@ -79,7 +79,9 @@ impl Bench<'_> {
     }
 
     fn react(&mut self, when: &'static str, what: &'static str, times: Vec<Duration>) {
-        self.chat.reactions.push(Reactions::new(when, what, times));
+        let reactions = Reactions::new(when, what, times);
+        eprintln!("bench: {reactions}");
+        self.chat.reactions.push(reactions);
     }
 
     fn fact(&mut self, what: &'static str, unit: &'static str, value: f64) {

@@ -156,7 +156,8 @@ impl Screen {
         while self.printed(quiet)? {
             self.take(Duration::ZERO)?;
             if begun.elapsed() > PATIENCE {
-                return Err("the screen does not come to rest".into());
+                let screen = self.rows(0, self.size.rows).join("\n");
+                return Err(format!("it does not come to rest:\n{screen}").into());
             }
         }
         Ok(())

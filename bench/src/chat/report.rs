@@ -1,6 +1,6 @@
 //! What came of it, for people and for `results.json`.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -41,6 +41,13 @@ impl Reactions {
             most: at(100),
             each,
         }
+    }
+}
+
+impl fmt::Display for Reactions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (p50, p99, most) = (figure(self.p50), figure(self.p99), figure(self.most));
+        write!(f, "{}: {}: {p50}, {p99}, {most} ms", self.when, self.what)
     }
 }
 

@@ -20,7 +20,7 @@ use two_face::theme::EmbeddedThemeName;
 pub(crate) use self::painter::finish;
 pub(crate) use self::painter::{Code, news, noticing, whole};
 use self::palette::{Palette, ansi};
-use crate::theme::{Background, Colors, Theme};
+use crate::theme::{Background, Colors};
 
 /// Lines that are coloured of one text. The others are shown plain.
 pub(crate) const MAX_LINES: usize = 2_000;

@@ -156,6 +156,11 @@ impl Laid {
         self.body = Body::Message(laid);
     }
 
+    /// Whether this drawing looked at it, and there is more to be laid out of it.
+    pub(super) fn is_unfinished_in(&self, drawing: u64) -> bool {
+        self.drawing == drawing && self.is_unfinished()
+    }
+
     /// Whether there is more to be laid out of it than was at once.
     pub(super) fn is_unfinished(&self) -> bool {
         match &self.body {

@@ -178,7 +178,8 @@ impl ThreadView {
 
     /// Whether there is more to be seen of what is on the screen than was laid out at once.
     pub(crate) fn is_unfinished(&self) -> bool {
-        self.laid.values().any(Laid::is_unfinished)
+        let mut laid = self.laid.values();
+        laid.any(|laid| laid.is_unfinished_in(self.drawings))
     }
 
     /// Draws what there is room for.
@@ -245,8 +246,9 @@ impl Pages<'_> {
         let lines: usize = self.view.laid.values().map(Laid::height).sum();
         if lines > KEPT_LINES {
             let near = self.view.shown.top.zip(self.view.shown.bottom);
+            let drawing = self.view.drawings;
             self.view.laid.retain(|number, laid| {
-                laid.is_unfinished()
+                laid.is_unfinished_in(drawing)
                     || near.is_some_and(|(top, bottom)| (top.item..=bottom.item).contains(number))
             });
         }
