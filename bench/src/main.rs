@@ -5,6 +5,7 @@
 // Counts and times are far below where a float loses any of them.
 #![allow(clippy::cast_precision_loss)]
 
+mod chat;
 mod claims;
 mod curves;
 mod machine;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
+use crate::chat::Chat;
 use crate::peers::{Peers, Who};
 use crate::results::{Results, Runs};
 use crate::rows::{FILE, Row, Setting, Sides};
@@ -58,6 +60,10 @@ impl Args {
         self.only.is_empty() || self.only.iter().any(|only| row.starts_with(only))
     }
 
+    fn wants_ours(&self) -> bool {
+        self.peers.is_empty() || self.peers.iter().any(|peer| peer == "ours")
+    }
+
     fn wants_pair(&self, pair: Sides) -> bool {
         let named = |who: Who| {
             let name = match who {
@@ -80,6 +86,10 @@ fn main() -> Result<(), Failure> {
         for row in &rows {
             println!("{:16} {}", row.id, row.title);
         }
+        println!(
+            "{:16} `acp chat` on a terminal, with a long conversation",
+            "chat"
+        );
         println!("{:16} Cost against load, as plots", "curves");
         return Ok(());
     }
@@ -104,6 +114,7 @@ fn main() -> Result<(), Failure> {
         machine: machine::description(),
         rows: Vec::new(),
         curves: Vec::new(),
+        chat: None,
         missing: peers.missing.clone().into_iter().collect(),
     };
     print!("{}", table::head(&results));
@@ -112,6 +123,11 @@ fn main() -> Result<(), Failure> {
         // As soon as it is known: all of it takes a while.
         print!("{}", table::row(&runs));
         results.rows.extend(runs);
+    }
+    if args.wants("chat") && args.wants_ours() {
+        let chat = chatted(&peers, &scratch.path().join("chat"), &args)?;
+        print!("{}", chat::table(&chat));
+        results.chat = Some(chat);
     }
     if args.wants("curves") {
         results.curves = curves::curves(&setting);
@@ -159,11 +175,24 @@ fn measure(setting: &Setting<'_>, row: &Row, args: &Args) -> Vec<Runs> {
     all
 }
 
+/// Measures `acp chat`, three times at most: each takes a minute.
+fn chatted(peers: &Peers, scratch: &Path, args: &Args) -> Result<Chat, Failure> {
+    let times = if args.quick { 1 } else { args.repeat.min(3) };
+    let mut chat = Chat::default();
+    for time in 1..=times {
+        eprintln!("bench: `acp chat` ({time} of {times})");
+        chat.join(chat::chat(peers, scratch, args.quick)?);
+    }
+    Ok(chat)
+}
+
 fn report(results: &Results, out: &Path, acp: &Path, args: &Args) -> Result<(), Failure> {
     let mut text = table::head(results);
     text.push_str(&table::rows(results));
+    text.extend(results.chat.as_ref().map(chat::table));
     let mut end = String::new();
-    let claims = claims::claims(results);
+    let mut claims = claims::claims(results);
+    claims.extend(results.chat.iter().flat_map(chat::claims));
     if !claims.is_empty() && !args.quick {
         end.push_str(&table::claims(&claims));
     }

@@ -78,6 +78,8 @@ impl Program {
 pub(crate) struct Peers {
     agents: BTreeMap<Who, Program>,
     clients: BTreeMap<Who, Program>,
+    /// Where our own programs are.
+    directory: PathBuf,
     /// Who is not there, and why.
     pub(crate) missing: BTreeMap<Who, String>,
 }
@@ -91,6 +93,21 @@ impl Peers {
         self.clients.get(&who)
     }
 
+    /// Our command.
+    pub(crate) fn acp(&self) -> PathBuf {
+        self.directory.join("acp")
+    }
+
+    /// The agent with a long conversation, for `acp chat`.
+    pub(crate) fn chat_agent(&self) -> PathBuf {
+        self.directory.join("bench-chat-agent")
+    }
+
+    /// The least program on a terminal.
+    pub(crate) fn echo(&self) -> PathBuf {
+        self.directory.join("bench-echo")
+    }
+
     /// Builds and installs all that can be. What is not ours may be missing.
     pub(crate) fn prepare(state: &Path) -> Result<Self, Failure> {
         let this = std::env::current_exe()?;
@@ -99,7 +116,10 @@ impl Peers {
             return Err("only what is built with --release is worth measuring".into());
         }
         let target = directory.parent().ok_or("this program is nowhere")?;
-        let mut peers = Self::default();
+        let mut peers = Self {
+            directory: directory.to_owned(),
+            ..Self::default()
+        };
         build(target, &["-p", "bench", "--bins"])?;
         build(target, &["-p", "acp-cli"])?;
         let binary = |name: &str| directory.join(name);

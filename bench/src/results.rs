@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::chat::Chat;
 use crate::metric::{Metric, Sample};
 use crate::peers::Who;
 use crate::rows::Sides;
@@ -80,6 +81,8 @@ pub(crate) struct Results {
     pub(crate) machine: String,
     pub(crate) rows: Vec<Runs>,
     pub(crate) curves: Vec<Curves>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) chat: Option<Chat>,
     pub(crate) missing: Vec<(Who, String)>,
 }
 

@@ -20,6 +20,10 @@ const EVENTS: usize = 256;
 /// How long a drawing stays at least, where what changed is not what the person has typed.
 const FRAME: Duration = Duration::from_millis(16);
 
+/// How soon after a drawing more is laid out of what was too long to be laid out at once. As much time is left to
+/// others.
+const SLICE: Duration = Duration::from_millis(4);
+
 /// How often what moves by itself moves.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -55,12 +59,12 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
         worker.perform(effect, &mut screen).await?;
     }
     let mut ended = ended_from_outside()?;
+    let mut begun = false;
     let mut drawn = Instant::now();
     // The first drawing has the best reason there is.
     let mut due = Some(drawn);
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut begun = false;
     while !app.is_done() {
         if due.is_some_and(|due| due <= Instant::now()) {
             app.collect();
@@ -70,14 +74,12 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
             for task in app.images_wanted() {
                 worker.perform(Effect::Decode(task), &mut screen).await?;
             }
+            // Behind the first drawing, which must not wait for it.
             if !std::mem::replace(&mut begun, true) {
                 app.set_canvas(screen.listen().await);
-                // Behind the first drawing, which must not wait for it.
-                let wake = Arc::clone(&wake);
-                tokio::task::spawn_blocking(move || {
-                    highlight::load();
-                    wake.notify_one();
-                });
+            }
+            if app.is_unfinished() {
+                due = Some(drawn + SLICE);
             }
         }
         let moving = app.is_moving();
@@ -92,6 +94,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
             event = events.recv() => event,
             () = at(due) => None,
             () = wake.notified() => Some(Event::Woken),
+            () = highlight::news() => Some(Event::Woken),
             _ = tick.tick(), if moving => Some(Event::Tick),
         };
         let Some(event) = event else { continue };

@@ -255,6 +255,12 @@ impl App {
         tab.is_some_and(Tab::is_moving) || !self.notes.is_empty()
     }
 
+    /// Whether there is more to be shown of what is on the screen than could be laid out at once.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        let tab = self.tabs.get(self.active);
+        tab.is_some_and(|tab| tab.view.is_unfinished())
+    }
+
     /// The wake-ups were one: notes and questions are collected.
     pub(crate) fn collect(&mut self) {
         let mut said = Vec::new();

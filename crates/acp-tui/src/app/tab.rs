@@ -125,9 +125,7 @@ impl Tab {
     pub(super) fn is_moving(&self) -> bool {
         match self.phase {
             Phase::Starting | Phase::Opening(_) => true,
-            Phase::Open => {
-                self.view.is_unfinished() || self.question.is_none() && self.is_working()
-            }
+            Phase::Open => self.question.is_none() && self.is_working(),
             Phase::Login(_) | Phase::Failed(_) => false,
         }
     }

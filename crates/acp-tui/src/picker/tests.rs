@@ -175,7 +175,7 @@ fn one_types_to_find_and_moves_to_choose() {
     }
     // What is disabled cannot be chosen.
     assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Changed);
-    let other = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    let other = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL);
     assert_eq!(picker.key(other), Outcome::Ignored);
     picker.paste("opus\n");
     assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Picked(1));

@@ -83,8 +83,6 @@ struct Key {
     width: u16,
     revision: u64,
     theme: Theme,
-    /// Code in it can be coloured.
-    coloured: bool,
 }
 
 /// What is asked about, as lines.
@@ -95,6 +93,8 @@ struct Body {
     focus: Option<Range<usize>>,
     /// Where the cursor is: line and column.
     cursor: Option<(usize, u16)>,
+    /// There is code in it that has no colours yet.
+    plain: bool,
 }
 
 impl QuestionView {
@@ -224,19 +224,21 @@ impl QuestionView {
             width,
             revision: self.revision,
             theme: look.theme.clone(),
-            coloured: highlight::ready(),
         };
         let mut laid_out = self.laid_out.borrow_mut();
         if let Some((known, body)) = &*laid_out
             && *known == key
+            && !body.plain
         {
             return Arc::clone(body);
         }
-        let body = Arc::new(match &self.kind {
+        let (mut body, plain) = highlight::noticing(|| match &self.kind {
             Kind::Permission(view) => view.body(&self.agent, width, look),
             Kind::Form(view) => view.body(&self.agent, width, look),
             Kind::Address(view) => view.body(&self.agent, width, look),
         });
+        body.plain = plain;
+        let body = Arc::new(body);
         *laid_out = Some((key, Arc::clone(&body)));
         body
     }

@@ -1,22 +1,26 @@
 //! The colours of code.
 //!
-//! The syntaxes take a while to unpack, so that a thread does it: until it is done, code is shown plain.
+//! Finding them is slow: half a megabyte a second, and the first line of a language takes a tenth of a second. So a
+//! thread does it ([`Code`]), and code is shown plain until it has.
 
+mod painter;
 mod palette;
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Once, OnceLock};
+use std::sync::OnceLock;
 
 use ratatui::text::{Line, Span};
 use syntect::highlighting::{self, HighlightIterator, HighlightState};
 use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
 use two_face::theme::EmbeddedThemeName;
 
+#[cfg(test)]
+pub(crate) use self::painter::finish;
+pub(crate) use self::painter::{Code, news, noticing, whole};
 use self::palette::{Palette, ansi};
-use crate::theme::{Background, Colors, Theme};
+use crate::theme::{Background, Colors};
 
 /// Lines that are coloured of one text. The others are shown plain.
 pub(crate) const MAX_LINES: usize = 2_000;
@@ -35,25 +39,15 @@ pub(crate) enum Language<'a> {
     Path(&'a Path),
 }
 
-/// `code` in colours, a line for each of [`str::lines`]. The text of each is that of the code, byte for byte, so
-/// that others can lay marks over it; [`wrap`](super::wrap) makes it fit to be shown.
-pub(crate) fn highlight(code: &str, language: Language<'_>, theme: &Theme) -> Vec<Line<'static>> {
-    let mut lines = code.lines().peekable();
-    let first = lines.peek().copied().unwrap_or_default();
-    let mut highlighter = Highlighter::new(language, first, theme);
-    lines.map(|line| highlighter.line(line)).collect()
-}
-
-/// Colours a text line by line. A clone goes on from the same place.
-#[derive(Clone)]
-pub(crate) struct Highlighter {
+/// Colours a text line by line. The text of each line is that of the code, byte for byte, so that others can lay marks
+/// over it; [`wrap`](super::wrap) makes it fit to be shown.
+struct Highlighter {
     /// `None` if nothing is known of the language, or too much has been seen.
     state: Option<State>,
     lines: usize,
     bytes: usize,
 }
 
-#[derive(Clone)]
 struct State {
     loaded: &'static Loaded,
     palette: &'static Palette,
@@ -63,22 +57,23 @@ struct State {
 }
 
 impl Highlighter {
-    /// At the beginning of a text whose first line is `first`. Does not wait for the syntaxes: until
-    /// [`ready`] they are not used.
-    pub(crate) fn new(language: Language<'_>, first: &str, theme: &Theme) -> Self {
-        let state = match theme.colors {
+    /// At the beginning of a text whose first line is `first`. Unpacks the syntaxes, if nobody has.
+    fn new(language: Language<'_>, first: &str, background: Background, colors: Colors) -> Self {
+        let state = match colors {
             Colors::None => None,
-            colors => begun().and_then(|loaded| {
-                let syntax = loaded.syntax(language, first)?;
-                let palette = loaded.palette(theme.background, colors);
-                Some(State {
-                    loaded,
-                    palette,
-                    parse: ParseState::new(syntax),
-                    highlight: HighlightState::new(&palette.highlighter, ScopeStack::new()),
-                    line: String::new(),
+            colors => {
+                let loaded = loaded();
+                loaded.syntax(language, first).map(|syntax| {
+                    let palette = loaded.palette(background, colors);
+                    State {
+                        loaded,
+                        palette,
+                        parse: ParseState::new(syntax),
+                        highlight: HighlightState::new(&palette.highlighter, ScopeStack::new()),
+                        line: String::new(),
+                    }
                 })
-            }),
+            }
         };
         Self {
             state,
@@ -88,7 +83,7 @@ impl Highlighter {
     }
 
     /// The next line, which has no line feed.
-    pub(crate) fn line(&mut self, line: &str) -> Line<'static> {
+    fn line(&mut self, line: &str) -> Line<'static> {
         self.lines += 1;
         self.bytes += line.len();
         if line.len() > MAX_LINE || self.lines > MAX_LINES || self.bytes > MAX_BYTES {
@@ -135,38 +130,9 @@ impl State {
     }
 }
 
-/// Whether code is coloured by now.
-pub(crate) fn ready() -> bool {
-    READY.load(Ordering::Acquire)
-}
-
-/// Unpacks the syntaxes and waits until that is done.
-pub(crate) fn load() {
-    loaded();
-}
-
-static READY: AtomicBool = AtomicBool::new(false);
-
 fn loaded() -> &'static Loaded {
     static LOADED: OnceLock<Loaded> = OnceLock::new();
-    let loaded = LOADED.get_or_init(Loaded::new);
-    READY.store(true, Ordering::Release);
-    loaded
-}
-
-/// The syntaxes if they are there. If nobody has, a thread is set to unpack them.
-fn begun() -> Option<&'static Loaded> {
-    static BEGUN: Once = Once::new();
-    if ready() {
-        return Some(loaded());
-    }
-    BEGUN.call_once(|| {
-        // Without the thread code stays plain.
-        if let Err(error) = std::thread::Builder::new().name("syntaxes".to_owned()).spawn(load) {
-            tracing::warn!(%error, "code is shown without colours: no thread could be started for them");
-        }
-    });
-    None
+    LOADED.get_or_init(Loaded::new)
 }
 
 struct Loaded {

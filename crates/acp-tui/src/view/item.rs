@@ -1,5 +1,7 @@
 //! An item of a thread, laid out.
 
+use std::time::Instant;
+
 use acp::Thread;
 use acp::thread::{Item, ItemKind};
 use acp::v1::{CompactionStatus, NoticeSeverity};
@@ -13,7 +15,6 @@ use super::message::{LaidMessage, Speaker};
 use super::tool_call::LaidCall;
 use crate::images::Canvas;
 use crate::look::Look;
-use crate::text::highlight;
 use crate::text::wrap::wrap;
 
 /// What is to be laid out.
@@ -26,6 +27,10 @@ pub(super) struct Wanted<'a> {
     /// It is the last one of a thread that goes on.
     pub(super) running: bool,
     pub(super) detail: Detail,
+    /// Which drawing of the view this is.
+    pub(super) drawing: u64,
+    /// How long this drawing lays out.
+    pub(super) until: Instant,
 }
 
 /// An item, laid out.
@@ -33,6 +38,8 @@ pub(super) struct Wanted<'a> {
 pub(super) struct Laid {
     /// What it was laid out for.
     key: Option<Key>,
+    /// The drawing in which it was looked at last: once in each is enough.
+    drawing: u64,
     /// It is shown whole.
     pub(super) open: bool,
     body: Body,
@@ -48,8 +55,6 @@ struct Key {
     detail: Detail,
     /// How much its terminals have printed.
     printed: u64,
-    /// Code in it can be coloured.
-    coloured: bool,
     /// What its images are drawn on.
     images: Option<Canvas>,
 }
@@ -65,6 +70,9 @@ enum Body {
 
 impl Laid {
     pub(super) fn update(&mut self, wanted: &Wanted<'_>, look: &Look<'_>) {
+        if std::mem::replace(&mut self.drawing, wanted.drawing) == wanted.drawing {
+            return;
+        }
         let printed = match &wanted.item.kind {
             ItemKind::ToolCall(call) => super::tool_call::printed(call, wanted.thread),
             _ => 0,
@@ -76,10 +84,9 @@ impl Laid {
             running: wanted.running,
             detail: wanted.detail,
             printed,
-            coloured: highlight::ready(),
             images: look.images,
         };
-        if self.key == Some(key) && !self.is_unfinished() {
+        if self.key == Some(key) && !self.is_unfinished() && !self.waits() {
             // Its sign moves; what stands below it does not.
             if let (Body::Call(laid), ItemKind::ToolCall(call)) =
                 (&mut self.body, &wanted.item.kind)
@@ -154,9 +161,27 @@ impl Laid {
         self.body = Body::Message(laid);
     }
 
+    /// Whether this drawing looked at it, and there is more to be laid out of it.
+    pub(super) fn is_unfinished_in(&self, drawing: u64) -> bool {
+        self.drawing == drawing && self.is_unfinished()
+    }
+
     /// Whether there is more to be laid out of it than was at once.
     pub(super) fn is_unfinished(&self) -> bool {
-        matches!(&self.body, Body::Call(call) if call.unfinished)
+        match &self.body {
+            Body::Message(message) => message.is_unfinished(),
+            Body::Call(call) => call.unfinished,
+            Body::Nothing | Body::Lines(_) => false,
+        }
+    }
+
+    /// Whether there is code in it that is to get its colours.
+    fn waits(&self) -> bool {
+        match &self.body {
+            Body::Message(message) => message.waits(),
+            Body::Call(call) => call.waits(),
+            Body::Nothing | Body::Lines(_) => false,
+        }
     }
 
     pub(super) fn height(&self) -> usize {

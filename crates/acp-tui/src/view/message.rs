@@ -93,7 +93,9 @@ impl LaidMessage {
                         Some(Piece::Text { markdown, .. }) => std::mem::take(markdown),
                         _ => Box::default(),
                     };
-                    let height = markdown.lines(&text.text, wanted.width, look.theme).len();
+                    let theme = look.theme;
+                    let lines = markdown.lines(&text.text, wanted.width, theme, wanted.until);
+                    let height = lines.len();
                     Piece::Text { markdown, height }
                 }
                 other => {
@@ -113,6 +115,25 @@ impl LaidMessage {
             }
         }
         true
+    }
+
+    fn texts(&self) -> impl Iterator<Item = &Markdown> {
+        let shown = self.folded.is_none();
+        let texts = self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Text { markdown, .. } => Some(&**markdown),
+            Piece::Lines(_) | Piece::Other { .. } => None,
+        });
+        texts.filter(move |_| shown)
+    }
+
+    /// Whether not all of it is laid out yet.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.texts().any(Markdown::is_unfinished)
+    }
+
+    /// Whether there is code in it that is to get its colours.
+    pub(super) fn waits(&self) -> bool {
+        self.texts().any(Markdown::waits)
     }
 
     pub(super) fn height(&self) -> usize {

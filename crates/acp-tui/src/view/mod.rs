@@ -11,6 +11,7 @@ mod tests;
 mod tool_call;
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use acp::Thread;
 use acp::thread::{Item, ItemKind};
@@ -25,6 +26,12 @@ use item::Laid;
 
 /// How many lines of items that are not on the screen are kept laid out.
 const KEPT_LINES: usize = 20_000;
+
+/// How long a drawing lays out what is long. What is left then is laid out with the next ones.
+const AT_ONCE: Duration = Duration::from_millis(4);
+
+/// How many changes of the place wait at most for what is laid out.
+const MOVES: usize = 64;
 
 /// The columns on the left, which say whose the item is and which is chosen.
 const MARGIN: u16 = 2;
@@ -83,6 +90,8 @@ pub(crate) struct ThreadView {
     shown: Shown,
     /// The images of which it showed something, row by row.
     images: Vec<Row>,
+    /// How many drawings there were.
+    drawings: u64,
 }
 
 /// What a drawing showed.
@@ -97,14 +106,20 @@ struct Shown {
 }
 
 impl ThreadView {
+    fn will(&mut self, moved: Move) {
+        if self.moves.len() < MOVES {
+            self.moves.push(moved);
+        }
+    }
+
     /// So many lines up.
     pub(crate) fn scroll_up(&mut self, lines: usize) {
-        self.moves.push(Move::Up(lines));
+        self.will(Move::Up(lines));
     }
 
     /// So many lines down.
     pub(crate) fn scroll_down(&mut self, lines: usize) {
-        self.moves.push(Move::Down(lines));
+        self.will(Move::Down(lines));
     }
 
     /// A page, less two lines that stay in sight.
@@ -114,7 +129,7 @@ impl ThreadView {
 
     /// To the first line.
     pub(crate) fn go_to_beginning(&mut self) {
-        self.moves.push(Move::Beginning);
+        self.will(Move::Beginning);
     }
 
     /// To the end, and with it from there on.
@@ -140,7 +155,7 @@ impl ThreadView {
             // The nearest one: from below, that is the last one on the screen.
             None => self.shown.bottom.map_or(last, |at| at.item.min(last)),
         });
-        self.moves.push(Move::Reveal);
+        self.will(Move::Reveal);
     }
 
     /// None is chosen.
@@ -178,7 +193,8 @@ impl ThreadView {
 
     /// Whether there is more to be seen of what is on the screen than was laid out at once.
     pub(crate) fn is_unfinished(&self) -> bool {
-        self.laid.values().any(Laid::is_unfinished)
+        let mut laid = self.laid.values();
+        laid.any(|laid| laid.is_unfinished_in(self.drawings))
     }
 
     /// The rows of images that the last drawing has left free.
@@ -192,6 +208,7 @@ impl ThreadView {
         self.shown.height = area.height;
         let first = thread.dropped().items;
         let end = first + thread.items().len();
+        self.drawings += 1;
         let mut pages = Pages {
             view: self,
             thread,
@@ -199,14 +216,21 @@ impl ThreadView {
             end,
             width: area.width.saturating_sub(MARGIN).max(1),
             look,
+            until: Instant::now() + AT_ONCE,
         };
-        pages.forget();
-        for moved in std::mem::take(&mut pages.view.moves) {
-            pages.apply(moved, area.height);
+        pages.forget_gone();
+        let mut moves = std::mem::take(&mut pages.view.moves).into_iter();
+        while let Some(moved) = moves.next() {
+            if !pages.apply(moved, area.height) {
+                // The item above is as long as that: it is laid out first.
+                pages.view.moves = std::iter::once(moved).chain(moves).collect();
+                break;
+            }
         }
         pages.view.images.clear();
         let top = pages.top(area.height);
         pages.paint(top, area, buf);
+        pages.forget_far();
     }
 }
 
@@ -219,6 +243,8 @@ struct Pages<'a> {
     end: usize,
     width: u16,
     look: &'a Look<'a>,
+    /// How long this drawing lays out.
+    until: Instant,
 }
 
 impl Pages<'_> {
@@ -226,21 +252,31 @@ impl Pages<'_> {
         self.thread.items().get(number.checked_sub(self.first)?)
     }
 
-    /// Lets go of what was laid out of items that are gone, and of what is far away if it is much.
-    fn forget(&mut self) {
+    /// Lets go of what was laid out of items that are gone.
+    fn forget_gone(&mut self) {
         let first = self.first;
         self.view.open.retain(|number, _| *number >= first);
         self.view.laid.retain(|number, _| *number >= first);
-        let lines: usize = self.view.laid.values().map(Laid::height).sum();
-        if lines > KEPT_LINES {
-            let near = self.view.shown.top.zip(self.view.shown.bottom);
-            self.view.laid.retain(|number, _| {
-                near.is_some_and(|(top, bottom)| (top.item..=bottom.item).contains(number))
-            });
-        }
         if self.view.selected.is_some_and(|s| s < first) {
             self.view.selected = None;
         }
+    }
+
+    /// Lets go of what was laid out far away, if it is much. What is being laid out stays: somebody is on the way there.
+    fn forget_far(&mut self) {
+        let lines: usize = self.view.laid.values().map(Laid::height).sum();
+        if lines > KEPT_LINES {
+            let near = self.view.shown.top.zip(self.view.shown.bottom);
+            let drawing = self.view.drawings;
+            self.view.laid.retain(|number, laid| {
+                laid.is_unfinished_in(drawing)
+                    || near.is_some_and(|(top, bottom)| (top.item..=bottom.item).contains(number))
+            });
+        }
+    }
+
+    fn is_unfinished(&mut self, number: usize) -> bool {
+        self.lay(number).is_some_and(Laid::is_unfinished)
     }
 
     /// How many lines an item takes, the empty one before it included.
@@ -277,6 +313,8 @@ impl Pages<'_> {
             open,
             running,
             detail: self.view.detail,
+            drawing: self.view.drawings,
+            until: self.until,
         };
         let laid = self.view.laid.entry(number).or_default();
         laid.update(&wanted, self.look);
@@ -344,6 +382,12 @@ impl Pages<'_> {
         match self.view.anchor {
             Anchor::Top(at) => {
                 let at = at.max(first);
+                let there = self.height(at.item);
+                if at.line >= there && self.is_unfinished(at.item) {
+                    // Its line is not laid out yet: as near as one can be.
+                    let line = there.saturating_sub(usize::from(height));
+                    return At { line, ..at };
+                }
                 // An item may have become shorter.
                 let at = self.below(
                     At {
@@ -363,10 +407,17 @@ impl Pages<'_> {
         }
     }
 
-    fn apply(&mut self, moved: Move, height: u16) {
+    /// Moves; gives whether that could be done yet. One cannot go up into an item whose end is not laid out.
+    fn apply(&mut self, moved: Move, height: u16) -> bool {
         let top = self.top(height);
         match moved {
-            Move::Up(lines) => self.view.anchor = Anchor::Top(self.above(top, lines)),
+            Move::Up(lines) => {
+                let to = self.above(top, lines);
+                if (to.item..top.item).any(|number| self.is_unfinished(number)) {
+                    return false;
+                }
+                self.view.anchor = Anchor::Top(to);
+            }
             Move::Down(lines) => self.view.anchor = Anchor::Top(self.below(top, lines)),
             Move::Beginning => {
                 self.view.anchor = Anchor::Top(At {
@@ -376,6 +427,7 @@ impl Pages<'_> {
             }
             Move::Reveal => self.reveal(top, height),
         }
+        true
     }
 
     /// Brings the item that is chosen onto the screen.

@@ -4,6 +4,7 @@
 //! Opened, it shows all: where it works, what it was given, what it gave back.
 
 use std::collections::HashMap;
+use std::time::Instant;
 
 use acp::Thread;
 use acp::thread::{ThreadToolCall, ToolCallContent, ToolCallStatus};
@@ -18,6 +19,7 @@ use super::item::Wanted;
 use crate::look::{Look, SPINNER};
 use crate::text::ansi::TerminalText;
 use crate::text::diff::{DiffOf, diff};
+use crate::text::highlight;
 use crate::text::markdown::Markdown;
 use crate::text::wrap::{Indent, wrap, wrap_into};
 
@@ -36,6 +38,10 @@ const FAILED: usize = 6;
 /// How many lines of raw input or output an opened card shows.
 const RAW: usize = 200;
 
+/// How often a change is laid out again because colours of its code have come. Of so many texts that not all are
+/// remembered some would be missed each time.
+const AGAIN: usize = 16;
+
 /// How long a raw value may be to be shown with line breaks, in bytes of its text.
 const LONGEST_RAW: usize = 64 * 1024;
 
@@ -46,6 +52,12 @@ pub(super) struct LaidCall {
     body: Vec<Line<'static>>,
     images: Vec<Spot>,
     terminals: HashMap<TerminalId, TerminalText>,
+    /// What an opened card shows of text, by its place in the call's content.
+    texts: HashMap<usize, Markdown>,
+    /// There is code in a change that has no colours yet.
+    plain: bool,
+    /// How often it was laid out for the colours of that.
+    again: usize,
     /// There is more to be read of what a command has printed than was read at once.
     pub(super) unfinished: bool,
 }
@@ -72,25 +84,36 @@ impl LaidCall {
         let open = wanted.open.unwrap_or(wanted.detail.all);
         self.update_head(call, wanted.width, look);
         self.unfinished = false;
+        self.again = if self.plain { self.again + 1 } else { 0 };
+        self.plain = false;
+        if !open {
+            self.texts.clear();
+        }
         let mut body = Body {
             lines: Vec::new(),
             images: Vec::new(),
             width: wanted.width.saturating_sub(2).max(1),
             open,
             look,
+            until: wanted.until,
         };
         if open {
             body.locations(call);
         }
-        for (n, content) in call.content.iter().enumerate() {
+        for (place, content) in call.content.iter().enumerate() {
             match content {
-                ToolCallContent::Content(block) => body.content(n, block, call),
+                ToolCallContent::Content(block) => {
+                    body.content(place, block, call, || self.texts.entry(place).or_default());
+                }
                 ToolCallContent::Diff(change) => {
                     let of = DiffOf {
                         diff: change,
                         cwd: Some(look.cwd),
                     };
-                    let lines = diff(of, wanted.detail.layout, body.width, look.theme);
+                    let layout = wanted.detail.layout;
+                    let (lines, plain) =
+                        highlight::noticing(|| diff(of, layout, body.width, look.theme));
+                    self.plain |= plain;
                     body.some(lines, CHANGE);
                 }
                 ToolCallContent::Terminal(id) => {
@@ -119,6 +142,7 @@ impl LaidCall {
         if call.cut {
             body.note("some of it was too much to be kept");
         }
+        self.unfinished |= self.texts.values().any(Markdown::is_unfinished);
         self.body = body.lines;
         self.images = body.images;
         for line in &mut self.body {
@@ -139,6 +163,11 @@ impl LaidCall {
         };
         self.head.clear();
         wrap_into(&title(call, look), width, &indent, &mut self.head);
+    }
+
+    /// Whether there is code in it that is to get its colours.
+    pub(super) fn waits(&self) -> bool {
+        self.plain && self.again < AGAIN || self.texts.values().any(Markdown::waits)
     }
 
     pub(super) fn height(&self) -> usize {
@@ -167,6 +196,7 @@ struct Body<'a> {
     width: u16,
     open: bool,
     look: &'a Look<'a>,
+    until: Instant,
 }
 
 impl Body<'_> {
@@ -189,7 +219,13 @@ impl Body<'_> {
         }
     }
 
-    fn content(&mut self, number: usize, block: &ContentBlock, call: &ThreadToolCall) {
+    fn content<'m>(
+        &mut self,
+        place: usize,
+        block: &ContentBlock,
+        call: &ThreadToolCall,
+        markdown: impl FnOnce() -> &'m mut Markdown,
+    ) {
         let ContentBlock::Text(text) = block else {
             let (lines, key) = image::lay(block, self.width, self.look);
             self.lines.extend(lines);
@@ -197,14 +233,14 @@ impl Body<'_> {
                 key,
                 line: self.lines.len() - usize::from(key.rows),
                 indent: 2,
-                block: number,
+                block: place,
             }));
             return;
         };
         let failed = call.status == ToolCallStatus::Failed;
         if self.open {
-            let mut markdown = Markdown::default();
-            let lines = markdown.lines(&text.text, self.width, self.look.theme);
+            let theme = self.look.theme;
+            let lines = markdown().lines(&text.text, self.width, theme, self.until);
             self.lines.extend_from_slice(lines);
         } else if failed || call.kind == ToolKind::Execute {
             let style = if failed {

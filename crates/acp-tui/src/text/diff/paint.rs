@@ -10,7 +10,7 @@ use ratatui::text::Line;
 
 use super::change::{FileDiff, Hunk, Kind, Row};
 use crate::text::columns::{Visible, visible};
-use crate::text::highlight::{Language, highlight};
+use crate::text::highlight::{Language, whole};
 use crate::theme::{Colors, Theme};
 
 /// Up to which line a file is read to know what its code means. Changes further down are looked at by themselves, which
@@ -39,6 +39,8 @@ pub(super) struct Paint<'a, 't> {
     digits: usize,
     /// Lines in the colours of the code by their number, old and new.
     code: [HashMap<usize, Line<'static>>; 2],
+    /// The colours of the whole are not there yet: those of its parts by themselves would be others.
+    waits: bool,
 }
 
 impl<'a, 't> Paint<'a, 't> {
@@ -53,6 +55,7 @@ impl<'a, 't> Paint<'a, 't> {
             returns: file.shows_returns(),
             digits: largest.to_string().len(),
             code: [HashMap::new(), HashMap::new()],
+            waits: false,
         };
         if let Some((old, new)) = &file.whole {
             for (side, lines) in [old, new].into_iter().enumerate() {
@@ -83,7 +86,7 @@ impl<'a, 't> Paint<'a, 't> {
         for side in 0..2 {
             let of_side = || rows.iter().filter(|row| row.is_of(side));
             let known = |row: &Row<'_>| self.code_of(side, row).is_some();
-            if !of_side().all(known) {
+            if !self.waits && !of_side().all(known) {
                 self.read(side, of_side().map(|row| (row.text, row.number(side))));
             }
         }
@@ -150,13 +153,12 @@ impl<'a, 't> Paint<'a, 't> {
             code.push('\n');
             numbers.push(number);
         }
-        let lines = highlight(
-            &code,
-            Language::Path(Path::new(&self.file.path)),
-            self.theme,
-        );
-        if let Some(code) = self.code.get_mut(side) {
-            code.extend(numbers.into_iter().zip(lines));
+        let language = Language::Path(Path::new(&self.file.path));
+        match (whole(&code, language, self.theme), self.code.get_mut(side)) {
+            (Some(lines), Some(code)) => {
+                code.extend(numbers.into_iter().zip(lines.iter().cloned()))
+            }
+            _ => self.waits = self.file.whole.is_some(),
         }
     }
 }

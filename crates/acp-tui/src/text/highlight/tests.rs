@@ -1,6 +1,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::*;
+use crate::Theme;
 
 const RUST: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
 
@@ -15,9 +16,8 @@ fn style_of(lines: &[Line<'_>], text: &str) -> Style {
 }
 
 fn coloured(code: &str, language: Language<'_>, colors: Colors) -> Vec<Line<'static>> {
-    load();
-    let theme = Theme::new(Background::Dark, colors);
-    let lines = highlight(code, language, &theme);
+    let mut highlighter = Highlighter::new(language, "", Background::Dark, colors);
+    let lines: Vec<Line<'static>> = code.lines().map(|line| highlighter.line(line)).collect();
     let texts: Vec<String> = lines.iter().map(Line::to_string).collect();
     assert_eq!(texts, code.lines().collect::<Vec<_>>());
     lines
@@ -68,7 +68,6 @@ fn sixteen_colours_are_the_terminals_own() {
 
 #[test]
 fn the_language_is_found_by_many_names() {
-    load();
     let known = |language, first| {
         loaded()
             .syntax(language, first)
@@ -169,7 +168,6 @@ fn colours_can_be_read_on_their_backgrounds() {
         let (a, b) = (light_of(a), light_of(b));
         (f64::max(a, b) + 0.05) / (f64::min(a, b) + 0.05)
     };
-    load();
     for background in [Background::Dark, Background::Light] {
         let theme = Theme::new(background, Colors::Full);
         let terminal = match background {
@@ -210,4 +208,44 @@ fn colours_can_be_read_on_their_backgrounds() {
             }
         }
     }
+}
+
+/// Waits for a text's colours as a drawing does: it asks again.
+fn awaited(text: &str, path: &str) -> Option<std::sync::Arc<Vec<Line<'static>>>> {
+    let theme = Theme::new(Background::Dark, Colors::Full);
+    let language = Language::Path(Path::new(path));
+    let ask = || noticing(|| whole(text, language, &theme));
+    let (first, missed) = ask();
+    assert_eq!(first.is_none(), missed);
+    finish();
+    let (found, missed) = ask();
+    assert!(!missed);
+    found
+}
+
+#[test]
+fn colours_come_from_a_thread_and_are_kept() {
+    let text = RUST.repeat(3);
+    let found = awaited(&text, "src/main.rs").unwrap();
+    let texts: Vec<String> = found.iter().map(Line::to_string).collect();
+    assert_eq!(texts, text.lines().collect::<Vec<_>>());
+    assert!(matches!(style_of(&found, "fn").fg, Some(Color::Rgb(..))));
+    // The same text in another language is another one.
+    let plain = awaited(&text, "notes.txt").unwrap();
+    assert_ne!(found, plain);
+    assert_eq!(awaited(&text, "src/main.rs").unwrap(), found);
+}
+
+#[test]
+fn what_has_no_colours_is_not_waited_for() {
+    let theme = Theme::new(Background::Dark, Colors::Full);
+    let code = Code::new(Language::Name("json"), &theme).unwrap();
+    let wanted = (0..MAX_LINES + 10).filter(|_| code.push("1")).count();
+    assert_eq!(wanted, MAX_LINES);
+    finish();
+    assert_eq!(code.take().len(), MAX_LINES);
+    assert!(code.take().is_empty());
+    assert!(Code::new(Language::Name(""), &theme).is_none());
+    let none = Theme::new(Background::Dark, Colors::None);
+    assert!(Code::new(Language::Name("json"), &none).is_none());
 }

@@ -4,10 +4,10 @@ use pulldown_cmark::{BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Parser,
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
+use super::code::Waiting;
 use super::inline::{Inline, address};
 use super::table::Table;
 use super::{code, options};
-use crate::text::highlight::{Language, highlight};
 use crate::text::wrap::{Indent, width_of, wrap_into};
 use crate::theme::Theme;
 
@@ -17,12 +17,12 @@ const MAX_DEPTH: usize = 12;
 /// What became of a unit.
 pub(super) struct LaidOut {
     pub(super) lines: Vec<Line<'static>>,
-    /// There is code among it.
-    pub(super) code: bool,
+    /// The code among it, its rows counted from the first of the lines.
+    pub(super) waiting: Vec<Waiting>,
 }
 
-/// The lines of `text` in `width` columns.
-pub(super) fn lay_out(text: &str, width: u16, theme: &Theme) -> LaidOut {
+/// The lines of `text` in `width` columns. Code in it gets its colours if the text is `settled`.
+pub(super) fn lay_out(text: &str, width: u16, theme: &Theme, settled: bool) -> LaidOut {
     let parser = Parser::new_ext(text, options());
     let mut definitions: Vec<(usize, String)> = parser
         .reference_definitions()
@@ -33,7 +33,7 @@ pub(super) fn lay_out(text: &str, width: u16, theme: &Theme) -> LaidOut {
         })
         .collect();
     definitions.sort_unstable_by(|a, b| b.cmp(a));
-    let mut writer = Writer::new(width, theme);
+    let mut writer = Writer::new(width, theme, settled);
     let mut depth = 0usize;
     for (event, range) in parser.into_offset_iter() {
         if depth == 0 && !matches!(event, Event::End(_)) {
@@ -57,7 +57,7 @@ pub(super) fn lay_out(text: &str, width: u16, theme: &Theme) -> LaidOut {
     }
     LaidOut {
         lines: writer.out,
-        code: writer.had_code,
+        waiting: writer.waiting,
     }
 }
 
@@ -77,7 +77,8 @@ struct Writer<'a> {
     /// Code or HTML that is being gathered.
     literal: Option<(Literal, String)>,
     table: Option<Table>,
-    had_code: bool,
+    settled: bool,
+    waiting: Vec<Waiting>,
 }
 
 enum Literal {
@@ -94,7 +95,7 @@ struct Level {
 }
 
 impl<'a> Writer<'a> {
-    fn new(width: u16, theme: &'a Theme) -> Self {
+    fn new(width: u16, theme: &'a Theme, settled: bool) -> Self {
         Self {
             theme,
             width,
@@ -106,7 +107,8 @@ impl<'a> Writer<'a> {
             defined: false,
             literal: None,
             table: None,
-            had_code: false,
+            settled,
+            waiting: Vec::new(),
         }
     }
 
@@ -333,12 +335,21 @@ impl<'a> Writer<'a> {
                 }
             }
             Literal::Code(info) => {
-                self.had_code = true;
                 self.put(&code::top(&info, self.theme));
                 let edge = code::edge(self.theme);
-                for line in highlight(&text, Language::Name(&info), self.theme) {
-                    self.put_in(&line, &edge);
+                let mut waiting = None;
+                if self.settled {
+                    // Behind the first line each stands in the same place.
+                    waiting = Waiting::new(&info, self.indent(&edge), self.theme);
                 }
+                for line in text.lines() {
+                    let from = self.out.len();
+                    self.put_in(&Line::from(line), &edge);
+                    if let Some(waiting) = &mut waiting {
+                        waiting.push(line, from, self.out.len());
+                    }
+                }
+                self.waiting.extend(waiting);
                 self.put(&code::bottom(self.theme));
             }
         }
@@ -372,22 +383,28 @@ impl<'a> Writer<'a> {
             };
             wrap_into(&Line::default(), self.width, &indent, &mut self.out);
         }
-        let mut indent = Indent::default();
-        for (depth, level) in self.levels.iter_mut().enumerate() {
-            if depth < MAX_DEPTH {
-                let first = if level.begun {
-                    &level.indent.rest
-                } else {
-                    &level.indent.first
-                };
-                indent.first.extend_from_slice(first);
-                indent.rest.extend_from_slice(&level.indent.rest);
-            }
+        let indent = self.indent(inner);
+        for level in &mut self.levels {
             level.begun = true;
+        }
+        wrap_into(line, self.width, &indent, &mut self.out);
+    }
+
+    /// What stands in front of the next line, and of what of it has no room.
+    fn indent(&self, inner: &Indent) -> Indent {
+        let mut indent = Indent::default();
+        for level in self.levels.iter().take(MAX_DEPTH) {
+            let first = if level.begun {
+                &level.indent.rest
+            } else {
+                &level.indent.first
+            };
+            indent.first.extend_from_slice(first);
+            indent.rest.extend_from_slice(&level.indent.rest);
         }
         indent.first.extend_from_slice(&inner.first);
         indent.rest.extend_from_slice(&inner.rest);
-        wrap_into(line, self.width, &indent, &mut self.out);
+        indent
     }
 
     /// Columns that are left for what stands here, at least 1.

@@ -1,8 +1,10 @@
 //! Code in its frame.
 
+use std::collections::VecDeque;
+
 use ratatui::text::{Line, Span};
 
-use crate::text::highlight::{Highlighter, Language};
+use crate::text::highlight::{Code, Language};
 use crate::text::wrap::{Indent, wrap_into};
 use crate::theme::Theme;
 
@@ -30,8 +32,68 @@ pub(super) fn edge(theme: &Theme) -> Indent {
     }
 }
 
+/// Code that is shown and whose colours are not all there yet.
+pub(super) struct Waiting {
+    code: Code,
+    indent: Indent,
+    /// The row of the first line without colours.
+    at: usize,
+    /// How many rows that line and those below it take.
+    rows: VecDeque<usize>,
+}
+
+impl Waiting {
+    pub(super) fn new(language: &str, indent: Indent, theme: &Theme) -> Option<Self> {
+        Some(Self {
+            code: Code::new(Language::Name(language), theme)?,
+            indent,
+            at: 0,
+            rows: VecDeque::new(),
+        })
+    }
+
+    /// A line was laid out, without colours, from this row on up to that one.
+    pub(super) fn push(&mut self, line: &str, from: usize, to: usize) {
+        if self.code.push(line) {
+            if self.rows.is_empty() {
+                self.at = from;
+            }
+            self.rows.push_back(to - from);
+        }
+    }
+
+    /// What was laid out from the first row on now is from this one on.
+    pub(super) fn moved(mut self, to: usize) -> Self {
+        self.at += to;
+        self
+    }
+
+    /// Whether all that was pushed has its colours.
+    pub(super) fn is_done(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Lays out again what has got its colours, in the same rows.
+    pub(super) fn paint(&mut self, width: u16, lines: &mut [Line<'static>]) {
+        for line in self.code.take() {
+            let Some(rows) = self.rows.pop_front() else {
+                return;
+            };
+            let mut coloured = Vec::with_capacity(rows);
+            wrap_into(&line, width, &self.indent, &mut coloured);
+            let place = lines.get_mut(self.at..self.at + rows);
+            // Colours within one sign could break it elsewhere: then it stays plain.
+            if let Some(place) = place.filter(|_| coloured.len() == rows) {
+                for (place, line) in place.iter_mut().zip(coloured) {
+                    *place = line;
+                }
+            }
+            self.at += rows;
+        }
+    }
+}
+
 /// A fence at the top, which is laid out line by line.
-#[derive(Clone)]
 pub(super) struct Fence {
     marker: char,
     /// How many of them opened it.
@@ -39,7 +101,8 @@ pub(super) struct Fence {
     /// Spaces in front of them, which each line may have too.
     indent: usize,
     info: String,
-    highlighter: Highlighter,
+    /// `None` where it has no colours.
+    pub(super) waiting: Option<Waiting>,
 }
 
 impl Fence {
@@ -52,7 +115,7 @@ impl Fence {
             count: marks.chars().take_while(|c| *c == marker).count().max(3),
             indent: line.len() - marks.len(),
             info: info.to_owned(),
-            highlighter: Highlighter::new(Language::Name(info), "", theme),
+            waiting: Waiting::new(info, edge(theme), theme),
         }
     }
 
@@ -74,6 +137,7 @@ impl Fence {
         wrap_into(&top(&self.info, theme), width, &Indent::default(), out);
     }
 
+    /// A line that is complete, and gets its colours.
     pub(super) fn line(
         &mut self,
         line: &str,
@@ -81,9 +145,30 @@ impl Fence {
         theme: &Theme,
         out: &mut Vec<Line<'static>>,
     ) {
+        let from = out.len();
+        self.begun(line, width, theme, out);
+        let line = self.inner(line);
+        if let Some(waiting) = &mut self.waiting {
+            waiting.push(line, from, out.len());
+        }
+    }
+
+    /// A line that may still become longer.
+    pub(super) fn begun(
+        &self,
+        line: &str,
+        width: u16,
+        theme: &Theme,
+        out: &mut Vec<Line<'static>>,
+    ) {
+        let line = Line::from(self.inner(line));
+        wrap_into(&line, width, &edge(theme), out);
+    }
+
+    /// A line without the spaces that the fence has, too.
+    fn inner<'l>(&self, line: &'l str) -> &'l str {
         let spaces = line.bytes().take_while(|byte| *byte == b' ').count();
-        let line = line.get(spaces.min(self.indent)..).unwrap_or(line);
-        wrap_into(&self.highlighter.line(line), width, &edge(theme), out);
+        line.get(spaces.min(self.indent)..).unwrap_or(line)
     }
 
     pub(super) fn bottom(&self, width: u16, theme: &Theme, out: &mut Vec<Line<'static>>) {

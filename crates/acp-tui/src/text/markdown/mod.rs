@@ -16,16 +16,19 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::time::Instant;
+
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
 
-use self::code::Fence;
-use super::highlight;
+use self::code::{Fence, Waiting};
 use super::wrap::harmless;
 use crate::theme::Theme;
 
 /// Bytes that are parsed as one.
 const MAX_UNIT: usize = 32 * 1024;
+/// Bytes that are laid out between two looks at the clock.
+const SLICE: usize = 8 * 1024;
 /// Bytes of a line that are made harmless as one.
 const MAX_PIECE: usize = 8 * 1024;
 
@@ -57,8 +60,10 @@ pub(crate) struct Markdown {
     lines: Vec<Line<'static>>,
     /// Lines that will not change.
     settled: usize,
-    /// There is code that could not be coloured yet.
-    plain_code: bool,
+    /// Code that is settled and has not all of its colours yet.
+    waiting: Vec<Waiting>,
+    /// Not all of the text was laid out within the time there was.
+    unfinished: bool,
     /// Bytes that were parsed or coloured, ever.
     #[cfg(test)]
     worked: usize,
@@ -67,14 +72,19 @@ pub(crate) struct Markdown {
 impl Markdown {
     /// The lines of `source`, none of which is wider than `width` columns. Where `source` is what it was with
     /// more behind it, little is done; where it is another text, or `width` or `theme` are others, all is done
-    /// anew.
-    pub(crate) fn lines(&mut self, source: &str, width: u16, theme: &Theme) -> &[Line<'static>] {
+    /// anew. `until` says how long: a long text is laid out in several calls ([`is_unfinished`](Self::is_unfinished)).
+    pub(crate) fn lines(
+        &mut self,
+        source: &str,
+        width: u16,
+        theme: &Theme,
+        until: Instant,
+    ) -> &[Line<'static>] {
         let same = self
             .made_for
             .as_ref()
             .is_some_and(|(of_width, of_theme)| *of_width == width && of_theme == theme);
-        let colours_came = self.plain_code && highlight::ready();
-        if !same || colours_came || !source.starts_with(&self.source) {
+        if !same || !source.starts_with(&self.source) {
             *self = Self {
                 made_for: Some((width, theme.clone())),
                 #[cfg(test)]
@@ -83,15 +93,45 @@ impl Markdown {
             };
         }
         if source.len() > self.source.len() {
-            let more = source.get(self.source.len()..).unwrap_or_default();
-            self.source.push_str(more);
-            self.take_in();
-            self.lines.truncate(self.settled);
-            self.settle(width, theme);
-            self.settled = self.lines.len();
+            loop {
+                let more = source.get(self.source.len()..).unwrap_or_default();
+                let more = at_most(more, SLICE);
+                self.source.push_str(more);
+                self.take_in();
+                self.lines.truncate(self.settled);
+                self.settle(width, theme);
+                self.settled = self.lines.len();
+                self.unfinished = self.source.len() < source.len();
+                if !self.unfinished || Instant::now() >= until {
+                    break;
+                }
+            }
             self.show_rest(width, theme);
         }
+        self.paint(width);
         &self.lines
+    }
+
+    /// Whether not all of the text is laid out.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    /// Whether there is code that is to get its colours: then [`lines`](Self::lines) wants to be called behind
+    /// [`news`](super::highlight::news).
+    pub(crate) fn waits(&self) -> bool {
+        let fence = self.fence.as_ref().and_then(|fence| fence.waiting.as_ref());
+        !self.waiting.is_empty() || fence.is_some_and(|waiting| !waiting.is_done())
+    }
+
+    /// Gives code the colours that have been found.
+    fn paint(&mut self, width: u16) {
+        let lines = self.lines.get_mut(..self.settled).unwrap_or_default();
+        let fence = self.fence.as_mut().and_then(|fence| fence.waiting.as_mut());
+        for waiting in self.waiting.iter_mut().chain(fence) {
+            waiting.paint(width, lines);
+        }
+        self.waiting.retain(|waiting| !waiting.is_done());
     }
 
     /// The lines that [`lines`](Self::lines) gave last.
@@ -154,6 +194,7 @@ impl Markdown {
             at += next;
             if fence.is_closed_by(line) {
                 fence.bottom(width, theme, &mut self.lines);
+                self.waiting.extend(fence.waiting.take());
                 break true;
             }
             fence.line(line, width, theme, &mut self.lines);
@@ -188,14 +229,13 @@ impl Markdown {
         let mut begin = 0;
         for end in ends {
             let unit = self.text.get(begin..end).unwrap_or_default().to_owned();
-            self.lay_out(&unit, width, theme);
+            self.lay_out(&unit, width, theme, true);
             begin = end;
         }
         if let Some((_, opening)) = fence {
             let line = self.text.get(begin..).unwrap_or_default();
             let line = line.split_inclusive('\n').next().unwrap_or_default();
             begin += line.len();
-            self.plain_code |= !highlight::ready();
             let fence = Fence::open(line, &opening, theme);
             self.gap();
             fence.top(width, theme, &mut self.lines);
@@ -219,33 +259,33 @@ impl Markdown {
                 fence.bottom(width, theme, &mut self.lines);
                 return;
             }
-            let mut fence = fence.clone();
             // What may become the end of the fence is not shown as code for a moment.
             if !self.text.is_empty() && !fence.may_be_closed_by(&self.text) {
                 for line in self.text.lines() {
-                    fence.line(line, width, theme, &mut self.lines);
+                    fence.begun(line, width, theme, &mut self.lines);
                 }
             }
             fence.bottom(width, theme, &mut self.lines);
         } else {
             let text = std::mem::take(&mut self.text);
-            self.lay_out(&text, width, theme);
+            self.lay_out(&text, width, theme, false);
             self.text = text;
         }
     }
 
-    fn lay_out(&mut self, unit: &str, width: u16, theme: &Theme) {
+    fn lay_out(&mut self, unit: &str, width: u16, theme: &Theme, settled: bool) {
         #[cfg(test)]
         {
             self.worked += unit.len();
         }
-        let colours = highlight::ready();
-        let made = blocks::lay_out(unit, width, theme);
+        let made = blocks::lay_out(unit, width, theme, settled);
         if !made.lines.is_empty() {
             self.gap();
+            let begin = self.lines.len();
             self.lines.extend(made.lines);
+            let waiting = made.waiting.into_iter().map(|waiting| waiting.moved(begin));
+            self.waiting.extend(waiting);
         }
-        self.plain_code |= made.code && !colours;
     }
 
     /// The empty line between blocks.

@@ -1,18 +1,45 @@
+use std::time::Duration;
+
 use proptest::prelude::*;
 use ratatui::buffer::CellWidth;
 use ratatui::style::{Color, Modifier, Style};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::*;
+use crate::text::highlight;
 use crate::theme::{Background, Colors};
 
 fn theme() -> Theme {
-    highlight::load();
     Theme::new(Background::Dark, Colors::Full)
 }
 
+/// All that is to be laid out.
+fn laid<'m>(
+    markdown: &'m mut Markdown,
+    source: &str,
+    width: u16,
+    theme: &Theme,
+) -> &'m [Line<'static>] {
+    let patient = Instant::now() + Duration::from_secs(3600);
+    markdown.lines(source, width, theme, patient)
+}
+
+/// The same, in colours.
+fn coloured(
+    markdown: &mut Markdown,
+    source: &str,
+    width: u16,
+    theme: &Theme,
+) -> Vec<Line<'static>> {
+    laid(markdown, source, width, theme);
+    highlight::finish();
+    let lines = laid(markdown, source, width, theme).to_vec();
+    assert!(!markdown.waits());
+    lines
+}
+
 fn lines(source: &str, width: u16) -> Vec<Line<'static>> {
-    Markdown::default().lines(source, width, &theme()).to_vec()
+    coloured(&mut Markdown::default(), source, width, &theme())
 }
 
 fn texts(lines: &[Line<'_>]) -> Vec<String> {
@@ -83,7 +110,7 @@ fn without_colours_code_still_differs_from_text() {
     let theme = Theme::new(Background::Dark, Colors::None);
     let mut markdown = Markdown::default();
     assert_eq!(
-        texts(markdown.lines("run `ls -l`", 40, &theme)),
+        texts(laid(&mut markdown, "run `ls -l`", 40, &theme)),
         ["run `ls -l`"]
     );
 }
@@ -270,18 +297,18 @@ fn what_is_not_finished_looks_reasonable() {
 fn another_text_width_or_theme_begins_anew() {
     let theme = theme();
     let mut markdown = Markdown::default();
-    markdown.lines("one\n\ntwo three\n\nfour", 80, &theme);
+    laid(&mut markdown, "one\n\ntwo three\n\nfour", 80, &theme);
     assert_eq!(
-        texts(markdown.lines("one\n\ntwo three\n\nfour", 5, &theme)),
+        texts(laid(&mut markdown, "one\n\ntwo three\n\nfour", 5, &theme)),
         ["one", "", "two", "three", "", "four"]
     );
     assert_eq!(
-        texts(markdown.lines("once\n\nmore", 5, &theme)),
+        texts(laid(&mut markdown, "once\n\nmore", 5, &theme)),
         ["once", "", "more"]
     );
-    assert_eq!(texts(markdown.lines("on", 5, &theme)), ["on"]);
+    assert_eq!(texts(laid(&mut markdown, "on", 5, &theme)), ["on"]);
     let plain = Theme::new(Background::Light, Colors::None);
-    assert_eq!(texts(markdown.lines("`on`", 5, &plain)), ["`on`"]);
+    assert_eq!(texts(laid(&mut markdown, "`on`", 5, &plain)), ["`on`"]);
 }
 
 /// Appends to a long message and says how many bytes were looked at for each.
@@ -289,12 +316,12 @@ fn appended(long: String, more: &[&str]) -> Vec<usize> {
     let theme = theme();
     let mut markdown = Markdown::default();
     let mut source = long;
-    markdown.lines(&source, 80, &theme);
+    laid(&mut markdown, &source, 80, &theme);
     more.iter()
         .map(|more| {
             let before = markdown.worked;
             source.push_str(more);
-            markdown.lines(&source, 80, &theme);
+            laid(&mut markdown, &source, 80, &theme);
             markdown.worked - before
         })
         .collect()
@@ -419,11 +446,11 @@ proptest! {
         let mut markdown = Markdown::default();
         for cut in cuts {
             if let Some(begun) = source.get(..cut) {
-                markdown.lines(begun, width, &theme);
+                laid(&mut markdown, begun, width, &theme);
             }
         }
-        let pieces = markdown.lines(&source, width, &theme).to_vec();
-        let whole = Markdown::default().lines(&source, width, &theme).to_vec();
+        let pieces = coloured(&mut markdown, &source, width, &theme);
+        let whole = coloured(&mut Markdown::default(), &source, width, &theme);
         prop_assert_eq!(texts(&pieces), texts(&whole), "{:?}", source);
         prop_assert_eq!(pieces, whole);
     }

@@ -1,0 +1,233 @@
+//! A conversation as people have them with coding agents: words, code in several languages, tables, changes of files,
+//! what commands print. Each item is another one, and the same in each run.
+
+use acp::v1::{Diff, TerminalId, ToolCall, ToolCallLocation, ToolCallStatus, ToolKind};
+use serde_json::json;
+
+/// How many items there are before the same kinds come again.
+const ROUND: usize = 10;
+
+const WORDS: &str = "The reader takes a line from the transport, looks at the first bytes of it and knows by them \
+    whose it is. What it does not know it passes on, with a note that says where it was found, and **nothing is lost** \
+    on the way: see `connection/frame.rs` for how long a line may be. An error is told to whoever waits for the answer. ";
+
+const CODE: [(&str, &str); 6] = [
+    (
+        "rust",
+        "/// The next line, if there is one.\npub fn next(&mut self) -> Option<Result<&str, Error>> {\n    let end = \
+         memchr::memchr(b'\\n', self.unread())?;\n    match std::str::from_utf8(&self.unread()[..end]) {\n        \
+         Ok(line) => Some(Ok(line.trim_end())), // without the feed\n        Err(e) => Some(Err(Error::NotText(e, \
+         42))),\n    }\n}\n",
+    ),
+    (
+        "python",
+        "@dataclass\nclass Reader:\n    \"\"\"Reads lines.\"\"\"\n    path: Path\n\n    def lines(self, most: int = 10) \
+         -> Iterator[str]:\n        with open(self.path) as file:\n            for number, line in \
+         enumerate(file):\n                if number >= most:\n                    return\n                yield \
+         f\"{number}: {line.strip()}\"\n",
+    ),
+    (
+        "typescript",
+        "export async function* lines(path: string, most = 10): AsyncGenerator<string> {\n  const file = await \
+         open(path);\n  try {\n    for await (const line of file.readLines()) {\n      if (most-- === 0) return;\n      \
+         yield `${most}: ${line.trim()}`;\n    }\n  } finally {\n    await file.close();\n  }\n}\n",
+    ),
+    (
+        "bash",
+        "set -euo pipefail\nfor file in \"$@\"; do\n  if [[ -f \"$file\" ]]; then\n    head -n 10 -- \"$file\" | sed \
+         -e 's/[[:space:]]*$//' >> \"${OUT:-lines.txt}\"\n  fi\ndone\n",
+    ),
+    (
+        "json",
+        "{\n  \"name\": \"reader\",\n  \"lines\": 10,\n  \"paths\": [\"a.txt\", \"b.txt\"],\n  \"strict\": true\n}\n",
+    ),
+    (
+        "go",
+        "func Lines(path string, most int) ([]string, error) {\n\tfile, err := os.Open(path)\n\tif err != nil {\n\t\treturn \
+         nil, fmt.Errorf(\"lines of %s: %w\", path, err)\n\t}\n\tdefer file.Close()\n\tvar lines []string\n\tfor scan \
+         := bufio.NewScanner(file); scan.Scan() && len(lines) < most; {\n\t\tlines = append(lines, \
+         scan.Text())\n\t}\n\treturn lines, nil\n}\n",
+    ),
+];
+
+/// An item of the conversation.
+pub(crate) enum Item {
+    User(String),
+    Thought(String),
+    Agent(String),
+    Call(Box<ToolCall>),
+}
+
+/// Writes items, and counts how much text they have.
+#[derive(Default)]
+pub(crate) struct Written {
+    bytes: usize,
+}
+
+impl Written {
+    /// How much text there was so far, in bytes: messages, changes, output.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn count(&mut self, text: String) -> String {
+        self.bytes += text.len();
+        text
+    }
+
+    /// The item with this number.
+    pub(crate) fn item(&mut self, number: usize) -> Item {
+        let (language, code) = CODE[number / ROUND % CODE.len()];
+        match number % ROUND {
+            0 => Item::User(self.count(format!(
+                "Question {number}: what happens with a line that is too long, and who is told of it?"
+            ))),
+            1 => Item::Thought(self.count(format!("Thought {number}. {}", WORDS.repeat(2)))),
+            2 => {
+                Item::Agent(self.count(format!("## Answer {number}\n\n{}\n\n{}", WORDS, list(number))))
+            }
+            3 => self.call(number, "Read `src/reader.rs`", ToolKind::Read),
+            4 => self.change(number, language, code),
+            5 => self.command(number),
+            6 => Item::Agent(self.count(format!(
+                "In {language} that is ({number}):\n\n```{language}\n{code}```\n\n{WORDS}\n"
+            ))),
+            7 => self.call(number, "Search for `fn next`", ToolKind::Search),
+            8 => {
+                // What follows is a message of its own, with a call in between.
+                Item::Agent(self.count(format!("Results of {number}:\n\n{}\n{WORDS}", table(number))))
+            }
+            _ => self.call(number, "Think about what is left", ToolKind::Think),
+        }
+    }
+
+    fn call(&mut self, number: usize, title: &str, kind: ToolKind) -> Item {
+        let text = self.count(format!("{number}: {WORDS}"));
+        Item::Call(Box::new(
+            ToolCall::new(format!("call-{number}"), format!("{title} ({number})"))
+                .kind(kind)
+                .status(ToolCallStatus::Completed)
+                .locations(vec![ToolCallLocation::new(format!(
+                    "/src/reader-{number}.rs"
+                ))])
+                .raw_input(json!({"path": format!("src/reader-{number}.rs"), "limit": 100}))
+                .content(vec![acp::v1::ContentBlock::text(text).into()]),
+        ))
+    }
+
+    fn change(&mut self, number: usize, language: &str, code: &str) -> Item {
+        let before = self.count(format!("{code}\n{code}"));
+        let changed = code.replace("10", "20").replace("line", "row");
+        let after = self.count(format!("{changed}\n{code}"));
+        let path = format!("/src/reader-{number}.{}", ending(language));
+        Item::Call(Box::new(
+            ToolCall::new(format!("call-{number}"), format!("Edit `{path}`"))
+                .kind(ToolKind::Edit)
+                .status(ToolCallStatus::Completed)
+                .locations(vec![ToolCallLocation::new(path.clone())])
+                .content(vec![Diff::new(path, after).old_text(before).into()]),
+        ))
+    }
+
+    /// A command with a terminal of the agent's own.
+    fn command(&mut self, number: usize) -> Item {
+        let lines = (0..12).map(|line| {
+            let sign = if line % 5 == 4 {
+                "\x1b[31mFAILED\x1b[0m"
+            } else {
+                "\x1b[32mok\x1b[0m"
+            };
+            format!("test reader::tests::line_{number}_{line} ... {sign}\r\n")
+        });
+        let output = self.count(lines.collect());
+        let id = format!("terminal-{number}");
+        let mut meta = acp::wire::Meta::new();
+        meta.insert(
+            "terminal_info".to_owned(),
+            json!({"terminal_id": id, "cwd": "/src"}),
+        );
+        meta.insert(
+            "terminal_output".to_owned(),
+            json!({"terminal_id": id, "data": output}),
+        );
+        meta.insert(
+            "terminal_exit".to_owned(),
+            json!({"terminal_id": id, "exit_code": 0}),
+        );
+        Item::Call(Box::new(
+            ToolCall::new(
+                format!("call-{number}"),
+                format!("Run `cargo test {number}`"),
+            )
+            .kind(ToolKind::Execute)
+            .status(ToolCallStatus::Completed)
+            .content(vec![TerminalId::from(id).into()])
+            .meta(meta),
+        ))
+    }
+}
+
+fn ending(language: &str) -> &str {
+    match language {
+        "rust" => "rs",
+        "python" => "py",
+        "typescript" => "ts",
+        "bash" => "sh",
+        other => other,
+    }
+}
+
+fn list(number: usize) -> String {
+    let entries = (1..=3).map(|entry| {
+        format!("{entry}. what was found in *part {number}.{entry}*, and [where](https://example.org/{number}/{entry})\n")
+    });
+    entries.collect()
+}
+
+fn table(number: usize) -> String {
+    let rows = (0..4).map(|row| {
+        format!(
+            "| part {row} | {} | `{row}` of {number} |\n",
+            number * 7 + row
+        )
+    });
+    let head = "| part | bytes | state |\n|---|---:|---|\n";
+    rows.fold(head.to_owned(), |table, row| table + &row)
+}
+
+/// An answer without end.
+pub(crate) fn answer() -> Answer {
+    let mut text = String::new();
+    for (language, code) in CODE {
+        text.push_str(&format!(
+            "### In {language}\n\n{WORDS}\n\n{WORDS}\n\n```{language}\n{code}```\n\n"
+        ));
+        text.push_str(&list(1));
+        text.push('\n');
+        text.push_str(&table(1));
+        text.push('\n');
+    }
+    Answer { text, at: 0 }
+}
+
+/// The text of an answer, again and again.
+pub(crate) struct Answer {
+    text: String,
+    at: usize,
+}
+
+impl Answer {
+    /// So many bytes of it, or as many as there are before it begins again.
+    pub(crate) fn next(&mut self, bytes: usize) -> &str {
+        if self.at >= self.text.len() {
+            self.at = 0;
+        }
+        let begin = self.at;
+        let mut end = (begin + bytes).min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end += 1;
+        }
+        self.at = end;
+        self.text.get(begin..end).unwrap_or_default()
+    }
+}

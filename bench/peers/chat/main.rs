@@ -1,0 +1,128 @@
+//! The agent behind `acp chat`: it replays a long conversation, and streams for as long as it is let.
+
+mod conversation;
+
+use std::time::{Duration, Instant};
+
+use acp::agent::{Agent, LoadSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::v1::{ContentBlock, StopReason, ToolCall, ToolCallStatus, ToolKind};
+use acp::{Error, Result};
+
+use conversation::{Item, Written};
+
+/// How much text a chunk of an answer has, in bytes: as in the rows about streaming.
+const CHUNK: usize = 51;
+
+/// After how much text an answer is interrupted by a tool call, in bytes.
+const ANSWER: usize = 64 * 1024;
+
+/// How long the one message of the session `message` is, in bytes.
+const MESSAGE: usize = 5_000_000;
+
+/// How much of it is sent at once, in bytes.
+const PIECE: usize = 16 * 1024;
+
+struct Worker;
+
+/// Replays a conversation; its title says how much that was.
+async fn replay(session: &Session, items: usize) -> Result<()> {
+    let mut written = Written::default();
+    for number in 0..items {
+        match written.item(number) {
+            Item::User(text) => session.user_message(ContentBlock::text(text)).await?,
+            Item::Thought(text) => session.thought(text).await?,
+            Item::Agent(text) => session.message(text).await?,
+            Item::Call(call) => drop(session.tool_call(*call).await?),
+        }
+    }
+    let bytes = written.bytes();
+    session.title(format!("{items} items {bytes} bytes")).await
+}
+
+/// One message that is all there is.
+async fn one_message(session: &Session) -> Result<()> {
+    let mut text = conversation::answer();
+    let mut sent = 0;
+    while sent < MESSAGE {
+        let piece = text.next(PIECE);
+        sent += piece.len();
+        session.message(piece).await?;
+    }
+    session.title(format!("1 items {sent} bytes")).await
+}
+
+/// Streams until it is cancelled: so many chunks a second, or as many as can be.
+async fn stream(turn: &Turn, rate: Option<u64>) -> Result<()> {
+    let start = Instant::now();
+    let mut ticks = tokio::time::interval(Duration::from_millis(1));
+    let mut text = conversation::answer();
+    let (mut sent, mut said, mut calls) = (0, 0, 0);
+    while !turn.is_cancelled() {
+        let due = match rate {
+            Some(rate) => {
+                ticks.tick().await;
+                u128::from(rate) * start.elapsed().as_micros() / 1_000_000
+            }
+            None => sent + 64,
+        };
+        while sent < due {
+            let chunk = text.next(CHUNK);
+            said += chunk.len();
+            turn.message(chunk).await?;
+            sent += 1;
+            if said >= ANSWER {
+                said = 0;
+                calls += 1;
+                let call = ToolCall::new(format!("look-{calls}"), "Look at what is there")
+                    .kind(ToolKind::Read)
+                    .status(ToolCallStatus::Completed);
+                turn.tool_call(call).await?;
+            }
+        }
+        if rate.is_none() {
+            // So that the cancellation is heard.
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(())
+}
+
+impl Agent for Worker {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        let text = prompt.text();
+        let rate = match text.trim().split_once(' ') {
+            None if text.trim() == "flood" => None,
+            Some(("stream", rate)) => {
+                let rate = rate.parse();
+                Some(rate.map_err(|_| Error::invalid_params("no such rate"))?)
+            }
+            _ => return Err(Error::invalid_params("no such task")),
+        };
+        stream(&turn, rate).await?;
+        Ok(StopReason::Cancelled)
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+}
+
+impl LoadSession for Worker {
+    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        match session.id().as_str().split_once('-') {
+            Some(("conversation", items)) => {
+                let items = items.parse();
+                let items = items.map_err(|_| Error::invalid_params("no such length"))?;
+                replay(session, items).await?;
+            }
+            None if session.id().as_str() == "message" => one_message(session).await?,
+            _ => return Err(Error::invalid_params("no such session")),
+        }
+        Ok(SessionOpened::new())
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> std::io::Result<()> {
+    acp::agent::serve(acp::transport::stdio()?, Worker).await
+}

@@ -1,0 +1,194 @@
+//! Keys, and how soon what they do is seen.
+
+use std::time::{Duration, Instant};
+
+use super::pty::{Screen, Size};
+use crate::Failure;
+
+/// The rows of the conversation that are surely on the screen, whatever stands below it.
+const CONVERSATION: (u16, u16) = (1, 30);
+
+/// How long the letters of a line are, before they are taken back.
+const LINE: usize = 40;
+
+/// Between two keys, in milliseconds: at no fixed time of a frame.
+const PAUSES: [u64; 7] = [3, 11, 5, 17, 7, 13, 2];
+
+/// Where pages are turned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Showing {
+    /// From the end up, as far as it goes, and down from the beginning: what has not been shown.
+    New,
+    /// To and fro, some pages above the end.
+    Near,
+}
+
+/// So many keys, one after the other has been seen.
+pub(super) struct Keys<'a> {
+    screen: &'a mut Screen,
+    count: usize,
+    times: Vec<Duration>,
+}
+
+impl<'a> Keys<'a> {
+    pub(super) fn new(screen: &'a mut Screen, count: usize) -> Self {
+        Self {
+            screen,
+            count,
+            times: Vec::new(),
+        }
+    }
+
+    /// Types something and waits for a drawing that shows it.
+    fn key(&mut self, key: &[u8], what: &str, is: impl Fn(&Screen) -> bool) -> Result<(), Failure> {
+        let pause = PAUSES[self.times.len() % PAUSES.len()];
+        self.screen.watch(Duration::from_millis(pause))?;
+        let begun = Instant::now();
+        self.screen.key(key)?;
+        let seen = self.screen.until(what, is)?;
+        self.times.push(seen.saturating_duration_since(begun));
+        Ok(())
+    }
+
+    fn conversation(screen: &Screen) -> Vec<String> {
+        screen.rows(CONVERSATION.0, CONVERSATION.1)
+    }
+
+    /// A key after which the conversation is another picture.
+    fn moving(&mut self, key: &[u8], what: &str) -> Result<(), Failure> {
+        let before = Self::conversation(self.screen);
+        self.key(key, what, |screen| Self::conversation(screen) != before)
+    }
+
+    /// Letters, written wherever the cursor is.
+    pub(super) fn echoed(mut self) -> Result<Vec<Duration>, Failure> {
+        while self.times.len() < self.count {
+            let before = self.screen.picture().cursor_position();
+            self.key(b"x", "a letter", |screen| {
+                screen.picture().cursor_position() != before
+            })?;
+            if self.screen.picture().cursor_position().1 > 100 {
+                self.screen.key(b"\r")?;
+                self.screen.until("the line's beginning", |screen| {
+                    screen.picture().cursor_position().1 == 0
+                })?;
+            }
+        }
+        Ok(self.times)
+    }
+
+    /// Letters into the prompt, and back out of it.
+    pub(super) fn typed(mut self) -> Result<Vec<Duration>, Failure> {
+        while self.times.len() < self.count {
+            let mut written = String::new();
+            while written.len() < LINE && self.times.len() < self.count {
+                written.push(char::from(b"etaoin shrdlu"[written.len() % 13]));
+                let letter = &written.as_bytes()[written.len() - 1..];
+                let shown = written.trim_end();
+                self.key(letter, "a letter", |screen| {
+                    let (row, column) = screen.picture().cursor_position();
+                    let left = usize::from(column).saturating_sub(written.len());
+                    screen
+                        .row(row)
+                        .chars()
+                        .skip(left)
+                        .take(shown.len())
+                        .eq(shown.chars())
+                })?;
+            }
+            // Not counted: there is less to be drawn.
+            self.screen.key(&vec![0x7f; written.len()])?;
+            self.screen.until("an empty prompt", |screen| {
+                screen.row(37).contains("What is")
+            })?;
+        }
+        Ok(self.times)
+    }
+
+    /// Pages.
+    pub(super) fn paged(mut self, where_to: Showing) -> Result<Vec<Duration>, Failure> {
+        let (up, down) = (b"\x1b[5~".as_slice(), b"\x1b[6~".as_slice());
+        match where_to {
+            Showing::New => {
+                while self.times.len() < self.count / 2 {
+                    self.moving(up, "a page up")?;
+                }
+                self.moving(b"\x1b[1;5H", "the beginning")?;
+                self.times.pop();
+                while self.times.len() < self.count {
+                    self.moving(down, "a page down")?;
+                }
+            }
+            Showing::Near => {
+                for _ in 0..6 {
+                    self.moving(up, "a page up")?;
+                }
+                self.times.clear();
+                while self.times.len() < self.count {
+                    self.moving(up, "a page up")?;
+                    self.moving(down, "a page down")?;
+                }
+            }
+        }
+        self.to_end()?;
+        Ok(self.times)
+    }
+
+    /// Items, from the last one up.
+    pub(super) fn chosen(mut self) -> Result<Vec<Duration>, Failure> {
+        self.moving(b"\t\x1b[A", "an item chosen")?;
+        self.times.clear();
+        while self.times.len() < self.count {
+            self.moving(b"\x1b[A", "the item before")?;
+        }
+        self.leave()?;
+        Ok(self.times)
+    }
+
+    /// Items, each opened or folded and then as it was.
+    pub(super) fn toggled(mut self) -> Result<Vec<Duration>, Failure> {
+        self.moving(b"\t\x1b[A", "an item chosen")?;
+        self.times.clear();
+        while self.times.len() < self.count {
+            self.moving(b"\r", "the item opened or folded")?;
+            self.moving(b"\r", "the item as it was")?;
+            self.moving(b"\x1b[A", "the item before")?;
+            self.times.pop();
+        }
+        self.leave()?;
+        Ok(self.times)
+    }
+
+    /// Sizes, and in the end the one that it was.
+    pub(super) fn resized(mut self, own: Size) -> Result<Vec<Duration>, Failure> {
+        let sizes = [(80, 24), (160, 50), (100, 30), (own.columns, own.rows)];
+        let sizes = sizes.map(|(columns, rows)| Size { columns, rows });
+        while self.times.len() < self.count || self.screen.size() != own {
+            let size = sizes[self.times.len() % sizes.len()];
+            self.screen.watch(Duration::from_millis(
+                PAUSES[self.times.len() % PAUSES.len()],
+            ))?;
+            let begun = Instant::now();
+            self.screen.resize(size)?;
+            // The corner of what is written into stands where it belongs.
+            let seen = self.screen.until("the other size", |screen| {
+                let corner = screen.picture().cell(size.rows - 2, size.columns - 1);
+                corner.is_some_and(|cell| cell.contents() == "╯")
+            })?;
+            self.times.push(seen.saturating_duration_since(begun));
+        }
+        Ok(self.times)
+    }
+
+    fn leave(&mut self) -> Result<(), Failure> {
+        self.screen.key(b"q")?;
+        self.to_end()
+    }
+
+    fn to_end(&mut self) -> Result<(), Failure> {
+        self.screen.key(b"\x1b[1;5F")?;
+        self.screen
+            .until("the end", |screen| !screen.row(35).contains("↓ more"))?;
+        Ok(())
+    }
+}

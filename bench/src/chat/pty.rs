@@ -1,0 +1,224 @@
+//! A program on a terminal, and what a person sees of it there.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::num::NonZeroU16;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+
+use crate::Failure;
+
+/// How long something that must be seen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a program writes behind a drawing: the end of a synchronized update.
+const DRAWN: &[u8] = b"\x1b[?2026l";
+
+/// How large a terminal is, in cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+}
+
+fn cells(number: u16) -> NonZeroU16 {
+    NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
+}
+
+/// A program on a terminal. Without it the program ends.
+pub(crate) struct Screen {
+    child: Child,
+    terminal: File,
+    picture: vt100::Parser,
+    size: Size,
+    /// When the program was started.
+    begun: Instant,
+    /// The end of what was read last, in which the mark of a drawing may have begun.
+    tail: Vec<u8>,
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Screen {
+    /// Starts a program on a terminal of its own; `raw`: what is typed goes to it as it is, and nothing is echoed.
+    pub(crate) fn start(command: &Command, size: Size, raw: bool) -> Result<Self, Failure> {
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+        grantpt(&terminal)?;
+        unlockpt(&terminal)?;
+        tcsetwinsize(&terminal, window(size))?;
+        let inner = ioctl_tiocgptpeer(
+            &terminal,
+            OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC,
+        )?;
+        if raw {
+            let mut settings = tcgetattr(&inner)?;
+            settings.make_raw();
+            tcsetattr(&inner, OptionalActions::Now, &settings)?;
+        }
+        // Of util-linux: in a session of its own whose terminal this is, so that it is told of another size. It
+        // becomes the program, whose process is then the one that is started here.
+        let mut started = Command::new("setsid");
+        started
+            .arg("--ctty")
+            .arg(command.get_program())
+            .args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => started.env(name, value),
+                None => started.env_remove(name),
+            };
+        }
+        if let Some(directory) = command.get_current_dir() {
+            started.current_dir(directory);
+        }
+        let clone = || inner.try_clone();
+        started.stdin(clone()?).stdout(clone()?).stderr(clone()?);
+        let begun = Instant::now();
+        let child = started
+            .spawn()
+            .map_err(|e| format!("setsid, of util-linux, cannot be started: {e}"))?;
+        Ok(Self {
+            child,
+            terminal: File::from(OwnedFd::from(terminal)),
+            picture: vt100::Parser::new(cells(size.rows), cells(size.columns), 0),
+            size,
+            begun,
+            tail: Vec::new(),
+        })
+    }
+
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    pub(crate) fn picture(&self) -> &vt100::Screen {
+        self.picture.screen()
+    }
+
+    /// What a row shows, without the spaces at its end.
+    pub(crate) fn row(&self, row: u16) -> String {
+        let mut rows = self.picture.screen().rows(0, self.size.columns);
+        let row = rows.nth(usize::from(row)).unwrap_or_default();
+        row.trim_end().to_owned()
+    }
+
+    /// What the rows show from this one on, so many.
+    pub(crate) fn rows(&self, from: u16, count: u16) -> Vec<String> {
+        let rows = self.picture.screen().rows(0, self.size.columns);
+        rows.skip(usize::from(from))
+            .take(usize::from(count))
+            .collect()
+    }
+
+    /// Types.
+    pub(crate) fn key(&mut self, keys: &[u8]) -> io::Result<()> {
+        self.terminal.write_all(keys)
+    }
+
+    /// Gives the terminal another size, of which the program is told.
+    pub(crate) fn resize(&mut self, size: Size) -> io::Result<()> {
+        self.size = size;
+        let picture = self.picture.screen_mut();
+        picture.set_size(cells(size.rows), cells(size.columns));
+        Ok(tcsetwinsize(&self.terminal, window(size))?)
+    }
+
+    /// Takes in what is printed within a time.
+    pub(crate) fn watch(&mut self, time: Duration) -> Result<(), Failure> {
+        let until = Instant::now() + time;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            self.take(left)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Waits until nothing has been printed for so long.
+    pub(crate) fn until_quiet(&mut self, quiet: Duration) -> Result<(), Failure> {
+        let begun = Instant::now();
+        while self.printed(quiet)? {
+            self.take(Duration::ZERO)?;
+            if begun.elapsed() > PATIENCE {
+                let screen = self.rows(0, self.size.rows).join("\n");
+                return Err(format!("it does not come to rest:\n{screen}").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether something has been printed, or is within a time.
+    fn printed(&self, time: Duration) -> Result<bool, Failure> {
+        let time = Timespec::try_from(time)?;
+        let mut fds = [PollFd::new(&self.terminal, PollFlags::IN)];
+        Ok(poll(&mut fds, Some(&time))? > 0)
+    }
+
+    /// Waits for a drawing with which the screen is as it should be, and gives when it was whole.
+    pub(crate) fn until(
+        &mut self,
+        what: &str,
+        is: impl Fn(&Self) -> bool,
+    ) -> Result<Instant, Failure> {
+        let begun = Instant::now();
+        loop {
+            if let Some(at) = self.take(PATIENCE)?
+                && is(self)
+            {
+                return Ok(at);
+            }
+            if begun.elapsed() > PATIENCE {
+                let screen = self.rows(0, self.size.rows).join("\n");
+                return Err(format!("not seen within {PATIENCE:?}: {what}\n{screen}").into());
+            }
+        }
+    }
+
+    /// Waits for what is printed next, at most so long. Gives when that was there, if a drawing ended with it.
+    fn take(&mut self, time: Duration) -> Result<Option<Instant>, Failure> {
+        if !self.printed(time)? {
+            return Ok(None);
+        }
+        let mut bytes = [0; 64 * 1024];
+        // The end of the program is an error here (EIO).
+        let n = self.terminal.read(&mut bytes).map_err(|e| {
+            format!(
+                "the program has ended ({e}); last seen:\n{}",
+                self.rows(0, self.size.rows).join("\n")
+            )
+        })?;
+        let at = Instant::now();
+        let bytes = bytes.get(..n).unwrap_or_default();
+        self.picture.process(bytes);
+        self.tail.extend_from_slice(bytes);
+        let drawn = memchr::memmem::find(&self.tail, DRAWN).is_some();
+        let kept = self.tail.len().min(DRAWN.len() - 1);
+        self.tail.drain(..self.tail.len() - kept);
+        Ok(drawn.then_some(at))
+    }
+}
+
+fn window(size: Size) -> Winsize {
+    Winsize {
+        ws_row: size.rows,
+        ws_col: size.columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    }
+}

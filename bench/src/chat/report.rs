@@ -1,0 +1,157 @@
+//! What came of it, for people and for `results.json`.
+
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::claims::{Bound, Claim};
+use crate::table::figure;
+
+/// How soon keys were on the screen, in milliseconds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Reactions {
+    /// What was going on.
+    pub(crate) when: &'static str,
+    /// What the keys did.
+    pub(crate) what: &'static str,
+    /// Each, in the order in which they were typed.
+    #[serde(skip)]
+    each: Vec<Duration>,
+    count: usize,
+    p50: f64,
+    p99: f64,
+    most: f64,
+}
+
+impl Reactions {
+    pub(super) fn new(when: &'static str, what: &'static str, each: Vec<Duration>) -> Self {
+        let mut sorted = each.clone();
+        sorted.sort_unstable();
+        let at = |of: usize| {
+            let at = (sorted.len() * of / 100).min(sorted.len().saturating_sub(1));
+            sorted.get(at).copied().unwrap_or_default().as_secs_f64() * 1e3
+        };
+        Self {
+            when,
+            what,
+            count: each.len(),
+            p50: at(50),
+            p99: at(99),
+            most: at(100),
+            each,
+        }
+    }
+}
+
+impl fmt::Display for Reactions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (p50, p99, most) = (figure(self.p50), figure(self.p99), figure(self.most));
+        write!(f, "{}: {}: {p50}, {p99}, {most} ms", self.when, self.what)
+    }
+}
+
+/// Something else that was measured.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Fact {
+    what: &'static str,
+    unit: &'static str,
+    /// One of each run.
+    values: Vec<f64>,
+}
+
+impl Fact {
+    pub(super) fn new(what: &'static str, unit: &'static str, value: f64) -> Self {
+        let values = vec![value];
+        Self { what, unit, values }
+    }
+
+    fn median(&self) -> f64 {
+        let mut values = self.values.clone();
+        values.sort_unstable_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    }
+}
+
+/// All of it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Chat {
+    pub(super) reactions: Vec<Reactions>,
+    pub(super) facts: Vec<Fact>,
+}
+
+impl Chat {
+    /// Takes in another run.
+    pub(crate) fn join(&mut self, other: Self) {
+        if self.reactions.is_empty() {
+            *self = other;
+            return;
+        }
+        for (mine, others) in self.reactions.iter_mut().zip(other.reactions) {
+            let mut each = std::mem::take(&mut mine.each);
+            each.extend(others.each);
+            *mine = Reactions::new(mine.when, mine.what, each);
+        }
+        for (mine, others) in self.facts.iter_mut().zip(other.facts) {
+            mine.values.extend(others.values);
+        }
+    }
+
+    fn fact(&self, what: &str) -> Option<f64> {
+        self.facts
+            .iter()
+            .find(|fact| fact.what == what)
+            .map(Fact::median)
+    }
+}
+
+/// The tables.
+pub(crate) fn table(chat: &Chat) -> String {
+    let mut text =
+        "\n### `acp chat`: from a key to the end of the drawing that shows it, 120×40\n\n\
+        | | | keys | p50 ms | p99 ms | most ms |\n|---|---|---|---|---|---|\n"
+            .to_owned();
+    for of in &chat.reactions {
+        let (p50, p99, most) = (figure(of.p50), figure(of.p99), figure(of.most));
+        let _ = writeln!(
+            &mut text,
+            "| {} | {} | {} | {p50} | {p99} | {most} |",
+            of.when, of.what, of.count
+        );
+    }
+    text.push_str("\n### `acp chat`: what it takes\n\n| | |\n|---|---|\n");
+    for fact in &chat.facts {
+        let value = figure(fact.median());
+        let _ = writeln!(&mut text, "| {} | {value} {} |", fact.what, fact.unit);
+    }
+    text
+}
+
+/// What is promised of it.
+pub(crate) fn claims(chat: &Chat) -> Vec<Claim> {
+    let mut claims: Vec<Claim> = chat
+        .reactions
+        .iter()
+        .filter(|of| !of.when.starts_with("the floor"))
+        .map(|of| Claim {
+            what: format!("`acp chat`, {}: {}, 99 of 100 times", of.when, of.what),
+            measured: of.p99,
+            bound: Bound::AtMost(16.0),
+            unit: " ms",
+        })
+        .collect();
+    for what in [
+        "CPU time of 10 s without a key",
+        "the same, in a tab behind",
+    ] {
+        if let Some(measured) = chat.fact(what) {
+            claims.push(Claim {
+                what: format!("`acp chat`: {what}"),
+                measured,
+                bound: Bound::AtMost(0.0),
+                unit: " ticks",
+            });
+        }
+    }
+    claims
+}

@@ -1,0 +1,31 @@
+//! What the system says of a process that has nothing to do.
+
+use std::fs;
+use std::io;
+
+/// How much CPU time a process has used, in all of its threads, in ticks of the system's clock: a hundred a second.
+pub(super) fn ticks(process: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // Behind the name, which is in brackets and may have anything in it.
+    let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
+    let field = |at: usize| fields.split_whitespace().nth(at)?.parse::<u64>().ok();
+    field(11)
+        .zip(field(12))
+        .map(|(user, system)| user + system)
+        .ok_or_else(|| io::Error::other(format!("no times of process {process}")))
+}
+
+/// How often the threads of a process have stopped to wait, since each of them began.
+pub(super) fn wake_ups(process: u32) -> io::Result<u64> {
+    let mut sum = 0;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let status = fs::read_to_string(thread?.path().join("status"))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        sum += line
+            .and_then(|line| line.trim().parse::<u64>().ok())
+            .unwrap_or_default();
+    }
+    Ok(sum)
+}

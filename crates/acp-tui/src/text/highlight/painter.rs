@@ -1,0 +1,308 @@
+//! The thread that finds colours, and what waits for it.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError, Weak};
+
+use ratatui::text::Line;
+use tokio::sync::Notify;
+
+use super::{Highlighter, Language, MAX_BYTES, MAX_LINE, MAX_LINES};
+use crate::theme::{Background, Colors, Theme};
+
+/// How many codes wait for the thread. Beyond it the one that waits longest is left out until it is looked at again.
+const WAITING: usize = 256;
+
+/// How many lines are coloured before what has come of them can be taken.
+const AT_ONCE: usize = 32;
+
+/// How many texts are remembered with their colours, and how long they are together, in bytes.
+const KNOWN: usize = 256;
+const KNOWN_BYTES: usize = 1024 * 1024;
+
+/// Code whose colours are being found, line by line.
+pub(crate) struct Code(Arc<Mutex<Work>>);
+
+struct Work {
+    language: Name,
+    background: Background,
+    colors: Colors,
+    /// Made by the thread, of the first line.
+    highlighter: Option<Highlighter>,
+    /// Lines without colours yet.
+    todo: VecDeque<String>,
+    /// Lines with colours that nobody has taken yet.
+    done: Vec<Line<'static>>,
+    /// How much was ever given.
+    lines: usize,
+    bytes: usize,
+    /// More was given than is coloured.
+    full: bool,
+    /// It waits for the thread, or the thread works on it.
+    queued: bool,
+}
+
+/// A [`Language`] that is kept.
+enum Name {
+    Name(String),
+    Path(PathBuf),
+}
+
+impl Name {
+    fn as_language(&self) -> Language<'_> {
+        match self {
+            Self::Name(name) => Language::Name(name),
+            Self::Path(path) => Language::Path(path),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Code {
+    /// Code without a line yet; `None` where it has no colours anyway.
+    pub(crate) fn new(language: Language<'_>, theme: &Theme) -> Option<Self> {
+        if theme.colors == Colors::None || matches!(language, Language::Name("")) {
+            return None;
+        }
+        let language = match language {
+            Language::Name(name) => Name::Name(name.to_owned()),
+            Language::Path(path) => Name::Path(path.to_owned()),
+        };
+        Some(Self(Arc::new(Mutex::new(Work {
+            language,
+            background: theme.background,
+            colors: theme.colors,
+            highlighter: None,
+            todo: VecDeque::new(),
+            done: Vec::new(),
+            lines: 0,
+            bytes: 0,
+            full: false,
+            queued: false,
+        }))))
+    }
+
+    /// The next line, without a line feed. Gives whether its colours will come: of much code those of the end do not.
+    pub(crate) fn push(&self, line: &str) -> bool {
+        let mut work = lock(&self.0);
+        work.lines += 1;
+        work.bytes += line.len();
+        work.full |= line.len() > MAX_LINE || work.lines > MAX_LINES || work.bytes > MAX_BYTES;
+        if work.full {
+            return false;
+        }
+        work.todo.push_back(line.to_owned());
+        self.queue(work);
+        true
+    }
+
+    /// The lines that have their colours and were not taken before.
+    pub(crate) fn take(&self) -> Vec<Line<'static>> {
+        let mut work = lock(&self.0);
+        let done = std::mem::take(&mut work.done);
+        self.queue(work);
+        done
+    }
+
+    /// Has the thread look at it, if there is something to be done and it does not know of it.
+    fn queue(&self, mut work: MutexGuard<'_, Work>) {
+        if !work.todo.is_empty() && !work.queued {
+            work.queued = true;
+            drop(work);
+            painter().add(Arc::downgrade(&self.0));
+        }
+    }
+}
+
+/// What waits for the thread.
+#[derive(Default)]
+struct Painter {
+    /// The last one is looked at first: it is what is on the screen.
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Waiting {
+    codes: VecDeque<Weak<Mutex<Work>>>,
+    busy: bool,
+}
+
+/// Told when there are more colours.
+static NEWS: Notify = Notify::const_new();
+
+/// Waits until there are more colours than when this was asked last.
+pub(crate) async fn news() {
+    NEWS.notified().await;
+}
+
+fn painter() -> &'static Painter {
+    static PAINTER: LazyLock<Painter> = LazyLock::new(Painter::default);
+    static BEGUN: Once = Once::new();
+    BEGUN.call_once(|| {
+        let thread = std::thread::Builder::new().name("colours".to_owned());
+        // Without the thread code stays plain.
+        if let Err(error) = thread.spawn(|| PAINTER.work()) {
+            tracing::warn!(%error, "code is shown without colours: no thread could be started for them");
+        }
+    });
+    &PAINTER
+}
+
+impl Painter {
+    fn add(&self, code: Weak<Mutex<Work>>) {
+        let mut waiting = lock(&self.waiting);
+        waiting.codes.push_back(code);
+        let left = match waiting.codes.len() > WAITING {
+            true => waiting.codes.pop_front(),
+            false => None,
+        };
+        drop(waiting);
+        self.changed.notify_all();
+        if let Some(left) = left.and_then(|left| left.upgrade()) {
+            lock(&left).queued = false;
+        }
+    }
+
+    fn work(&self) {
+        loop {
+            let code = {
+                let mut waiting = lock(&self.waiting);
+                loop {
+                    if let Some(code) = waiting.codes.pop_back() {
+                        waiting.busy = true;
+                        break code;
+                    }
+                    waiting.busy = false;
+                    self.changed.notify_all();
+                    waiting = self
+                        .changed
+                        .wait(waiting)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+            };
+            // Nobody wants it any more if it is gone.
+            if let Some(code) = code.upgrade() {
+                paint(&code);
+                NEWS.notify_one();
+            }
+        }
+    }
+}
+
+/// Colours what there is of a code, as long as somebody wants it.
+fn paint(code: &Arc<Mutex<Work>>) {
+    let mut work = lock(code);
+    let mut highlighter = work.highlighter.take();
+    loop {
+        let count = work.todo.len().min(AT_ONCE);
+        let lines: Vec<String> = work.todo.drain(..count).collect();
+        let Some(first) = lines.first() else { break };
+        let (background, colors) = (work.background, work.colors);
+        let coloured = {
+            // Made while the work is at hand, for it has the language.
+            let highlighter = highlighter.get_or_insert_with(|| {
+                Highlighter::new(work.language.as_language(), first, background, colors)
+            });
+            drop(work);
+            lines
+                .iter()
+                .map(|line| highlighter.line(line))
+                .collect::<Vec<_>>()
+        };
+        work = lock(code);
+        work.done.extend(coloured);
+        if Arc::strong_count(code) == 1 {
+            break;
+        }
+    }
+    work.highlighter = highlighter;
+    work.queued = false;
+}
+
+/// A text that was asked for as a whole.
+struct Known {
+    /// A hash of it and of what it is written in. Who takes another text's colours for its own sees that they do not
+    /// fit.
+    key: u64,
+    bytes: usize,
+    code: Code,
+    lines: Arc<Vec<Line<'static>>>,
+    /// How many of them will have colours.
+    wanted: usize,
+}
+
+thread_local! {
+    /// A text was asked for on this thread that has no colours yet.
+    static MISSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does something, and says whether it asked for colours ([`whole`]) that are not there yet.
+pub(crate) fn noticing<T>(work: impl FnOnce() -> T) -> (T, bool) {
+    let before = MISSED.replace(false);
+    let done = work();
+    (done, MISSED.replace(before))
+}
+
+/// The lines of a text in colours, as many as have them; `None` as long as they are not found. Ask again behind
+/// [`news`]: they are kept for a while.
+pub(crate) fn whole(
+    text: &str,
+    language: Language<'_>,
+    theme: &Theme,
+) -> Option<Arc<Vec<Line<'static>>>> {
+    static KNOWN_TEXTS: Mutex<VecDeque<Known>> = Mutex::new(VecDeque::new());
+    static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+    let of = match language {
+        Language::Name(name) => (name.as_bytes(), false),
+        Language::Path(path) => (path.as_os_str().as_encoded_bytes(), true),
+    };
+    let key = HASHER.hash_one((of, text, theme.background as u8, theme.colors as u8));
+    let mut all = lock(&KNOWN_TEXTS);
+    let mut known = match all.iter().position(|known| known.key == key) {
+        Some(at) => all.remove(at)?,
+        None => {
+            let code = Code::new(language, theme)?;
+            let wanted = text.lines().take_while(|line| code.push(line)).count();
+            Known {
+                key,
+                bytes: text.len().min(MAX_BYTES),
+                code,
+                lines: Arc::default(),
+                wanted,
+            }
+        }
+    };
+    let more = known.code.take();
+    if !more.is_empty() {
+        Arc::make_mut(&mut known.lines).extend(more);
+    }
+    let lines = (known.lines.len() >= known.wanted).then(|| Arc::clone(&known.lines));
+    all.push_back(known);
+    let mut bytes: usize = all.iter().map(|known| known.bytes).sum();
+    while all.len() > KNOWN || bytes > KNOWN_BYTES && all.len() > 1 {
+        bytes -= all.pop_front().map_or(0, |known| known.bytes);
+    }
+    if lines.is_none() {
+        MISSED.set(true);
+    }
+    lines
+}
+
+/// Waits until all colours are found that were asked for.
+#[cfg(test)]
+pub(crate) fn finish() {
+    let painter = painter();
+    let mut waiting = lock(&painter.waiting);
+    while waiting.busy || !waiting.codes.is_empty() {
+        waiting = painter
+            .changed
+            .wait(waiting)
+            .unwrap_or_else(PoisonError::into_inner);
+    }
+}
