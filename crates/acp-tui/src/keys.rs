@@ -200,6 +200,7 @@ actions! {
     Plan "plan" "Show or hide the plan" ["alt-l"];
     Editor "editor" "Write in $EDITOR" ["ctrl-g"];
     Attach "attach" "Attach a file" [];
+    PasteImage "paste-image" "Attach the image on the clipboard" ["ctrl-v"];
     Export "export" "Save the conversation as Markdown" [];
     Login "login" "Log in to the agent" ["f6"];
     Logout "logout" "Log out of the agent" [];

@@ -5,6 +5,7 @@
 
 mod agent;
 mod app;
+mod clipboard;
 mod editor;
 pub mod export;
 mod fuzzy;

@@ -9,11 +9,13 @@ use std::time::Duration;
 use acp::ThreadHandle;
 use acp::v1::{AuthMethodTerminal, ListSessionsRequest, SessionId};
 use acp_host::AgentProcess;
+use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
 use crate::agent::{self, GRACE, Link, Surroundings, Trouble};
 use crate::app::{App, Effect, Event, TabKey};
+use crate::clipboard;
 use crate::images::Task;
 use crate::setup::{AgentSpec, Open, SessionNames};
 use crate::terminal::Screen;
@@ -26,6 +28,8 @@ pub(crate) struct Worker {
     events: mpsc::Sender<Event>,
     around: Arc<Surroundings>,
     watches: HashMap<TabKey, AbortHandle>,
+    /// Where images of the clipboard are kept as long as the chat runs.
+    pasted: Option<Arc<TempDir>>,
 }
 
 impl Worker {
@@ -34,6 +38,7 @@ impl Worker {
             events,
             around,
             watches: HashMap::new(),
+            pasted: None,
         }
     }
 
@@ -75,6 +80,7 @@ impl Worker {
                 };
                 self.tell(async move { Some(event) });
             }
+            Effect::PasteImage { tab } => self.paste_image(tab),
             other => self.begin(other),
         }
         Ok(())
@@ -299,8 +305,27 @@ impl Worker {
             | Effect::Watch { .. }
             | Effect::Unwatch { .. }
             | Effect::LogInInTerminal { .. }
+            | Effect::PasteImage { .. }
             | Effect::Write { .. } => {}
         }
+    }
+
+    fn paste_image(&mut self, tab: TabKey) {
+        let directory = match self.pasted.take() {
+            Some(directory) => Ok(directory),
+            None => tempfile::Builder::new()
+                .prefix("acp-chat-")
+                .tempdir()
+                .map(Arc::new),
+        };
+        self.pasted = directory.as_ref().ok().cloned();
+        self.tell(async move {
+            let result = match directory {
+                Ok(directory) => clipboard::take_image(directory.path()).await,
+                Err(e) => Err(format!("there is no place for the clipboard's image: {e}")),
+            };
+            Some(Event::ImagePasted { tab, result })
+        });
     }
 
     /// Wakes the chat when the thread changes, at most once a frame.

@@ -183,3 +183,32 @@ fn files_and_commands_are_offered_while_one_types() {
         is_golden(&mut screen, &project, &format!("commands-{columns}x{rows}"));
     }
 }
+
+#[test]
+fn the_image_on_the_clipboard_goes_with_the_prompt() {
+    let project = Project::new();
+    with_picture(&project);
+    configure(&project, &[("player", "--player --images")]);
+    // The desktop's program gives what is in a file; the clipboard is empty as long as there is none.
+    std::fs::create_dir(project.file("bin")).unwrap();
+    let program = "#!/bin/sh\nexec cat clipboard 2> /dev/null\n";
+    project.write("bin/wl-paste", program);
+    let bin = project.file("bin");
+    let made = project.shell(&format!("chmod +x {}/wl-paste", bin.display()));
+    made.code(0);
+    let line = format!(
+        "WAYLAND_DISPLAY=wayland-0 PATH={}:$PATH {ACP} chat --agent player",
+        bin.display()
+    );
+    let mut screen = Screen::start(&project, 80, 24, &line);
+    screen.until("· Player");
+    screen.key("\u{16}");
+    screen.until("there is no image on the clipboard");
+    std::fs::copy(project.file("shot.png"), project.file("clipboard")).unwrap();
+    screen.key("\u{16}");
+    screen.until(" image clipboard-");
+    screen.key("what is this?");
+    screen.key(ENTER);
+    screen.until("heard 2 blocks");
+    assert_eq!(heard(&project)[1]["type"], "image");
+}

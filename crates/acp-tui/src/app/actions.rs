@@ -89,6 +89,13 @@ impl App {
                     text: tab.editor.text(),
                 }];
             }
+            Action::PasteImage => {
+                if !tab.takes().image && tab.session.is_some() {
+                    self.note("this agent does not take images");
+                    return Vec::new();
+                }
+                return vec![Effect::PasteImage { tab: tab.key }];
+            }
             Action::Attach => self.overlay = Some(Overlay::attach()),
             Action::Export => self.overlay = Some(Overlay::export(tab.name().as_deref())),
             Action::Login => {

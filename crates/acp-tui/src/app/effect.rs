@@ -117,6 +117,10 @@ pub(crate) enum Effect {
         tab: TabKey,
         text: String,
     },
+    /// Take the image on the clipboard of the person's desktop.
+    PasteImage {
+        tab: TabKey,
+    },
     /// Write the conversation into a file.
     Export {
         thread: ThreadHandle,

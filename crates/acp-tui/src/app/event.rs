@@ -1,5 +1,6 @@
 //! What can happen.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp::client::Session;
@@ -106,6 +107,11 @@ pub(crate) enum Event {
     },
     /// What was written in the person's own editor.
     Written { tab: TabKey, text: String },
+    /// The image on the clipboard is in this file, or there is none.
+    ImagePasted {
+        tab: TabKey,
+        result: Result<PathBuf, String>,
+    },
     /// An image can be shown, or not.
     Decoded(Done),
     /// Something to be said beside the conversation.

@@ -226,6 +226,7 @@ impl App {
             } => self.sessions_listed(agent, result, &names),
             Event::Deleted { agent, id, result } => self.session_deleted(agent, &id, result),
             Event::Written { tab, text } => self.written(tab, text),
+            Event::ImagePasted { tab, result } => self.image_pasted(tab, result),
             Event::Decoded(image) => {
                 self.images.done(image);
                 Vec::new()

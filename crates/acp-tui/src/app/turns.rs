@@ -1,12 +1,14 @@
 //! Sessions and their turns: what becomes of them.
 
+use std::path::PathBuf;
+
 use acp::client::Session;
 use acp::v1::StopReason;
 
 use super::tab::{Ending, Phase};
 use super::{App, Effect, TabKey};
 use crate::agent::Trouble;
-use crate::editor::Draft;
+use crate::editor::{Draft, Outcome};
 use crate::setup::Open;
 
 impl App {
@@ -117,6 +119,23 @@ impl App {
             return;
         }
         self.note(trouble.in_words());
+    }
+
+    /// The image that was on the clipboard goes with what is being written.
+    pub(super) fn image_pasted(
+        &mut self,
+        key: TabKey,
+        result: Result<PathBuf, String>,
+    ) -> Vec<Effect> {
+        let Some(tab) = self.tab_by(key) else {
+            return Vec::new();
+        };
+        let told = match result.map(|file| tab.editor.attach(&file)) {
+            Ok(Outcome::Told(why)) | Err(why) => why,
+            Ok(_) => return Vec::new(),
+        };
+        self.note(told);
+        Vec::new()
     }
 
     /// What was written in the person's own editor.

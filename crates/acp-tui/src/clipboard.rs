@@ -1,0 +1,131 @@
+//! Images on the clipboard of the person's desktop. A terminal pastes text only, so the desktop is asked for them: by the
+//! program that it has for that.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::process::Command;
+
+/// How long the program may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest image that is taken, in bytes: in base64 it still fits into a message.
+const LONGEST: u64 = 32 * 1024 * 1024;
+
+/// How a PNG begins.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// A program that writes the clipboard's image to its stdout as PNG.
+struct Program {
+    words: &'static [&'static str],
+    /// What it comes with.
+    of: &'static str,
+}
+
+/// The program of this desktop, if there is a desktop.
+fn program(variable: impl Fn(&str) -> bool) -> Option<Program> {
+    if cfg!(target_os = "macos") {
+        let words = &["pngpaste", "-"];
+        return Some(Program {
+            words,
+            of: words[0],
+        });
+    }
+    if variable("WAYLAND_DISPLAY") {
+        let words = &["wl-paste", "--type", "image/png"];
+        let of = "wl-clipboard";
+        return Some(Program { words, of });
+    }
+    variable("DISPLAY").then_some(Program {
+        words: &[
+            "xclip",
+            "-selection",
+            "clipboard",
+            "-target",
+            "image/png",
+            "-out",
+        ],
+        of: "xclip",
+    })
+}
+
+/// Puts the clipboard's image into a file of this directory, with a name of its own.
+///
+/// # Errors
+/// In words for a person: there is none, or nobody who could be asked for it.
+pub(crate) async fn take_image(into: &Path) -> Result<PathBuf, String> {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let program = program(set).ok_or(
+        "there is no desktop here whose clipboard could be read: drop an image's file on the terminal, or attach it",
+    )?;
+    let name = program.words.first().copied().unwrap_or_default();
+    let read = tokio::time::timeout(PATIENCE, read(&program));
+    let image = match read.await {
+        Ok(Ok(image)) => image,
+        Ok(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
+            let of = program.of;
+            return Err(format!(
+                "images are pasted by `{name}`, which is not installed ({of})"
+            ));
+        }
+        Ok(Err(e)) => return Err(format!("the clipboard could not be read: {name}: {e}")),
+        Err(_) => {
+            return Err(format!(
+                "the clipboard could not be read: {name} does not answer"
+            ));
+        }
+    };
+    if image.len() as u64 > LONGEST {
+        let most = LONGEST / 1024 / 1024;
+        return Err(format!("the clipboard's image is larger than {most} MiB"));
+    }
+    if !image.starts_with(PNG) {
+        return Err("there is no image on the clipboard".to_owned());
+    }
+    let keep = |image: Vec<u8>, into: PathBuf| -> io::Result<PathBuf> {
+        let mut file = tempfile::Builder::new();
+        let file = file.prefix("clipboard-").suffix(".png").tempfile_in(into)?;
+        std::fs::write(file.path(), image)?;
+        Ok(file.keep()?.1)
+    };
+    let into = into.to_owned();
+    let kept = tokio::task::spawn_blocking(move || keep(image, into)).await;
+    let kept = kept.map_err(io::Error::other).and_then(|kept| kept);
+    kept.map_err(|e| format!("the clipboard's image could not be kept: {e}"))
+}
+
+/// What the program writes, and a byte more than is taken if it is too much.
+async fn read(program: &Program) -> io::Result<Vec<u8>> {
+    let mut words = program.words.iter();
+    let mut child = Command::new(words.next().copied().unwrap_or_default())
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut image = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(LONGEST + 1).read_to_end(&mut image).await?;
+    }
+    if image.len() as u64 <= LONGEST {
+        child.wait().await?;
+    }
+    Ok(image)
+}
+
+#[cfg(all(test, not(target_os = "macos")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_desktop_decides_who_is_asked() {
+        let asked = |there: &[&str]| program(|name| there.contains(&name)).map(|p| p.words[0]);
+        assert_eq!(asked(&["WAYLAND_DISPLAY", "DISPLAY"]), Some("wl-paste"));
+        assert_eq!(asked(&["DISPLAY"]), Some("xclip"));
+        assert_eq!(asked(&[]), None);
+    }
+}
