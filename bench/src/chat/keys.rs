@@ -39,10 +39,14 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// Waits as someone does who types.
+    fn pause(&mut self) -> Result<(), Failure> {
+        let pause = PAUSES[self.times.len() % PAUSES.len()];
+        self.screen.watch(Duration::from_millis(pause))
+    }
+
     /// Types something and waits for a drawing that shows it.
     fn key(&mut self, key: &[u8], what: &str, is: impl Fn(&Screen) -> bool) -> Result<(), Failure> {
-        let pause = PAUSES[self.times.len() % PAUSES.len()];
-        self.screen.watch(Duration::from_millis(pause))?;
         let begun = Instant::now();
         self.screen.key(key)?;
         let seen = self.screen.until(what, is)?;
@@ -56,6 +60,7 @@ impl<'a> Keys<'a> {
 
     /// A key after which the conversation is another picture.
     fn moving(&mut self, key: &[u8], what: &str) -> Result<(), Failure> {
+        self.pause()?;
         let before = Self::conversation(self.screen);
         self.key(key, what, |screen| Self::conversation(screen) != before)
     }
@@ -63,6 +68,7 @@ impl<'a> Keys<'a> {
     /// Letters, written wherever the cursor is.
     pub(super) fn echoed(mut self) -> Result<Vec<Duration>, Failure> {
         while self.times.len() < self.count {
+            self.pause()?;
             let before = self.screen.picture().cursor_position();
             self.key(b"x", "a letter", |screen| {
                 screen.picture().cursor_position() != before
@@ -83,6 +89,7 @@ impl<'a> Keys<'a> {
             let mut written = String::new();
             while written.len() < LINE && self.times.len() < self.count {
                 written.push(char::from(b"etaoin shrdlu"[written.len() % 13]));
+                self.pause()?;
                 let letter = &written.as_bytes()[written.len() - 1..];
                 let shown = written.trim_end();
                 self.key(letter, "a letter", |screen| {
@@ -165,9 +172,7 @@ impl<'a> Keys<'a> {
         let sizes = sizes.map(|(columns, rows)| Size { columns, rows });
         while self.times.len() < self.count || self.screen.size() != own {
             let size = sizes[self.times.len() % sizes.len()];
-            self.screen.watch(Duration::from_millis(
-                PAUSES[self.times.len() % PAUSES.len()],
-            ))?;
+            self.pause()?;
             let begun = Instant::now();
             self.screen.resize(size)?;
             // The corner of what is written into stands where it belongs.

@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// What a program writes behind a drawing: the end of a synchronized update.
 const DRAWN: &[u8] = b"\x1b[?2026l";
 
+/// What it writes in front of one.
+const BEGUN: &[u8] = b"\x1b[?2026h";
+
 /// How large a terminal is, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
@@ -38,8 +41,11 @@ pub(crate) struct Screen {
     size: Size,
     /// When the program was started.
     begun: Instant,
-    /// The end of what was read last, in which the mark of a drawing may have begun.
-    tail: Vec<u8>,
+    /// What was read, and when, and is not in the picture: that is taken as it is at the end of a drawing.
+    unread: Vec<u8>,
+    read_at: Instant,
+    /// The picture is in the middle of a drawing.
+    drawing: bool,
 }
 
 impl Drop for Screen {
@@ -93,7 +99,9 @@ impl Screen {
             picture: vt100::Parser::new(cells(size.rows), cells(size.columns), 0),
             size,
             begun,
-            tail: Vec::new(),
+            unread: Vec::new(),
+            read_at: begun,
+            drawing: false,
         })
     }
 
@@ -137,11 +145,14 @@ impl Screen {
         Ok(tcsetwinsize(&self.terminal, window(size))?)
     }
 
-    /// Takes in what is printed within a time.
+    /// Takes in what is printed within a time, and to its end what is drawn then.
     pub(crate) fn watch(&mut self, time: Duration) -> Result<(), Failure> {
         let until = Instant::now() + time;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             self.take(left)?;
+        }
+        while self.drawing {
+            self.take(PATIENCE)?;
         }
         Ok(())
     }
@@ -190,28 +201,36 @@ impl Screen {
         }
     }
 
-    /// Waits for what is printed next, at most so long. Gives when that was there, if a drawing ended with it.
+    /// Takes in what is printed, up to the end of a drawing, and waits for it at most so long. Gives when that was
+    /// there.
     fn take(&mut self, time: Duration) -> Result<Option<Instant>, Failure> {
-        if !self.printed(time)? {
-            return Ok(None);
+        if find(&self.unread, DRAWN).is_none() {
+            if !self.printed(time)? {
+                return Ok(None);
+            }
+            let mut bytes = [0; 64 * 1024];
+            // The end of the program is an error here (EIO).
+            let n = self.terminal.read(&mut bytes).map_err(|e| {
+                let screen = self.rows(0, self.size.rows).join("\n");
+                format!("the program has ended ({e}); last seen:\n{screen}")
+            })?;
+            self.read_at = Instant::now();
+            self.unread
+                .extend_from_slice(bytes.get(..n).unwrap_or_default());
         }
-        let mut bytes = [0; 64 * 1024];
-        // The end of the program is an error here (EIO).
-        let n = self.terminal.read(&mut bytes).map_err(|e| {
-            format!(
-                "the program has ended ({e}); last seen:\n{}",
-                self.rows(0, self.size.rows).join("\n")
-            )
-        })?;
-        let at = Instant::now();
-        let bytes = bytes.get(..n).unwrap_or_default();
+        let end = find(&self.unread, DRAWN).map(|at| at + DRAWN.len());
+        // What may be the beginning of a mark stays.
+        let taken = end.unwrap_or_else(|| self.unread.len().saturating_sub(DRAWN.len() - 1));
+        let bytes = self.unread.get(..taken).unwrap_or_default();
+        self.drawing = end.is_none() && (self.drawing || find(bytes, BEGUN).is_some());
         self.picture.process(bytes);
-        self.tail.extend_from_slice(bytes);
-        let drawn = memchr::memmem::find(&self.tail, DRAWN).is_some();
-        let kept = self.tail.len().min(DRAWN.len() - 1);
-        self.tail.drain(..self.tail.len() - kept);
-        Ok(drawn.then_some(at))
+        self.unread.drain(..taken);
+        Ok(end.map(|_| self.read_at))
     }
+}
+
+fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    memchr::memmem::find(bytes, mark)
 }
 
 fn window(size: Size) -> Winsize {

@@ -1,6 +1,6 @@
 //! The person's terminal: taken for as long as the chat lasts, and given back whatever happens.
 
-use std::io::{self, Stdout, Write};
+use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,9 +27,12 @@ static HOOK: Once = Once::new();
 /// How much that was typed waits at most.
 const TYPED: usize = 256;
 
+/// How much of a drawing is written at once, in bytes.
+const DRAWING: usize = 32 * 1024;
+
 /// The terminal, with ratatui's picture of it.
 pub(crate) struct Screen {
-    terminal: ratatui::Terminal<CrosstermBackend<Stdout>>,
+    terminal: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
     typed: Typed,
     /// What is known of how it shows images.
     images: Found,
@@ -57,7 +60,9 @@ impl Screen {
         if matches!(images, Found::Ask(_) | Found::AskSize(_)) {
             query::ask(&mut io::stdout())?;
         }
-        let terminal = ratatui::Terminal::new(CrosstermBackend::new(io::stdout()));
+        // A drawing is one write, or a few, rather than one for each kilobyte.
+        let out = BufWriter::with_capacity(DRAWING, io::stdout());
+        let terminal = ratatui::Terminal::new(CrosstermBackend::new(out));
         match terminal {
             Ok(terminal) => Ok(Self {
                 terminal,
@@ -103,9 +108,12 @@ impl Screen {
         &mut self,
         draw: impl FnOnce(&mut ratatui::Frame<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
-        queue!(io::stdout(), terminal::BeginSynchronizedUpdate)?;
+        queue!(
+            self.terminal.backend_mut(),
+            terminal::BeginSynchronizedUpdate
+        )?;
         let drawn = self.terminal.try_draw(draw).map(drop);
-        execute!(io::stdout(), terminal::EndSynchronizedUpdate)?;
+        execute!(self.terminal.backend_mut(), terminal::EndSynchronizedUpdate)?;
         drawn
     }
 

@@ -396,7 +396,8 @@ impl Pages<'_> {
                     },
                     at.line,
                 );
-                if at >= last {
+                // Of what is not laid out yet the end is further down.
+                if at >= last && !self.is_unfinished(self.end.saturating_sub(1)) {
                     self.view.anchor = Anchor::End;
                     return last;
                 }
@@ -407,10 +408,17 @@ impl Pages<'_> {
         }
     }
 
-    /// Moves; gives whether that could be done yet. One cannot go up into an item whose end is not laid out.
+    /// Moves; gives whether that could be done yet. One cannot go up into an item whose end is not laid out, nor from a
+    /// line that is not.
     fn apply(&mut self, moved: Move, height: u16) -> bool {
         let top = self.top(height);
+        let known = match self.view.anchor {
+            Anchor::Top(at) => at == top,
+            // The last item's end is where it is by now.
+            Anchor::End => top.item + 1 >= self.end || !self.is_unfinished(top.item),
+        };
         match moved {
+            Move::Up(_) | Move::Down(_) if !known => return false,
             Move::Up(lines) => {
                 let to = self.above(top, lines);
                 if (to.item..top.item).any(|number| self.is_unfinished(number)) {

@@ -171,3 +171,109 @@ fn every_size_can_be_drawn() {
         }
     }
 }
+
+/// Paragraphs of which each is another one.
+fn long(from: usize, count: usize) -> String {
+    let paragraph = |n| format!("paragraph {n}: {}\n\n", "some words of it ".repeat(8));
+    (from..from + count).map(paragraph).collect()
+}
+
+#[test]
+fn who_goes_up_into_a_long_message_comes_to_its_end() {
+    let mut thread = Thread::new();
+    says(&mut thread, &long(0, 6_000));
+    let thought = ContentChunk::new(ContentBlock::text("hm"));
+    thread.apply_v1(&SessionUpdate::AgentThoughtChunk(thought));
+    says(&mut thread, "and then");
+    let mut view = ThreadView::default();
+    let before = drawn(&mut view, &thread, 60, 10);
+    assert_eq!(before[9], "  and then");
+    view.scroll_up(6);
+    let mut drawings = 0;
+    while view.is_unfinished() || drawings == 0 {
+        // It is not laid out at once, and nothing else is shown meanwhile.
+        drawings += 1;
+        let now = drawn(&mut view, &thread, 60, 10);
+        if view.is_unfinished() {
+            assert_eq!(now[9], before[9]);
+        }
+    }
+    let lines = drawn(&mut view, &thread, 60, 10);
+    assert!(drawings > 3, "{drawings}");
+    assert!(
+        lines.iter().any(|line| line.contains("paragraph 5999")),
+        "{lines:?}"
+    );
+    // And it stays there with another width.
+    view.scroll_up(3_000);
+    drawn(&mut view, &thread, 60, 10);
+    for _ in 0..2 {
+        drawn(&mut view, &thread, 61, 10);
+    }
+    assert!(view.is_unfinished());
+    view.scroll_down(1);
+    while view.is_unfinished() {
+        drawn(&mut view, &thread, 61, 10);
+    }
+    let lines = drawn(&mut view, &thread, 61, 10);
+    assert!(
+        lines.iter().any(|line| line.contains("paragraph 5")),
+        "{lines:?}"
+    );
+    assert!(view.is_behind());
+}
+
+#[test]
+fn pages_can_be_turned_while_an_answer_comes() {
+    let mut thread = Thread::new();
+    let mut view = ThreadView::default();
+    let mut said = 0;
+    for n in 0..60 {
+        says(&mut thread, &long(said, 50));
+        said += 50;
+        if n % 6 == 5 {
+            thread.apply_v1(&SessionUpdate::ToolCall(
+                ToolCall::new(format!("call-{n}"), "look").into(),
+            ));
+        }
+        drawn(&mut view, &thread, 60, 12);
+        if n == 20 {
+            for _ in 0..6 {
+                view.scroll_up(10);
+                drawn(&mut view, &thread, 60, 12);
+            }
+        }
+        if n > 20 {
+            for up in [true, true, false, false] {
+                let before = drawn(&mut view, &thread, 60, 12);
+                if up {
+                    view.scroll_up(10)
+                } else {
+                    view.scroll_down(10)
+                }
+                let mut after = drawn(&mut view, &thread, 60, 12);
+                for _ in 0..200 {
+                    if after != before {
+                        break;
+                    }
+                    after = drawn(&mut view, &thread, 60, 12);
+                }
+                assert_ne!(after, before, "{n} {up}");
+                let number = |lines: &[String]| {
+                    lines.iter().find_map(|l| {
+                        l.split_once("paragraph ")?
+                            .1
+                            .split(':')
+                            .next()?
+                            .parse::<usize>()
+                            .ok()
+                    })
+                };
+                assert!(
+                    (number(&after) < number(&before)) == up,
+                    "{n} {up}: {before:?} {after:?}"
+                );
+            }
+        }
+    }
+}

@@ -15,6 +15,10 @@ use crate::theme::{Background, Colors, Theme};
 /// How many codes wait for the thread. Beyond it the one that waits longest is left out until it is looked at again.
 const WAITING: usize = 256;
 
+/// How much less urgent colours are than drawing and reading what agents say, as `nice` counts it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const GIVES_WAY: i32 = 10;
+
 /// How many lines are coloured before what has come of them can be taken.
 const AT_ONCE: usize = 32;
 
@@ -170,6 +174,9 @@ impl Painter {
     }
 
     fn work(&self) {
+        // Colours may come later than all else. Elsewhere it would be the whole process that gives way.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let _ = rustix::process::nice(GIVES_WAY);
         loop {
             let code = {
                 let mut waiting = lock(&self.waiting);

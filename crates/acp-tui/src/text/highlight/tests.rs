@@ -1,7 +1,7 @@
 use ratatui::style::{Color, Modifier, Style};
 
 use super::*;
-use crate::Theme;
+use crate::theme::Theme;
 
 const RUST: &str = "// note\nfn main() -> u32 {\n    let s = \"text\"; 42\n}\n";
 
