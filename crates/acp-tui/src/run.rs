@@ -55,6 +55,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
         worker.perform(effect, &mut screen).await?;
     }
     let mut ended = ended_from_outside()?;
+    let mut resized = Resized::listen()?;
     let mut drawn = Instant::now();
     // The first drawing has the best reason there is.
     let mut due = Some(drawn);
@@ -85,6 +86,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
                 // Nobody will type any more.
                 None => Some(Event::Quit),
             },
+            () = resized.recv() => Some(Event::Resized),
             event = events.recv() => event,
             () = at(due) => None,
             () = wake.notified() => Some(Event::Woken),
@@ -144,6 +146,34 @@ async fn at(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
+    }
+}
+
+/// That the terminal has another size. What reads keys tells of it as well, but not if a key was pressed in the same
+/// moment: it reads that, and then waits for a signal that has been.
+struct Resized {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Resized {
+    fn listen() -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let signal = signal(SignalKind::window_change())?;
+            Ok(Self { signal })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    async fn recv(&mut self) {
+        #[cfg(unix)]
+        if self.signal.recv().await.is_some() {
+            return;
+        }
+        std::future::pending::<()>().await;
     }
 }
 
