@@ -50,12 +50,12 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
     let (sender, mut events) = mpsc::channel(EVENTS);
     let mut screen = Screen::take(setup.mouse)?;
     let (mut app, effects) = App::new(setup, Arc::clone(&wake));
+    let mut resized = Resized::listen()?;
     let mut worker = Worker::new(sender, Arc::clone(app.around()));
     for effect in effects {
         worker.perform(effect, &mut screen).await?;
     }
     let mut ended = ended_from_outside()?;
-    let mut resized = Resized::listen()?;
     let mut drawn = Instant::now();
     // The first drawing has the best reason there is.
     let mut due = Some(drawn);

@@ -30,8 +30,6 @@ pub(crate) struct Screen {
     typed: Typed,
     mouse: bool,
     title: String,
-    /// The terminal shows something else than what was drawn.
-    stale: bool,
 }
 
 impl Screen {
@@ -52,7 +50,6 @@ impl Screen {
                 typed: Typed::read(),
                 mouse,
                 title: String::new(),
-                stale: false,
             }),
             Err(e) => {
                 give_back();
@@ -64,21 +61,19 @@ impl Screen {
     /// Draws, with what the terminal is told in between kept together, so that nothing flickers.
     pub(crate) fn draw(&mut self, draw: impl FnOnce(&mut ratatui::Frame<'_>)) -> io::Result<()> {
         queue!(io::stdout(), terminal::BeginSynchronizedUpdate)?;
-        if std::mem::take(&mut self.stale) {
-            queue!(io::stdout(), terminal::Clear(terminal::ClearType::All))?;
-            // The picture to compare with becomes an empty one.
-            self.terminal.swap_buffers();
-        }
         let drawn = self.terminal.draw(draw).map(drop);
         execute!(io::stdout(), terminal::EndSynchronizedUpdate)?;
         drawn
     }
 
-    /// Has everything drawn again the next time, for the terminal shows something else.
+    /// Draws everything again, for the terminal shows something else.
     ///
     /// `clear` of ratatui asks the terminal where its cursor is, and fails if the answer is read as something typed.
-    pub(crate) fn forget(&mut self) {
-        self.stale = true;
+    pub(crate) fn forget(&mut self) -> io::Result<()> {
+        execute!(io::stdout(), terminal::Clear(terminal::ClearType::All))?;
+        // The picture to compare with becomes an empty one.
+        self.terminal.swap_buffers();
+        Ok(())
     }
 
     /// The title of the terminal's window.
@@ -100,8 +95,7 @@ impl Screen {
     pub(crate) fn enter(&mut self) -> io::Result<()> {
         enter(self.mouse)?;
         self.typed = Typed::read();
-        self.forget();
-        Ok(())
+        self.forget()
     }
 
     /// What is typed next; `None` if nothing will be any more.

@@ -39,7 +39,7 @@ impl Worker {
     /// Begins it. Only what needs the terminal for itself is waited for.
     pub(crate) async fn perform(&mut self, effect: Effect, screen: &mut Screen) -> io::Result<()> {
         match effect {
-            Effect::Redraw => screen.forget(),
+            Effect::Redraw => screen.forget()?,
             Effect::Bell => screen.bell()?,
             Effect::Copy(text) => screen.copy(&text)?,
             Effect::Suspend => suspend(screen).await?,
