@@ -43,6 +43,7 @@ fn draw(picker: &mut Picker<u32>, width: u16, height: u16) -> (Buffer, Option<Po
         theme: &theme,
         cwd: Path::new("/"),
         frame: 3,
+        images: None,
     };
     let area = Rect::new(0, 0, width, height);
     // The screen below is full of wide characters.
@@ -174,7 +175,7 @@ fn one_types_to_find_and_moves_to_choose() {
     }
     // What is disabled cannot be chosen.
     assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Changed);
-    let other = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    let other = KeyEvent::new(KeyCode::Char('t'), KeyModifiers::CONTROL);
     assert_eq!(picker.key(other), Outcome::Ignored);
     picker.paste("opus\n");
     assert_eq!(press(&mut picker, KeyCode::Enter), Outcome::Picked(1));
