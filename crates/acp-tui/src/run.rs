@@ -54,6 +54,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
     let (sender, mut events) = mpsc::channel(EVENTS);
     let mut screen = Screen::take(setup.mouse, setup.images, setup.theme.colors)?;
     let (mut app, effects) = App::new(setup, Arc::clone(&wake));
+    let mut resized = Resized::listen()?;
     let mut worker = Worker::new(sender, Arc::clone(app.around()));
     for effect in effects {
         worker.perform(effect, &mut screen).await?;
@@ -91,6 +92,7 @@ pub async fn run(setup: Setup) -> Result<(), ChatError> {
                 // Nobody will type any more.
                 None => Some(Event::Quit),
             },
+            () = resized.recv() => Some(Event::Resized),
             event = events.recv() => event,
             () = at(due) => None,
             () = wake.notified() => Some(Event::Woken),
@@ -159,6 +161,34 @@ async fn at(due: Option<Instant>) {
     match due {
         Some(due) => tokio::time::sleep_until(due).await,
         None => std::future::pending().await,
+    }
+}
+
+/// That the terminal has another size. What reads keys tells of it as well, but not if a key was pressed in the same
+/// moment: it reads that, and then waits for a signal that has been.
+struct Resized {
+    #[cfg(unix)]
+    signal: tokio::signal::unix::Signal,
+}
+
+impl Resized {
+    fn listen() -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let signal = signal(SignalKind::window_change())?;
+            Ok(Self { signal })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    async fn recv(&mut self) {
+        #[cfg(unix)]
+        if self.signal.recv().await.is_some() {
+            return;
+        }
+        std::future::pending::<()>().await;
     }
 }
 

@@ -186,7 +186,9 @@ impl App {
             Event::Key(key) => self.key(key),
             Event::Paste(text) => self.paste(&text),
             Event::Mouse(mouse) => self.mouse(mouse),
-            Event::Resized | Event::Woken => Vec::new(),
+            // A terminal that has become as large as it was may have lost what was drawn all the same.
+            Event::Resized => vec![Effect::Redraw],
+            Event::Woken => Vec::new(),
             Event::Tick => {
                 self.frame = self.frame.wrapping_add(1);
                 Vec::new()
