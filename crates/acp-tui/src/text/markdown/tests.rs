@@ -6,7 +6,6 @@ use ratatui::style::{Color, Modifier, Style};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::*;
-use crate::text::highlight;
 use crate::theme::{Background, Colors};
 
 fn theme() -> Theme {
