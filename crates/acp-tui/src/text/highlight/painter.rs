@@ -172,6 +172,9 @@ impl Painter {
     fn add(&self, code: Weak<Mutex<Work>>) {
         let mut waiting = lock(&self.waiting);
         waiting.codes.push_back(code);
+        if waiting.codes.len() > WAITING {
+            waiting.codes.retain(|code| code.strong_count() > 0);
+        }
         let left = match waiting.codes.len() > WAITING {
             true => waiting.codes.pop_front(),
             false => None,
