@@ -29,6 +29,7 @@ use crate::Theme;
 use crate::agent::{Answer, Asked, Question};
 use crate::look::Look;
 use crate::text::fit::fit;
+use crate::text::highlight;
 
 /// How long nothing must have been typed before a key counts as an answer: who types a prompt goes on for a moment
 /// when a question takes the place of the editor.
@@ -228,12 +229,14 @@ impl QuestionView {
         {
             return Arc::clone(body);
         }
-        let body = Arc::new(match &self.kind {
+        let (body, plain) = highlight::noticing(|| match &self.kind {
             Kind::Permission(view) => view.body(&self.agent, width, look),
             Kind::Form(view) => view.body(&self.agent, width, look),
             Kind::Address(view) => view.body(&self.agent, width, look),
         });
-        *laid_out = Some((key, Arc::clone(&body)));
+        let body = Arc::new(body);
+        // What has not all of its colours yet is laid out again with the next drawing.
+        *laid_out = (!plain).then(|| (key, Arc::clone(&body)));
         body
     }
 
