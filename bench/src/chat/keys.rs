@@ -137,7 +137,7 @@ impl<'a> Keys<'a> {
                 }
             }
         }
-        self.to_end()?;
+        self.go_to_end()?;
         Ok(self.times)
     }
 
@@ -187,10 +187,10 @@ impl<'a> Keys<'a> {
 
     fn leave(&mut self) -> Result<(), Failure> {
         self.screen.key(b"q")?;
-        self.to_end()
+        self.go_to_end()
     }
 
-    fn to_end(&mut self) -> Result<(), Failure> {
+    fn go_to_end(&mut self) -> Result<(), Failure> {
         self.screen.key(b"\x1b[1;5F")?;
         self.screen
             .until("the end", |screen| !screen.row(35).contains("↓ more"))?;

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::num::NonZeroU16;
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -95,7 +94,7 @@ impl Screen {
             .map_err(|e| format!("setsid, of util-linux, cannot be started: {e}"))?;
         Ok(Self {
             child,
-            terminal: File::from(OwnedFd::from(terminal)),
+            terminal: File::from(terminal),
             picture: vt100::Parser::new(cells(size.rows), cells(size.columns), 0),
             size,
             begun,

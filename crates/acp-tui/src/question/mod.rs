@@ -93,8 +93,6 @@ struct Body {
     focus: Option<Range<usize>>,
     /// Where the cursor is: line and column.
     cursor: Option<(usize, u16)>,
-    /// There is code in it that has no colours yet.
-    plain: bool,
 }
 
 impl QuestionView {
@@ -228,18 +226,17 @@ impl QuestionView {
         let mut laid_out = self.laid_out.borrow_mut();
         if let Some((known, body)) = &*laid_out
             && *known == key
-            && !body.plain
         {
             return Arc::clone(body);
         }
-        let (mut body, plain) = highlight::noticing(|| match &self.kind {
+        let (body, plain) = highlight::noticing(|| match &self.kind {
             Kind::Permission(view) => view.body(&self.agent, width, look),
             Kind::Form(view) => view.body(&self.agent, width, look),
             Kind::Address(view) => view.body(&self.agent, width, look),
         });
-        body.plain = plain;
         let body = Arc::new(body);
-        *laid_out = Some((key, Arc::clone(&body)));
+        // What has not all of its colours yet is laid out again with the next drawing.
+        *laid_out = (!plain).then(|| (key, Arc::clone(&body)));
         body
     }
 

@@ -18,7 +18,7 @@ use two_face::theme::EmbeddedThemeName;
 
 #[cfg(test)]
 pub(crate) use self::painter::finish;
-pub(crate) use self::painter::{Code, news, noticing, whole};
+pub(crate) use self::painter::{Code, news, noticing, painted, whole};
 use self::palette::{Palette, ansi};
 use crate::theme::{Background, Colors};
 

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
 
 use ratatui::text::Line;
 use tokio::sync::Notify;
@@ -14,10 +15,6 @@ use crate::theme::{Background, Colors, Theme};
 
 /// How many codes wait for the thread. Beyond it the one that waits longest is left out until it is looked at again.
 const WAITING: usize = 256;
-
-/// How much less urgent colours are than drawing and reading what agents say, as `nice` counts it.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const GIVES_WAY: i32 = 10;
 
 /// How many lines are coloured before what has come of them can be taken.
 const AT_ONCE: usize = 32;
@@ -30,7 +27,7 @@ const KNOWN_BYTES: usize = 1024 * 1024;
 pub(crate) struct Code(Arc<Mutex<Work>>);
 
 struct Work {
-    language: Name,
+    language: Arc<Name>,
     background: Background,
     colors: Colors,
     /// Made by the thread, of the first line.
@@ -78,7 +75,7 @@ impl Code {
             Language::Path(path) => Name::Path(path.to_owned()),
         };
         Some(Self(Arc::new(Mutex::new(Work {
-            language,
+            language: Arc::new(language),
             background: theme.background,
             colors: theme.colors,
             highlighter: None,
@@ -105,9 +102,14 @@ impl Code {
         true
     }
 
-    /// The lines that have their colours and were not taken before.
+    /// The lines that have their colours and were not taken before. None while the thread has its hands on them: a
+    /// drawing does not wait for it, and there are news when it is done.
     pub(crate) fn take(&self) -> Vec<Line<'static>> {
-        let mut work = lock(&self.0);
+        let mut work = match self.0.try_lock() {
+            Ok(work) => work,
+            Err(TryLockError::Poisoned(work)) => work.into_inner(),
+            Err(TryLockError::WouldBlock) => return Vec::new(),
+        };
         let done = std::mem::take(&mut work.done);
         self.queue(work);
         done
@@ -137,6 +139,14 @@ struct Waiting {
     busy: bool,
 }
 
+/// How often there were more colours.
+static PAINTED: AtomicU64 = AtomicU64::new(0);
+
+/// How often there were more colours: as long as this is the same there is nothing new to be taken.
+pub(crate) fn painted() -> u64 {
+    PAINTED.load(Ordering::Acquire)
+}
+
 /// Told when there are more colours.
 static NEWS: Notify = Notify::const_new();
 
@@ -162,6 +172,9 @@ impl Painter {
     fn add(&self, code: Weak<Mutex<Work>>) {
         let mut waiting = lock(&self.waiting);
         waiting.codes.push_back(code);
+        if waiting.codes.len() > WAITING {
+            waiting.codes.retain(|code| code.strong_count() > 0);
+        }
         let left = match waiting.codes.len() > WAITING {
             true => waiting.codes.pop_front(),
             false => None,
@@ -174,9 +187,6 @@ impl Painter {
     }
 
     fn work(&self) {
-        // Colours may come later than all else. Elsewhere it would be the whole process that gives way.
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        let _ = rustix::process::nice(GIVES_WAY);
         loop {
             let code = {
                 let mut waiting = lock(&self.waiting);
@@ -196,6 +206,7 @@ impl Painter {
             // Nobody wants it any more if it is gone.
             if let Some(code) = code.upgrade() {
                 paint(&code);
+                PAINTED.fetch_add(1, Ordering::Release);
                 NEWS.notify_one();
             }
         }
@@ -210,18 +221,13 @@ fn paint(code: &Arc<Mutex<Work>>) {
         let count = work.todo.len().min(AT_ONCE);
         let lines: Vec<String> = work.todo.drain(..count).collect();
         let Some(first) = lines.first() else { break };
+        let language = Arc::clone(&work.language);
         let (background, colors) = (work.background, work.colors);
-        let coloured = {
-            // Made while the work is at hand, for it has the language.
-            let highlighter = highlighter.get_or_insert_with(|| {
-                Highlighter::new(work.language.as_language(), first, background, colors)
-            });
-            drop(work);
-            lines
-                .iter()
-                .map(|line| highlighter.line(line))
-                .collect::<Vec<_>>()
-        };
+        drop(work);
+        let highlighter = highlighter.get_or_insert_with(|| {
+            Highlighter::new(language.as_language(), first, background, colors)
+        });
+        let coloured: Vec<_> = lines.iter().map(|line| highlighter.line(line)).collect();
         work = lock(code);
         work.done.extend(coloured);
         if Arc::strong_count(code) == 1 {

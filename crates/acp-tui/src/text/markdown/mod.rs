@@ -22,6 +22,7 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
 use ratatui::text::Line;
 
 use self::code::{Fence, Waiting};
+use super::highlight;
 use super::wrap::harmless;
 use crate::theme::Theme;
 
@@ -62,6 +63,8 @@ pub(crate) struct Markdown {
     settled: usize,
     /// Code that is settled and has not all of its colours yet.
     waiting: Vec<Waiting>,
+    /// Up to which of them colours were taken.
+    painted: u64,
     /// Not all of the text was laid out within the time there was.
     unfinished: bool,
     /// Bytes that were parsed or coloured, ever.
@@ -126,6 +129,11 @@ impl Markdown {
 
     /// Gives code the colours that have been found.
     fn paint(&mut self, width: u16) {
+        // Asked first: what comes while this looks is looked at next time.
+        let painted = highlight::painted();
+        if std::mem::replace(&mut self.painted, painted) == painted {
+            return;
+        }
         let lines = self.lines.get_mut(..self.settled).unwrap_or_default();
         let fence = self.fence.as_mut().and_then(|fence| fence.waiting.as_mut());
         for waiting in self.waiting.iter_mut().chain(fence) {
