@@ -20,6 +20,7 @@ mod setup;
 mod terminal;
 mod text;
 mod theme;
+mod typed;
 mod view;
 mod worker;
 

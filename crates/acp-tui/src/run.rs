@@ -198,6 +198,7 @@ struct Ended {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
+    gone: tokio::sync::oneshot::Receiver<()>,
 }
 
 fn ended_from_outside() -> io::Result<Ended> {
@@ -207,10 +208,38 @@ fn ended_from_outside() -> io::Result<Ended> {
         Ok(Ended {
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
+            gone: terminal_gone(),
         })
     }
     #[cfg(not(unix))]
     Ok(Ended {})
+}
+
+/// Told when the terminal is gone, which not everybody is told by a signal: only who belongs to its session.
+#[cfg(unix)]
+fn terminal_gone() -> tokio::sync::oneshot::Receiver<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    let (gone, told) = tokio::sync::oneshot::channel();
+    let thread = std::thread::Builder::new().name("terminal".to_owned());
+    let begun = thread.spawn(move || {
+        let stdin = rustix::stdio::stdin();
+        // Nothing is asked for: an end and an error are always told.
+        let mut watched = [PollFd::new(&stdin, PollFlags::empty())];
+        loop {
+            match poll(&mut watched, None) {
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                // A system that cannot watch terminals.
+                Err(_) => std::thread::park(),
+            }
+        }
+        let _ = gone.send(());
+    });
+    if let Err(error) = begun {
+        tracing::warn!(%error, "the end of the terminal is only told by a signal");
+    }
+    told
 }
 
 impl Ended {
@@ -219,6 +248,7 @@ impl Ended {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.hangup.recv() => {}
+            Ok(()) = &mut self.gone => {}
         }
         #[cfg(not(unix))]
         std::future::pending::<()>().await;

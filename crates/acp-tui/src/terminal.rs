@@ -6,26 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event,
-    EventStream, KeyboardEnhancementFlags, PopKeyboardEnhancementFlags,
-    PushKeyboardEnhancementFlags,
+    KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
 use crossterm::terminal::{self, EnterAlternateScreen, LeaveAlternateScreen, SetTitle};
 use crossterm::{cursor, execute, queue};
-use futures_util::StreamExt;
 use ratatui::backend::CrosstermBackend;
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
 
 use crate::images::{Canvas, Found, Images, Pixels, detect, is_guarded, kitty, query};
 use crate::theme::Colors;
+use crate::typed::Typed;
 
 /// What was changed about the terminal, so that a panic can undo it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 static HOOK: Once = Once::new();
-
-/// How much that was typed waits at most.
-const TYPED: usize = 256;
 
 /// How much of a drawing is written at once, in bytes.
 const DRAWING: usize = 32 * 1024;
@@ -152,12 +146,12 @@ impl Screen {
 
     /// What is typed next; `None` if nothing will be any more.
     pub(crate) async fn next(&mut self) -> Option<Event> {
-        self.typed.events.recv().await
+        self.typed.next().await
     }
 
     /// What has been typed already.
     pub(crate) fn next_now(&mut self) -> Option<Event> {
-        self.typed.events.try_recv().ok()
+        self.typed.next_now()
     }
 
     /// Rings.
@@ -179,53 +173,6 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         give_back();
-    }
-}
-
-/// What is typed, read by a task of its own: so it can be looked at without waiting for it.
-struct Typed {
-    events: mpsc::Receiver<Event>,
-    task: JoinHandle<()>,
-}
-
-impl Typed {
-    /// Nothing is read yet.
-    fn none() -> Self {
-        let (_, events) = mpsc::channel(1);
-        let task = tokio::spawn(async {});
-        Self { events, task }
-    }
-
-    /// Reads what is typed, behind what was typed before.
-    fn read(before: Vec<Event>) -> Self {
-        let (sender, events) = mpsc::channel(TYPED);
-        let task = tokio::spawn(async move {
-            for event in before {
-                if sender.send(event).await.is_err() {
-                    return;
-                }
-            }
-            let mut stream = EventStream::new();
-            while let Some(Ok(event)) = stream.next().await {
-                if sender.send(event).await.is_err() {
-                    return;
-                }
-            }
-        });
-        Self { events, task }
-    }
-
-    /// Reads no more; when this returns, what is typed is for others.
-    async fn stop(&mut self) {
-        self.task.abort();
-        // That it was aborted is what was wanted.
-        let _ = (&mut self.task).await;
-    }
-}
-
-impl Drop for Typed {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

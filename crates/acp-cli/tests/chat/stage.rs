@@ -261,3 +261,23 @@ pub(crate) fn agent_of(project: &Project) -> rustix::process::Pid {
     }
     panic!("no agent runs in {}", cwd.display());
 }
+
+/// The process that has started this one.
+pub(crate) fn parent_of(child: rustix::process::Pid) -> rustix::process::Pid {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.as_raw_pid())).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    let parent = parent.unwrap().trim().parse().unwrap();
+    rustix::process::Pid::from_raw(parent).unwrap()
+}
+
+/// Waits until a process has ended, whether or not anybody has asked how.
+#[track_caller]
+pub(crate) fn until_gone(process: rustix::process::Pid) {
+    let begun = Instant::now();
+    let file = format!("/proc/{}/status", process.as_raw_pid());
+    let runs = || std::fs::read_to_string(&file).is_ok_and(|s| !s.contains("State:\tZ"));
+    while runs() {
+        assert!(begun.elapsed() < PATIENCE, "{process:?} goes on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

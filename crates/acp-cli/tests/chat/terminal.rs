@@ -70,6 +70,23 @@ fn the_terminal_is_given_back_however_it_ends() {
 }
 
 #[test]
+fn a_terminal_that_is_gone_ends_the_chat_and_its_agent() {
+    for how in ["", "setsid --wait "] {
+        let project = Project::new();
+        let line = format!("{how}{ACP} chat");
+        let mut screen = Screen::start(&project, 80, 24, &line);
+        screen.until("Ask");
+        let (agent, chat) = (agent_of(&project), parent_of(agent_of(&project)));
+        // What reads what is typed is at work.
+        screen.key("something");
+        screen.until("something");
+        drop(screen);
+        until_gone(chat);
+        until_gone(agent);
+    }
+}
+
+#[test]
 fn the_mouse_scrolls_and_chooses_where_it_is_wanted() {
     let project = Project::new();
     hello(&project);
