@@ -202,7 +202,7 @@ impl Markdown {
             at += next;
             if fence.is_closed_by(line) {
                 fence.bottom(width, theme, &mut self.lines);
-                self.waiting.extend(fence.waiting.take());
+                self.waits_for(fence.waiting.take());
                 break true;
             }
             fence.line(line, width, theme, &mut self.lines);
@@ -292,8 +292,14 @@ impl Markdown {
             let begin = self.lines.len();
             self.lines.extend(made.lines);
             let waiting = made.waiting.into_iter().map(|waiting| waiting.moved(begin));
-            self.waiting.extend(waiting);
+            self.waits_for(waiting);
         }
+    }
+
+    /// Code that has nothing in it is not waited for: there will be no news of it.
+    fn waits_for(&mut self, code: impl IntoIterator<Item = Waiting>) {
+        let code = code.into_iter().filter(|waiting| !waiting.is_done());
+        self.waiting.extend(code);
     }
 
     /// The empty line between blocks.

@@ -198,6 +198,14 @@ Done.
 }
 
 #[test]
+fn code_with_nothing_in_it_waits_for_no_colours() {
+    let mut markdown = Markdown::default();
+    let source = "```py\n```\n\n- in a list\n  ```rs\n  ```\n\nand so on\n\n";
+    laid(&mut markdown, source, 40, &theme());
+    assert!(!markdown.waits());
+}
+
+#[test]
 fn tables_are_aligned_and_fit() {
     let source = "| Name | Count | 日本 |\n|:-----|------:|:--:|\n| a | 1 | x |\n| longer name | 12345 | `y` |";
     assert_shown(
