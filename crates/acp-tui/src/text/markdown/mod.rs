@@ -354,6 +354,9 @@ impl Starts {
                     return starts;
                 }
                 starts.consider(text, start);
+                if let Event::Start(Tag::List(_) | Tag::FootnoteDefinition(_)) = &event {
+                    starts.definitions_behind(text, start, range.end);
+                }
             }
             match event {
                 Event::Start(_) => depth += 1,
@@ -371,6 +374,17 @@ impl Starts {
         for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
             let begins = start == 0 || text.get(..start).is_some_and(|above| above.ends_with('\n'));
             if begins && line.trim_start().starts_with('[') {
+                self.consider(text, start);
+            }
+            start += line.len();
+        }
+    }
+
+    /// What ends with a definition has that in its range: one at the margin, behind an empty line, is none of it.
+    fn definitions_behind(&mut self, text: &str, from: usize, to: usize) {
+        let mut start = from;
+        for line in text.get(from..to).unwrap_or_default().split_inclusive('\n') {
+            if line.starts_with('[') && start > from {
                 self.consider(text, start);
             }
             start += line.len();

@@ -198,6 +198,21 @@ Done.
 }
 
 #[test]
+fn a_definition_behind_a_list_is_not_the_lists() {
+    let source = "- item\n[foo]: http://a.b\n\n[foo]:\n    code\ntext\n\n";
+    let mut markdown = Markdown::default();
+    for (end, _) in source.char_indices() {
+        laid(&mut markdown, &source[..end], 40, &theme());
+    }
+    let pieces = texts(laid(&mut markdown, source, 40, &theme()));
+    assert_eq!(pieces, texts(&lines(source, 40)));
+    assert!(
+        pieces.iter().any(|line| line.contains("[foo]")),
+        "{pieces:?}"
+    );
+}
+
+#[test]
 fn code_with_nothing_in_it_waits_for_no_colours() {
     let mut markdown = Markdown::default();
     let source = "```py\n```\n\n- in a list\n  ```rs\n  ```\n\nand so on\n\n";
