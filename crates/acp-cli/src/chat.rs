@@ -28,42 +28,13 @@ pub(crate) struct Settings {
     theme: Option<Theming>,
     /// How images are shown.
     #[serde(default)]
-    images: Showing,
+    images: Images,
     /// Whether the mouse's wheel scrolls.
     #[serde(default)]
     mouse: bool,
     /// Actions by name, each with the keys that do it instead of its own.
     #[serde(default)]
     keys: BTreeMap<String, Vec<String>>,
-}
-
-/// How images are shown.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Showing {
-    /// As the terminal can.
-    #[default]
-    Auto,
-    Kitty,
-    Iterm2,
-    Sixel,
-    /// As half blocks, in two colours each.
-    Blocks,
-    /// As a line that says what they are.
-    Off,
-}
-
-impl From<Showing> for Images {
-    fn from(showing: Showing) -> Self {
-        match showing {
-            Showing::Auto => Self::Auto,
-            Showing::Kitty => Self::Kitty,
-            Showing::Iterm2 => Self::Iterm2,
-            Showing::Sixel => Self::Sixel,
-            Showing::Blocks => Self::Blocks,
-            Showing::Off => Self::Off,
-        }
-    }
 }
 
 pub(crate) async fn chat(args: ChatArgs) -> Exit {
@@ -120,7 +91,7 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     setup.prompt = Some(prompt).filter(|prompt| !prompt.trim().is_empty());
     setup.history = places::state().map(|state| state.join(HISTORY));
     setup.theme = theme(args.theme.or(config.chat.theme));
-    setup.images = config.chat.images.into();
+    setup.images = config.chat.images;
     setup.mouse = args.mouse || config.chat.mouse;
     setup.keys = keys;
     Ok(setup)

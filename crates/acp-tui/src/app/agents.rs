@@ -358,7 +358,7 @@ impl App {
             .collect()
     }
 
-    fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<Effect> {
+    pub(super) fn go_on_after_login(&mut self, key: super::TabKey) -> Vec<Effect> {
         match self.tab_by(key) {
             // The session is there; what was not taken is said again.
             Some(tab) if tab.session.is_some() => {

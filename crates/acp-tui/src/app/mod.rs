@@ -169,19 +169,6 @@ impl App {
 
     /// Takes what has happened.
     pub(crate) fn update(&mut self, event: Event) -> Vec<Effect> {
-        let effects = self.take(event);
-        self.look_at_active();
-        effects
-    }
-
-    /// What has happened in the tab that is shown has been seen.
-    fn look_at_active(&mut self) {
-        if let Some(tab) = self.tab() {
-            tab.unseen = false;
-        }
-    }
-
-    fn take(&mut self, event: Event) -> Vec<Effect> {
         match event {
             Event::Key(key) => self.key(key),
             Event::Paste(text) => self.paste(&text),
@@ -278,7 +265,10 @@ impl App {
                 tab.collect(&agent.desk, &agent.name());
             }
         }
-        self.look_at_active();
+        // What has happened in the tab that is shown is seen now.
+        if let Some(tab) = self.tab() {
+            tab.unseen = false;
+        }
         if matches!(self.overlay, Some(Overlay::Options(_))) {
             let options = self.options();
             if let Some(overlay) = &mut self.overlay {

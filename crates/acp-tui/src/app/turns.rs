@@ -154,8 +154,7 @@ impl App {
         let agent = tab.agent;
         // Only what was said was refused, and is said again.
         if tab.session.is_some() && matches!(tab.phase, Phase::Login(_)) {
-            tab.phase = Phase::Open;
-            return tab.go_on();
+            return self.go_on_after_login(key);
         }
         let lost = matches!(tab.phase, Phase::Failed(Trouble::NoSession(_)));
         let mut effects = tab.begin_again();

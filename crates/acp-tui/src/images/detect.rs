@@ -1,11 +1,14 @@
 //! Which way of showing images the terminal has, as far as its environment says.
 
+use serde::Deserialize;
+
 use super::query::Answer;
 use super::{Depth, Pixels, Way};
 use crate::theme::Colors;
 
-/// How images are to be shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How images are to be shown. A configuration names it in lowercase letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Images {
     /// As the terminal can.
     #[default]
