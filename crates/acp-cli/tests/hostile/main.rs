@@ -1,0 +1,26 @@
+//! Attacks: a hostile agent with every trick that we know, against `acp run` and `acp chat`. A file a subject.
+//!
+//! The tests ask what a victim would ask: was a file changed, read or run that was not shown and allowed?
+
+#![cfg(target_os = "linux")]
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod agent;
+mod rules;
+
+use common::screen::Screen;
+use common::terminal::Terminal;
+use common::{ACP, Ended, Project};
+
+/// Not a test, but the agent of the others: they start this program again, with the agent's steps in its environment.
+#[test]
+#[ignore = "it is the agent of the other tests"]
+fn the_agent() {
+    if let Ok(steps) = std::env::var(agent::STEPS) {
+        agent::be(&steps);
+    }
+}
