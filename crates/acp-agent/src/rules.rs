@@ -5,25 +5,13 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use acp::v1::ToolKind;
-use acp_host::{Action, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict};
+use acp_host::{
+    Action, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict, is_in_bare_repository,
+    is_obeyed,
+};
 
 use crate::mode::Mode;
 use crate::workspace::{Fault, Tree, Workspace};
-
-/// What other programs carry out or obey without asking anyone: who writes there runs what they like later.
-const OBEYED: [&str; 11] = [
-    ".acp",
-    ".devcontainer",
-    ".envrc",
-    ".git",
-    ".gitmodules",
-    ".hg",
-    ".husky",
-    ".idea",
-    ".svn",
-    ".vscode",
-    ".zed",
-];
 
 /// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
 ///
@@ -225,20 +213,11 @@ impl Session {
 
     /// Whether the file is under the session's directories, and none that other programs obey.
     fn is_ordinary(&self, path: &Path) -> bool {
-        let obeyed = |path: &Path| {
-            let mut names = path.components().map(Component::as_os_str);
-            names.any(|name| {
-                let name = name.to_string_lossy();
-                OBEYED
-                    .iter()
-                    .any(|obeyed| name.eq_ignore_ascii_case(obeyed))
-            })
-        };
         let Some(tree) = &self.tree else {
             let below = path.strip_prefix(&self.cwd);
             return below.is_ok_and(|below| {
                 let mut parts = below.components();
-                parts.all(|part| matches!(part, Component::Normal(_))) && !obeyed(below)
+                parts.all(|part| matches!(part, Component::Normal(_))) && !is_obeyed(below)
             });
         };
         let roots = tree.roots();
@@ -246,7 +225,11 @@ impl Session {
             .paths()
             .filter_map(|root| path.strip_prefix(root).ok());
         // Neither as it is named nor where that leads.
-        !named.any(obeyed) && roots.follow(path).is_ok_and(|place| !obeyed(place.path()))
+        !named.any(is_obeyed)
+            && roots.follow(path).is_ok_and(|place| {
+                let exists = |path: &Path| place.dir().symlink_metadata(path).is_ok();
+                !is_obeyed(place.path()) && !is_in_bare_repository(place.path(), exists)
+            })
     }
 }
 
@@ -360,7 +343,9 @@ mod tests {
     fn code_mode_changes_ordinary_files_and_asks_for_all_else() {
         let dir = tempfile::tempdir().unwrap();
         let cwd = dir.path();
-        std::fs::create_dir_all(cwd.join(".git/hooks")).unwrap();
+        for directory in [".git/hooks", "bare/objects", "bare/refs"] {
+            std::fs::create_dir_all(cwd.join(directory)).unwrap();
+        }
         let change = |path: &str| {
             let deed = Deed::Change(cwd.join(path).to_str().unwrap().to_owned());
             stand(&RuleFiles::new(), &session(Mode::Code, cwd), &deed)
@@ -371,6 +356,9 @@ mod tests {
             ".git/hooks/pre-commit",
             ".GIT/config",
             "sub/.vscode/tasks.json",
+            ".mcp.json",
+            ".cargo/config.toml",
+            "bare/HEAD",
             "../x",
         ] {
             assert_eq!(change(special), SPECIAL, "{special}");

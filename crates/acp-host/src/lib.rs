@@ -37,6 +37,7 @@ mod in_terminal;
 mod kept;
 mod laid;
 mod lines;
+mod obeyed;
 mod output;
 mod overlay;
 mod permissions;
@@ -55,6 +56,7 @@ pub use files::Files;
 pub use form::TextForm;
 pub use host::Host;
 pub use kept::{KeptError, KeptFile};
+pub use obeyed::{OBEYED, is_in_bare_repository, is_obeyed};
 pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
 pub use permissions::{
     Action, Always, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy,
