@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use acp::v1::ToolKind;
 use acp_host::{
-    Action, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict, is_in_bare_repository,
-    is_obeyed,
+    Action, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict, is_obeyed, is_ordinary,
 };
 
 use crate::mode::Mode;
@@ -220,16 +219,7 @@ impl Session {
                 parts.all(|part| matches!(part, Component::Normal(_))) && !is_obeyed(below)
             });
         };
-        let roots = tree.roots();
-        let mut named = roots
-            .paths()
-            .filter_map(|root| path.strip_prefix(root).ok());
-        // Neither as it is named nor where that leads.
-        !named.any(is_obeyed)
-            && roots.follow(path).is_ok_and(|place| {
-                let exists = |path: &Path| place.dir().symlink_metadata(path).is_ok();
-                !is_obeyed(place.path()) && !is_in_bare_repository(place.path(), exists)
-            })
+        is_ordinary(path, tree.roots())
     }
 }
 

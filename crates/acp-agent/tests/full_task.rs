@@ -402,7 +402,7 @@ impl Client for Editor {
         &self,
         request: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
-        Ok(self.host.request_permission(&request).await)
+        self.host.request_permission(&request).await
     }
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile> {

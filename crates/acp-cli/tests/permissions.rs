@@ -343,7 +343,7 @@ fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
     for option in [
         "touch made",
         "1) Allow once",
-        "2) Allow in this session",
+        "2) Allow exactly this in this session",
         "3) Allow exactly this always, in this project",
         "4) Reject",
         "5) Reject exactly this always, in this project",

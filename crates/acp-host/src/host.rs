@@ -16,11 +16,12 @@ use acp_wire::v1::{
     WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
     WriteTextFileResponse,
 };
+use serde_json::{Value, json};
 
-use crate::permissions::{Action, Gate};
+use crate::permissions::{Action, FileChange, Gate};
 use crate::{
     Buffers, Environment, Files, Note, Permissions, Prompter, Sandbox, TerminalEvent,
-    TerminalEventKind, Terminals, TextForm,
+    TerminalEventKind, Terminals, TextForm, terminals,
 };
 
 /// Files, terminals and permissions for the sessions of one connection, which share their roots.
@@ -150,11 +151,38 @@ impl<P: Prompter + Send + Sync> Host<P> {
     }
 
     /// Answers a permission request: by what is said already, or by asking.
+    ///
+    /// A yes covers the commands and files of its tool call, until that or its turn ends: what the agent then does
+    /// with them through this host is not asked again, if it is what the person was shown.
+    ///
+    /// # Errors
+    /// The request is malformed: two of its options have one id, or it could not be shown whole.
     pub async fn request_permission(
         &self,
         request: &PermissionRequest,
-    ) -> RequestPermissionOutcome {
+    ) -> Result<RequestPermissionOutcome> {
         self.gate.request(request, self.files.pinned()).await
+    }
+
+    /// What a terminal is asked for, as the input of a tool: the command, and how it differs from one that is typed
+    /// where the session works.
+    fn input(&self, request: &CreateTerminalRequest, line: &str) -> Value {
+        let mut input = json!({ "command": line });
+        if let Some(cwd) = request
+            .cwd
+            .as_deref()
+            .filter(|cwd| Path::new(cwd) != self.cwd)
+        {
+            input["cwd"] = json!(cwd);
+        }
+        if !request.env.is_empty() {
+            // Of those with one name the last one counts.
+            let variables = request.env.iter();
+            let variables =
+                variables.map(|variable| (variable.name.clone(), json!(variable.value)));
+            input["env"] = variables.collect::<serde_json::Map<_, _>>().into();
+        }
+        input
     }
 
     fn thread(&self, session: &SessionId) -> ThreadHandle {
@@ -183,22 +211,21 @@ fn show(threads: &Threads, event: TerminalEvent) {
 
 impl<P: Prompter + Send + Sync> acp::client::ReadTextFile for Host<P> {
     async fn read_text_file(&self, request: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
-        let method = ReadTextFileRequest::METHOD;
         let session = &request.session_id;
         let action = Action::file(ToolKind::Read, &request.path, self.files.pinned());
         let what = format!("Read {}", request.path);
         // Where nothing is said of it, reading is lent freely.
-        if let Some(question) = self.gate.unasked(session, method, action, what)?
+        if let Some(question) = self.gate.unasked(action, what)?
             && question.is_of_a_rule()
         {
-            let call = ToolCallUpdate::new(method)
-                .title(format!("Read {} (the agent did not ask)", request.path))
-                .kind(ToolKind::Read);
             let thread = self.thread(session);
-            let asking = self
-                .gate
-                .ask_unasked(session, method, &question, &call, thread);
-            asking.await?;
+            if !self.gate.is_granted(session, &question, None, &thread) {
+                let call = ToolCallUpdate::new(ReadTextFileRequest::METHOD)
+                    .title(format!("Read {} (the agent did not ask)", request.path))
+                    .kind(ToolKind::Read);
+                let asking = self.gate.ask_unasked(session, &question, &call, thread);
+                asking.await?;
+            }
         }
         Ok(self.files.read(&request).await?)
     }
@@ -209,26 +236,33 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
         &self,
         request: WriteTextFileRequest,
     ) -> Result<WriteTextFileResponse> {
-        let method = WriteTextFileRequest::METHOD;
         let session = &request.session_id;
         let action = Action::file(ToolKind::Edit, &request.path, self.files.pinned());
         let what = format!("Write {}", request.path);
-        if let Some(question) = self.gate.unasked(session, method, action, what)? {
+        if let Some(question) = self.gate.unasked(action, what)? {
             // What is there now is part of the question; that it cannot be read is for the write to say.
             let old = self.files.read_text(Path::new(&request.path), None, None);
             let old = old.await.ok();
             let form = old.as_deref().map(TextForm::of).unwrap_or_default();
-            let mut diff = Diff::new(&request.path, form.apply(&request.content));
-            diff.old_text = old;
-            let call = ToolCallUpdate::new(method)
-                .title(format!("Write {} (the agent did not ask)", request.path))
-                .kind(ToolKind::Edit)
-                .content(vec![ToolCallContent::Diff(diff)]);
+            let new = form.apply(&request.content);
             let thread = self.thread(session);
-            let asking = self
+            let change = FileChange {
+                old: old.as_deref(),
+                new: &new,
+            };
+            if !self
                 .gate
-                .ask_unasked(session, method, &question, &call, thread);
-            asking.await?;
+                .is_granted(session, &question, Some(change), &thread)
+            {
+                let mut diff = Diff::new(&request.path, new);
+                diff.old_text = old;
+                let call = ToolCallUpdate::new(WriteTextFileRequest::METHOD)
+                    .title(format!("Write {} (the agent did not ask)", request.path))
+                    .kind(ToolKind::Edit)
+                    .content(vec![ToolCallContent::Diff(diff)]);
+                let asking = self.gate.ask_unasked(session, &question, &call, thread);
+                asking.await?;
+            }
         }
         Ok(self.files.write(&request).await?)
     }
@@ -236,23 +270,20 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
 
 impl<P: Prompter + Send + Sync> acp::client::Terminals for Host<P> {
     async fn create(&self, request: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
-        let method = CreateTerminalRequest::METHOD;
         let session = &request.session_id;
         let action = Action::terminal(&request, self.files.pinned());
-        let line = std::iter::once(&request.command).chain(&request.args);
-        let line: Vec<&str> = line.map(String::as_str).collect();
-        let line = line.join(" ");
-        let what = format!("Run {line}");
-        if let Some(question) = self.gate.unasked(session, method, action, what)? {
-            let call = ToolCallUpdate::new(method)
-                .title("Run a command (the agent did not ask)")
-                .kind(ToolKind::Execute)
-                .content(vec![ContentBlock::text(line).into()]);
+        let line = terminals::shown(&request);
+        if let Some(question) = self.gate.unasked(action, format!("Run {line}"))? {
             let thread = self.thread(session);
-            let asking = self
-                .gate
-                .ask_unasked(session, method, &question, &call, thread);
-            asking.await?;
+            if !self.gate.is_granted(session, &question, None, &thread) {
+                let call = ToolCallUpdate::new(CreateTerminalRequest::METHOD)
+                    .title("Run a command (the agent did not ask)")
+                    .kind(ToolKind::Execute)
+                    .raw_input(self.input(&request, &line))
+                    .content(vec![ContentBlock::text(line).into()]);
+                let asking = self.gate.ask_unasked(session, &question, &call, thread);
+                asking.await?;
+            }
         }
         Ok(self.terminals.create(&request).await?)
     }

@@ -11,6 +11,8 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
+use crate::roots::Roots;
+
 /// The files and directories, each with all that is below it.
 ///
 /// Each is one name, or several with `/` between them, and is meant anywhere in a project. A `*` at the beginning
@@ -186,6 +188,20 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
         // With `commondir` the other two are elsewhere.
         has("HEAD") && (has("commondir") || has("objects") && has("refs"))
     })
+}
+
+/// Whether the absolute path is of an ordinary file of the project: under one of the roots, and none that other
+/// programs obey, neither by the names that were given nor where they lead.
+#[must_use]
+pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
+    let mut named = roots
+        .paths()
+        .filter_map(|root| path.strip_prefix(root).ok());
+    !named.any(is_obeyed)
+        && roots.follow(path).is_ok_and(|place| {
+            let exists = |path: &Path| place.dir().symlink_metadata(path).is_ok();
+            !is_obeyed(place.path()) && !is_in_bare_repository(place.path(), exists)
+        })
 }
 
 fn names(path: &Path) -> Vec<String> {

@@ -542,7 +542,7 @@ fn command(
 }
 
 /// The command as a person would write it.
-fn shown(request: &CreateTerminalRequest) -> String {
+pub(crate) fn shown(request: &CreateTerminalRequest) -> String {
     let mut line = request.command.clone();
     for arg in &request.args {
         line.push(' ');

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 
 use acp::client::{PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 use acp::thread::{ThreadToolCall, ToolCallContent};
-use acp::{Thread, ThreadHandle};
+use acp::{Error, Thread, ThreadHandle, jsonrpc};
 use acp_host::{Host, Policy, Prompter};
 use acp_wire::v1::{
-    CreateTerminalRequest, PermissionOption, PermissionOptionId, PermissionOptionKind,
-    ReadTextFileRequest, RequestPermissionOutcome, SessionId, StopReason, ToolCallUpdate, ToolKind,
-    WaitForTerminalExitRequest, WriteTextFileRequest,
+    self, CreateTerminalRequest, Diff, EnvVariable, PermissionOption, PermissionOptionId,
+    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, SessionId, StopReason,
+    ToolCallLocation, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 
 /// Gives an answer prepared in advance, and keeps what it was asked.
@@ -88,7 +88,9 @@ async fn a_person_is_asked_only_where_the_policy_has_no_answer() {
         };
         let (host, thread) = host(policy, &person, root.path());
         assert_eq!(
-            host.request_permission(&request(kind, &thread)).await,
+            host.request_permission(&request(kind, &thread))
+                .await
+                .unwrap(),
             outcome,
             "{policy} {answer:?}"
         );
@@ -103,7 +105,10 @@ async fn the_kind_of_a_call_that_was_announced_before_counts() {
     thread.change(|thread: &mut Thread| {
         thread.permission_requested(&ToolCallUpdate::new("call").kind(ToolKind::Search));
     });
-    let outcome = host.request_permission(&request(None, &thread)).await;
+    let outcome = host
+        .request_permission(&request(None, &thread))
+        .await
+        .unwrap();
     assert_eq!(outcome, RequestPermissionOutcome::selected("yes"));
 }
 
@@ -145,26 +150,55 @@ async fn what_the_agent_did_not_ask_for_is_asked_for() {
     assert_eq!(person.asked(), 2);
 }
 
+/// A request to edit the file, with what is to become of it.
+fn edit(root: &Path, thread: &ThreadHandle, old: Option<&str>, new: &str) -> PermissionRequest {
+    let mut diff = Diff::new(root.join("file").to_str().unwrap(), new);
+    diff.old_text = old.map(str::to_owned);
+    let mut request = request(Some(ToolKind::Edit), thread);
+    request.tool_call.content = vec![v1::ToolCallContent::Diff(diff).into()];
+    request
+}
+
 #[tokio::test]
-async fn a_yes_in_a_turn_is_for_that_turn_and_always_is_for_the_session() {
+async fn a_yes_covers_the_edit_that_was_shown() {
     let root = tempfile::tempdir().unwrap();
     let person = Person::who_says("yes");
     let (host, thread) = host(Policy::Ask, &person, root.path());
-    host.request_permission(&request(Some(ToolKind::Edit), &thread))
-        .await;
-    host.write_text_file(write(root.path(), "1")).await.unwrap();
-    assert_eq!(
-        person.asked(),
-        1,
-        "asked by the agent, not again by the host"
-    );
-    host.turn_ended(&SessionId::from("s"), Some(&StopReason::EndTurn));
-    host.write_text_file(write(root.path(), "2"))
-        .await
-        .unwrap_err();
-    assert_eq!(person.asked(), 2);
+    let session = SessionId::from("s");
+    let write = async |content: &str| {
+        let written = host.write_text_file(write(root.path(), content)).await;
+        (written.is_ok(), person.asked())
+    };
+    // "yes" is not among the host's own options, so that each question of its own is a no.
+    let yes = RequestPermissionOutcome::selected("yes");
+    let request = edit(root.path(), &thread, None, "1");
+    assert_eq!(host.request_permission(&request).await.unwrap(), yes);
+    assert_eq!(write("2").await, (false, 2), "not what was shown");
+    assert_eq!(write("1").await, (true, 2));
+    assert_eq!(write("1").await, (false, 3), "once");
 
-    let person = Person::who_says("always");
+    // Only the file is known.
+    let mut request = self::request(Some(ToolKind::Edit), &thread);
+    let file = root.path().join("file");
+    request.tool_call.locations = vec![ToolCallLocation::new(file.to_str().unwrap())];
+    host.request_permission(&request).await.unwrap();
+    assert_eq!(write("3").await, (true, 4));
+
+    let request = edit(root.path(), &thread, Some("3"), "4");
+    host.request_permission(&request).await.unwrap();
+    host.turn_ended(&session, Some(&StopReason::EndTurn));
+    assert_eq!(write("4").await, (false, 6), "the turn has ended");
+
+    // Between two turns, and used in the next one.
+    host.request_permission(&request).await.unwrap();
+    thread.change(|thread| thread.begin_turn(&[]));
+    assert_eq!(write("4").await, (false, 8), "another turn");
+}
+
+#[tokio::test]
+async fn always_is_for_the_session() {
+    let root = tempfile::tempdir().unwrap();
+    let person = Person::who_says("session");
     let (host, _) = self::host(Policy::Ask, &person, root.path());
     for content in ["3", "4"] {
         host.write_text_file(write(root.path(), content))
@@ -173,11 +207,43 @@ async fn a_yes_in_a_turn_is_for_that_turn_and_always_is_for_the_session() {
         host.turn_ended(&SessionId::from("s"), Some(&StopReason::EndTurn));
     }
     assert_eq!(person.asked(), 1);
-    // Always writing is not always running.
-    host.create(CreateTerminalRequest::new("s", "true"))
-        .await
-        .unwrap();
-    assert_eq!(person.asked(), 2);
+    // Always writing is not always running, and always running this is not always running that.
+    for (command, asked) in [("true", 2), ("true", 2), ("false", 3)] {
+        host.create(CreateTerminalRequest::new("s", command))
+            .await
+            .unwrap();
+        assert_eq!(person.asked(), asked, "{command}");
+    }
+    let env = vec![EnvVariable::new("PATH", "/usr/bin")];
+    let _ = host
+        .create(CreateTerminalRequest::new("s", "true").env(env))
+        .await;
+    assert_eq!(person.asked(), 4);
+    let own = root.path().join(".acp/permissions.toml");
+    let own = WriteTextFileRequest::new("s", own.to_str().unwrap(), "");
+    let _ = host.write_text_file(own).await;
+    assert_eq!(person.asked(), 5);
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    for policy in Policy::ALL {
+        let person = Person::who_says("yes");
+        let (host, thread) = host(policy, &person, root.path());
+        let mut twice = request(None, &thread);
+        twice.options.push(twice.options[0].clone());
+        let mut cut = request(None, &thread);
+        cut.tool_call.cut = true;
+        for malformed in [twice, cut] {
+            let error = host.request_permission(&malformed).await.unwrap_err();
+            let Error::Rpc(error) = error else {
+                panic!("{error:?}")
+            };
+            assert_eq!(error.code, jsonrpc::Error::INVALID_PARAMS);
+        }
+        assert_eq!(person.asked(), 0);
+    }
 }
 
 #[tokio::test]

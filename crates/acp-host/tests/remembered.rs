@@ -98,7 +98,7 @@ async fn ask(host: &Host<impl Prompter + Send + Sync>, call: ToolCallUpdate) -> 
         option("never", "Never", PermissionOptionKind::RejectAlways),
     ];
     let request = PermissionRequest::new("s", &call, options, ThreadHandle::new());
-    let outcome = host.request_permission(&request).await;
+    let outcome = host.request_permission(&request).await.unwrap();
     let outcome = serde_json::to_value(outcome).unwrap();
     ["once", "always"].contains(&outcome["optionId"].as_str().unwrap())
 }

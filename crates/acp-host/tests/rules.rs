@@ -124,7 +124,7 @@ impl Bench {
             PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
         ];
         let request = PermissionRequest::new("s", &call, options, ThreadHandle::new());
-        let outcome = self.host().request_permission(&request).await;
+        let outcome = self.host().request_permission(&request).await.unwrap();
         // Never more than was asked for.
         assert_ne!(outcome, RequestPermissionOutcome::selected("always"));
         self.became(outcome == RequestPermissionOutcome::selected("yes"))
@@ -491,7 +491,7 @@ async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
         let call = ToolCallUpdate::new("c").kind(ToolKind::Execute);
         let call = call.raw_input(json!({ "command": command }));
         let request = PermissionRequest::new("s", &call, options.clone(), ThreadHandle::new());
-        host.request_permission(&request).await
+        host.request_permission(&request).await.unwrap()
     };
     let run = async |argument: &str| {
         let request = CreateTerminalRequest::new("s", "true").args(vec![argument.to_owned()]);

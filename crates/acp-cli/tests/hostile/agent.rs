@@ -136,8 +136,7 @@ pub(crate) fn answers(project: &Project) -> Vec<Value> {
 
 /// Is the agent.
 pub(crate) fn be(steps: &str) {
-    let steps: Vec<Value> =
-        serde_json::from_str(&std::fs::read_to_string(steps).unwrap()).unwrap();
+    let steps: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(steps).unwrap()).unwrap();
     let client = OpenOptions::new().write(true).open(CLIENT).unwrap();
     Agent {
         client,
@@ -158,8 +157,10 @@ impl<R: BufRead> Agent<R> {
     fn serve(&mut self, steps: &[Value]) {
         while let Some(message) = self.next() {
             let result = match message["method"].as_str() {
-                Some("initialize") => json!({"protocolVersion": 1, "agentInfo": {"name": "hostile", "version": "1"},
-                    "agentCapabilities": {"loadSession": true}}),
+                Some("initialize") => {
+                    json!({"protocolVersion": 1, "agentInfo": {"name": "hostile", "version": "1"},
+                    "agentCapabilities": {"loadSession": true}})
+                }
                 Some("session/new") => json!({"sessionId": SESSION}),
                 Some("session/load") => json!({}),
                 Some("session/prompt") => {

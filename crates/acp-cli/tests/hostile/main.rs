@@ -10,6 +10,7 @@
 mod common;
 
 mod agent;
+mod answers;
 mod rules;
 
 use common::screen::Screen;

@@ -9,6 +9,7 @@ use acp_wire::v1::{CreateTerminalRequest, ToolKind};
 use serde_json::Value;
 
 use super::command::CommandLine;
+use crate::obeyed::is_ordinary;
 use crate::roots::{Refusal, Roots};
 
 /// Variables that a command may be given without becoming another one: they say how it shows things.
@@ -36,11 +37,46 @@ pub struct Action {
     pub(crate) paths: Vec<Target>,
     /// What it runs.
     pub(crate) commands: Vec<CommandLine>,
+    /// It has input that names a command in a way that cannot be understood.
+    pub(crate) unreadable_command: bool,
     /// Commands run where the session's roots are, as far as is said.
     pub(crate) at_home: bool,
-    /// It changes files, whatever its kind.
-    changes: bool,
+    /// The one directory in which all of its commands run, without symlinks. Absent if there are none, several, or
+    /// one that is not there.
+    pub(crate) directory: Option<PathBuf>,
+    /// It changes files, whatever its kind: it has a diff.
+    pub(crate) changes: bool,
+    /// It shows a terminal, and so runs something, whatever its kind.
+    has_terminal: bool,
 }
+
+/// Where agents put the command in the input of a tool.
+const COMMAND_KEYS: [&str; 6] = [
+    "command",
+    "cmd",
+    "commandLine",
+    "command_line",
+    "script",
+    "shell_command",
+];
+
+/// Where they put its arguments, if those stand apart, and the directory in which it runs.
+const ARGUMENT_KEYS: [&str; 3] = ["args", "arguments", "argv"];
+const DIRECTORY_KEYS: [&str; 4] = ["cwd", "workdir", "working_directory", "workingDirectory"];
+
+/// Where they put the files that a tool works on.
+const PATH_KEYS: [&str; 10] = [
+    "path",
+    "paths",
+    "file",
+    "files",
+    "file_path",
+    "filePath",
+    "abs_path",
+    "absolute_path",
+    "notebook_path",
+    "target_file",
+];
 
 /// A file that something is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,55 +85,76 @@ pub(crate) struct Target {
     pub(crate) given: PathBuf,
     /// Where that leads; absent if that cannot be said.
     pub(crate) real: Option<PathBuf>,
+    /// It is under the session's directories, and no other program obeys it.
+    pub(crate) is_ordinary: bool,
 }
 
 impl Action {
-    /// What an agent asks permission for: the files of its tool call's locations and diffs, and the commands
-    /// of its input.
+    /// What an agent asks permission for: the files of its tool call's locations, diffs and input, and the
+    /// commands of its input.
     pub(crate) fn asked(request: &PermissionRequest, roots: &Roots) -> Self {
         let call = &request.tool_call;
+        let mut action = Self::of_kind(call.kind.clone());
         let mut paths: Vec<&str> = call.locations.iter().map(|l| l.path.as_str()).collect();
-        let mut changes = false;
         for content in &call.content {
-            let ToolCallContent::Diff(diff) = content else {
-                continue;
-            };
-            changes = true;
-            for change in &diff.changes {
-                paths.push(&change.path);
-                paths.extend(change.old_path.as_deref());
+            match content {
+                ToolCallContent::Diff(diff) => {
+                    action.changes = true;
+                    for change in &diff.changes {
+                        paths.push(&change.path);
+                        paths.extend(change.old_path.as_deref());
+                    }
+                }
+                ToolCallContent::Terminal(_) => action.has_terminal = true,
+                _ => {}
             }
+        }
+        if let Some(subject) = &request.command {
+            let mut command = CommandLine::of_line(&subject.command);
+            command.cwd = Some(PathBuf::from(&subject.cwd));
+            action.commands.push(command);
+        }
+        if let Some(input) = &call.raw_input {
+            paths.extend(texts_of(input, &PATH_KEYS));
+            action.add_commands_of(input);
         }
         paths.retain(|path| !path.is_empty());
         paths.sort_unstable();
         paths.dedup();
-
-        let mut commands = Vec::new();
-        if let Some(subject) = &request.command {
-            let mut command = CommandLine::of_line(&subject.command);
-            command.cwd = Some(PathBuf::from(&subject.cwd));
-            commands.push(command);
-        }
-        if let Some(input) = &call.raw_input {
-            let mut cwd = ["cwd", "workdir"].into_iter();
-            let cwd = cwd.find_map(|key| Some(PathBuf::from(input.get(key)?.as_str()?)));
-            for key in ["command", "cmd"] {
-                if let Some(mut command) = input.get(key).and_then(command_of) {
-                    command.cwd.clone_from(&cwd);
-                    commands.push(command);
-                }
-            }
-        }
-        commands.dedup();
-        let mut action = Self {
-            kind: call.kind.clone(),
-            paths: paths.into_iter().map(|path| target(path, roots)).collect(),
-            commands,
-            at_home: true,
-            changes,
-        };
-        action.at_home = action.is_at_home(roots);
+        action.paths = paths.into_iter().map(|path| target(path, roots)).collect();
+        action.look_where(roots);
         action
+    }
+
+    /// Adds the commands that the input of a tool names.
+    fn add_commands_of(&mut self, input: &Value) {
+        let first = |keys: &[&str]| {
+            let found = keys.iter().find_map(|key| input.get(key));
+            found.filter(|value| !value.is_null())
+        };
+        let cwd = first(&DIRECTORY_KEYS);
+        let (env, known_env) = match first(&["env", "environment"]) {
+            None => (Vec::new(), true),
+            Some(value) => variables_of(value).map_or((Vec::new(), false), |env| (env, true)),
+        };
+        for value in COMMAND_KEYS.iter().filter_map(|key| input.get(key)) {
+            if value.is_null() || value.as_str().is_some_and(|line| line.trim().is_empty()) {
+                continue;
+            }
+            let Some(mut command) = command_of(value, first(&ARGUMENT_KEYS)) else {
+                self.unreadable_command = true;
+                continue;
+            };
+            match cwd.map(Value::as_str) {
+                None => {}
+                Some(Some(cwd)) => command.cwd = Some(PathBuf::from(cwd)),
+                Some(None) => self.unreadable_command = true,
+            }
+            self.unreadable_command |= !known_env;
+            command.give(env.clone());
+            self.commands.push(command);
+        }
+        self.commands.dedup();
     }
 
     /// A file that is read (kind `read`) or changed (kind `edit`). A relative path is meant from the first root.
@@ -105,10 +162,8 @@ impl Action {
     pub fn file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
         Self {
             changes: kind == ToolKind::Edit,
-            kind,
             paths: vec![target(path, roots)],
-            commands: Vec::new(),
-            at_home: true,
+            ..Self::of_kind(kind)
         }
     }
 
@@ -121,7 +176,7 @@ impl Action {
             commands: vec![command],
             ..Self::of_kind(ToolKind::Execute)
         };
-        action.at_home = action.is_at_home(roots);
+        action.look_where(roots);
         action
     }
 
@@ -132,8 +187,11 @@ impl Action {
             kind,
             paths: Vec::new(),
             commands: Vec::new(),
+            unreadable_command: false,
             at_home: true,
+            directory: None,
             changes: false,
+            has_terminal: false,
         }
     }
 
@@ -148,49 +206,119 @@ impl Action {
             }
         };
         command.cwd = request.cwd.as_ref().map(PathBuf::from);
-        command.changed = request.env.iter().any(|variable| {
-            let pager =
-                ["PAGER", "GIT_PAGER"].contains(&&*variable.name) && variable.value == "cat";
-            !pager && !HARMLESS.contains(&&*variable.name)
-        });
+        let env = request.env.iter();
+        command.give(env.map(|v| (v.name.clone(), v.value.clone())).collect());
         let mut action = Self {
-            kind: ToolKind::Execute,
-            paths: Vec::new(),
             commands: vec![command],
-            at_home: true,
-            changes: false,
+            ..Self::of_kind(ToolKind::Execute)
         };
-        action.at_home = action.is_at_home(roots);
+        action.look_where(roots);
         action
+    }
+
+    /// Whether it runs anything.
+    pub(crate) fn executes(&self) -> bool {
+        !self.commands.is_empty() || self.unreadable_command || self.has_terminal
     }
 
     /// The kinds it is of: as the agent says, and what can be seen.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &ToolKind> {
-        let executes = (!self.commands.is_empty()).then_some(&ToolKind::Execute);
+        let executes = self.executes().then_some(&ToolKind::Execute);
         let edits = self.changes.then_some(&ToolKind::Edit);
         std::iter::once(&self.kind).chain(executes).chain(edits)
     }
 
-    fn is_at_home(&self, roots: &Roots) -> bool {
-        let mut elsewhere = self
-            .commands
-            .iter()
-            .filter_map(|command| command.cwd.as_ref());
-        elsewhere.all(|cwd| match cwd.is_absolute() {
-            true => roots.follow(cwd).is_ok(),
-            false => !cwd.components().any(|c| c == Component::ParentDir),
-        })
+    /// Finds out where the commands run. What says nothing of it runs in the first root, and a relative directory is
+    /// meant from there.
+    fn look_where(&mut self, roots: &Roots) {
+        let first = roots.paths().next().unwrap_or(Path::new(""));
+        let mut at_home = true;
+        let mut directory = None;
+        for (index, command) in self.commands.iter_mut().enumerate() {
+            let named = match &command.cwd {
+                None => first.to_owned(),
+                Some(cwd) => {
+                    let named = first.join(cwd);
+                    at_home &= roots.follow(&named).is_ok();
+                    named
+                }
+            };
+            let real = std::fs::canonicalize(&named).ok();
+            command.cwd = Some(real.clone().unwrap_or(named));
+            match index {
+                0 => directory = real,
+                _ if directory != real => directory = None,
+                _ => {}
+            }
+        }
+        (self.at_home, self.directory) = (at_home, directory);
     }
 }
 
-/// The command that an agent gives as input of its tool.
-fn command_of(value: &Value) -> Option<CommandLine> {
+impl CommandLine {
+    /// The variables that the command is started with. Only those that could make it another command are kept.
+    fn give(&mut self, variables: Vec<(String, String)>) {
+        self.env = variables;
+        self.env.retain(|(name, value)| {
+            let shows_all = ["PAGER", "GIT_PAGER"].contains(&name.as_str()) && value == "cat";
+            !shows_all && !HARMLESS.contains(&name.as_str())
+        });
+        self.env.sort_unstable();
+    }
+}
+
+/// The command that an agent gives as input of its tool, with arguments that stand apart. `None` if it is neither
+/// a line nor a list of words.
+fn command_of(value: &Value, arguments: Option<&Value>) -> Option<CommandLine> {
+    let words = |value: &Value| -> Option<Vec<String>> {
+        let words = value.as_array()?.iter();
+        words.map(|word| Some(word.as_str()?.to_owned())).collect()
+    };
+    let arguments = match arguments {
+        None => Vec::new(),
+        Some(arguments) => words(arguments)?,
+    };
     match value {
-        Value::String(line) if !line.trim().is_empty() => Some(CommandLine::of_line(line)),
-        Value::Array(words) if !words.is_empty() => {
-            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
-            Some(CommandLine::of_words(&words?))
+        Value::String(line) if arguments.is_empty() => Some(CommandLine::of_line(line)),
+        Value::String(program) => {
+            let all = std::iter::once(program.clone()).chain(arguments);
+            Some(CommandLine::of_words(&all.collect::<Vec<_>>()))
         }
+        value => {
+            let mut all = words(value)?;
+            all.extend(arguments);
+            (!all.is_empty()).then(|| CommandLine::of_words(&all))
+        }
+    }
+}
+
+/// The texts under these keys, be they texts or lists of texts.
+fn texts_of<'a>(input: &'a Value, keys: &[&str]) -> Vec<&'a str> {
+    let mut texts = Vec::new();
+    for value in keys.iter().filter_map(|key| input.get(key)) {
+        match value {
+            Value::String(text) => texts.push(text.as_str()),
+            Value::Array(values) => texts.extend(values.iter().filter_map(Value::as_str)),
+            _ => {}
+        }
+    }
+    texts
+}
+
+/// Environment variables, as an object or as the protocol's list. `None` if they are written in no way that is known.
+fn variables_of(value: &Value) -> Option<Vec<(String, String)>> {
+    match value {
+        Value::Object(variables) => variables
+            .iter()
+            .map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect(),
+        Value::Array(variables) => variables
+            .iter()
+            .map(|variable| {
+                let text = |key| variable.get(key)?.as_str().map(str::to_owned);
+                Some((text("name")?, text("value")?))
+            })
+            .collect(),
         _ => None,
     }
 }
@@ -202,6 +330,7 @@ fn target(path: &str, roots: &Roots) -> Target {
     Target {
         given: tidy(&path),
         real: real(&path, roots),
+        is_ordinary: is_ordinary(&path, roots),
     }
 }
 

@@ -39,8 +39,8 @@ pub(crate) struct CommandLine {
     line: String,
     /// Where it is to run, if that is said.
     pub(crate) cwd: Option<PathBuf>,
-    /// It gets variables that could make it another command, such as `PATH`.
-    pub(crate) changed: bool,
+    /// The variables that it is given and that could make it another command, such as `PATH`.
+    pub(crate) env: Vec<(String, String)>,
 }
 
 impl CommandLine {
@@ -64,7 +64,7 @@ impl CommandLine {
         Self {
             line,
             cwd: None,
-            changed: false,
+            env: Vec::new(),
         }
     }
 
@@ -76,7 +76,7 @@ impl CommandLine {
             None => Self {
                 line: shell_words::join(words),
                 cwd: None,
-                changed: false,
+                env: Vec::new(),
             },
         }
     }

@@ -1,14 +1,15 @@
 //! Where all that is asked passes: what the agent asks permission for, and what it does without asking.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp::client::PermissionRequest;
-use acp::{Error, Result, ThreadHandle};
+use acp::{Error, Result, ThreadHandle, jsonrpc};
 use acp_wire::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, SessionId, ToolCallUpdate,
 };
 
+use super::grants::{FileChange, Moment, SessionGrants};
 use super::{Action, Always, By, Note, Permissions, Prompter, Verdict, answer};
 use crate::roots::Roots;
 
@@ -17,25 +18,16 @@ pub(crate) struct Gate<P> {
     permissions: Permissions,
     prompter: P,
     tell: Box<dyn Fn(Note) + Send + Sync>,
-    /// What the person has allowed beyond what was asked.
-    allowed: Mutex<HashMap<SessionId, Allowed>>,
+    /// What the person's answers cover.
+    grants: Mutex<HashMap<SessionId, SessionGrants>>,
 }
 
-#[derive(Default)]
-struct Allowed {
-    /// They have allowed something in this turn.
-    turn: bool,
-    /// What they have allowed in this turn of that which a rule has them asked each time.
-    confirmed: HashSet<String>,
-    /// Which methods, from now on.
-    always: HashSet<&'static str>,
-}
-
-/// A question about what the agent does without having asked.
+/// A question for the person.
 pub(crate) struct Question {
     action: Action,
     what: String,
-    rule: Option<(By, Vec<String>)>,
+    /// The rule that has them asked each time, if one does.
+    rule: Option<By>,
 }
 
 impl Question {
@@ -51,7 +43,7 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             permissions,
             prompter,
             tell: Box::new(|_| ()),
-            allowed: Mutex::default(),
+            grants: Mutex::default(),
         }
     }
 
@@ -63,85 +55,112 @@ impl<P: Prompter + Send + Sync> Gate<P> {
         &self.permissions
     }
 
-    fn allowed(&self) -> MutexGuard<'_, HashMap<SessionId, Allowed>> {
-        self.allowed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn grants(&self) -> MutexGuard<'_, HashMap<SessionId, SessionGrants>> {
+        self.grants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A turn has ended: what was allowed in it is to be asked for again.
     pub(crate) fn turn_ended(&self, session: &SessionId) {
-        if let Some(allowed) = self.allowed().get_mut(session) {
-            allowed.turn = false;
-            allowed.confirmed.clear();
-        }
+        self.grants()
+            .entry(session.clone())
+            .or_default()
+            .turn_ended();
     }
 
     /// A session is no more.
     pub(crate) fn session_closed(&self, session: &SessionId) {
-        self.allowed().remove(session);
+        self.grants().remove(session);
     }
 
     /// Answers a permission request.
+    ///
+    /// # Errors
+    /// It is malformed: nobody could say what an answer to it means.
     pub(crate) async fn request(
         &self,
         request: &PermissionRequest,
         roots: &Roots,
-    ) -> RequestPermissionOutcome {
-        let action = Action::asked(request, roots);
+    ) -> Result<RequestPermissionOutcome> {
         let what = what(request);
+        if let Err(why) = check(request) {
+            let error = jsonrpc::Error::invalid_params(why.clone());
+            (self.tell)(Note::Malformed { what, why });
+            return Err(Error::Rpc(error));
+        }
+        let action = Action::asked(request, roots);
         let rule = match self.permissions.judge(&action) {
             Verdict::Allow => {
-                return answer(true, &request.options).unwrap_or_else(|| {
+                return Ok(answer(true, &request.options).unwrap_or_else(|| {
                     (self.tell)(Note::NoYes { what });
                     RequestPermissionOutcome::cancelled()
-                });
+                }));
             }
             Verdict::Deny(by) => {
                 (self.tell)(Note::Rejected { by, what });
-                return answer(false, &request.options)
-                    .unwrap_or_else(RequestPermissionOutcome::cancelled);
+                return Ok(answer(false, &request.options)
+                    .unwrap_or_else(RequestPermissionOutcome::cancelled));
             }
             Verdict::Ask => None,
-            Verdict::AskEachTime { by, about } => Some((by, about)),
+            Verdict::AskEachTime(by) => Some(by),
         };
+        let always = self.permissions.always(&action, rule.as_ref());
         let question = Question { action, what, rule };
-        self.ask(request, &question, false).await
+        let moment = self.moment(request);
+        let outcome = self.ask(request, &question, &always).await;
+        if let Some(option) = chosen(request, &outcome) {
+            if option.kind.allows() {
+                let mut grants = self.grants();
+                let grants = grants.entry(request.session_id.clone()).or_default();
+                grants.add(request, &question.action, moment);
+            }
+            self.remember_choice(&question, option);
+        }
+        Ok(outcome)
     }
 
-    /// Decides about what the agent does without asking, by `method`; gives the question if a person must.
-    pub(crate) fn unasked(
-        &self,
-        session: &SessionId,
-        method: &'static str,
-        action: Action,
-        what: String,
-    ) -> Result<Option<Question>> {
+    fn moment(&self, request: &PermissionRequest) -> Moment {
+        self.grants()
+            .entry(request.session_id.clone())
+            .or_default()
+            .moment(&request.thread)
+    }
+
+    /// Decides about what the agent does without asking; gives the question if a person must.
+    pub(crate) fn unasked(&self, action: Action, what: String) -> Result<Option<Question>> {
         let rule = match self.permissions.judge(&action) {
             Verdict::Allow => return Ok(None),
             Verdict::Deny(by) => {
                 let message = format!("rejected by {by}");
                 (self.tell)(Note::Rejected { by, what });
-                return Err(Error::Rpc(acp::jsonrpc::Error::internal(message)));
+                return Err(Error::Rpc(jsonrpc::Error::internal(message)));
             }
             Verdict::Ask => None,
-            Verdict::AskEachTime { by, about } => Some((by, about)),
+            Verdict::AskEachTime(by) => Some(by),
         };
-        let known = self
-            .allowed()
-            .get(session)
-            .is_some_and(|allowed| match &rule {
-                None => allowed.turn || allowed.always.contains(method),
-                Some((_, about)) => {
-                    !about.is_empty() && about.iter().all(|about| allowed.confirmed.contains(about))
-                }
-            });
-        Ok((!known).then_some(Question { action, what, rule }))
+        Ok(Some(Question { action, what, rule }))
+    }
+
+    /// Whether an earlier answer covers what [`unasked`](Self::unasked) found to be a question. `change` is what
+    /// would become of a file.
+    pub(crate) fn is_granted(
+        &self,
+        session: &SessionId,
+        question: &Question,
+        change: Option<FileChange<'_>>,
+        thread: &ThreadHandle,
+    ) -> bool {
+        let mut grants = self.grants();
+        let Some(grants) = grants.get_mut(session) else {
+            return false;
+        };
+        let for_session = question.rule.is_none() && grants.covers_for_session(&question.action);
+        for_session || grants.take(&question.action, change, thread)
     }
 
     /// Asks the person what [`unasked`](Self::unasked) found to be a question.
     pub(crate) async fn ask_unasked(
         &self,
         session: &SessionId,
-        method: &'static str,
         question: &Question,
         call: &ToolCallUpdate,
         thread: ThreadHandle,
@@ -155,12 +174,23 @@ impl<P: Prompter + Send + Sync> Gate<P> {
         // Where a rule asks each time, there is no always.
         let each_time = question.rule.is_some();
         let project = !each_time && self.permissions.can_remember(&question.action);
-        if !each_time {
-            options.push(option(
-                "always",
-                "Allow in this session",
-                PermissionOptionKind::AllowAlways,
-            ));
+        let for_session = match question.action.commands.first() {
+            None if question
+                .action
+                .paths
+                .iter()
+                .all(|target| target.is_ordinary) =>
+            {
+                Some("Allow all changes of the project's files in this session")
+            }
+            // Of a file that other programs obey each change is asked.
+            None => None,
+            // What would be remembered must be all that was shown.
+            Some(command) if command.env.is_empty() => Some("Allow exactly this in this session"),
+            Some(_) => None,
+        };
+        if let Some(name) = for_session.filter(|_| !each_time) {
+            options.push(option(SESSION, name, PermissionOptionKind::AllowAlways));
         }
         if project {
             options.push(option(
@@ -178,75 +208,62 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             ));
         }
         let request = PermissionRequest::new(session, call, options, thread);
-        let outcome = self.ask(&request, question, true).await;
+        let outcome = self.ask(&request, question, &Always::AsNamed).await;
         match chosen(&request, &outcome) {
-            Some(option) if option.option_id.as_str() == "always" => {
-                self.allowed()
-                    .entry(session.clone())
-                    .or_default()
-                    .always
-                    .insert(method);
+            Some(option) if option.option_id.as_str() == SESSION => {
+                let mut grants = self.grants();
+                let grants = grants.entry(session.clone()).or_default();
+                grants.add_for_session(&question.action);
                 Ok(())
             }
-            Some(option) if option.kind.allows() => Ok(()),
-            _ => Err(Error::Rpc(acp::jsonrpc::Error::internal(
-                "the user rejected this",
-            ))),
+            Some(option) => {
+                self.remember_choice(question, option);
+                match option.kind.allows() {
+                    true => Ok(()),
+                    false => Err(rejected()),
+                }
+            }
+            None => Err(rejected()),
         }
     }
 
-    /// Asks the person, and keeps in mind what they say. `unasked`: the agent did not ask for it.
+    /// Asks the person, if there is one.
     async fn ask(
         &self,
         request: &PermissionRequest,
         question: &Question,
-        unasked: bool,
+        always: &Always,
     ) -> RequestPermissionOutcome {
         if !self.prompter.can_ask() {
-            let by = question.rule.as_ref().map(|(by, _)| by.clone());
+            let by = question.rule.clone();
             let what = question.what.clone();
             (self.tell)(Note::NobodyToAsk { by, what });
             return answer(false, &request.options)
                 .unwrap_or_else(RequestPermissionOutcome::cancelled);
         }
-        let always = match unasked {
-            true => Always::AsNamed,
-            false => {
-                let by = question.rule.as_ref().map(|(by, _)| by);
-                self.permissions.always(&question.action, by)
-            }
-        };
-        let outcome = match self.prompter.ask_with(request, &always).await {
+        let outcome = match self.prompter.ask_with(request, always).await {
             Some(id) => RequestPermissionOutcome::selected(id),
             None => RequestPermissionOutcome::cancelled(),
         };
-        let Some(option) = chosen(request, &outcome) else {
-            return RequestPermissionOutcome::cancelled();
-        };
-        if option.kind.allows() {
-            let mut allowed = self.allowed();
-            let allowed = allowed.entry(request.session_id.clone()).or_default();
-            // What the agent did not ask for is allowed as such, and nothing else with it.
-            allowed.turn |= !unasked;
-            if let Some((_, about)) = &question.rule {
-                allowed.confirmed.extend(about.iter().cloned());
-            }
+        match chosen(request, &outcome) {
+            Some(_) => outcome,
+            None => RequestPermissionOutcome::cancelled(),
         }
-        let for_session = unasked && option.option_id.as_str() == "always";
-        if !for_session {
-            match option.kind {
-                PermissionOptionKind::AllowAlways => self.remember(question, true),
-                PermissionOptionKind::RejectAlways => self.remember(question, false),
-                _ => {}
-            }
+    }
+
+    /// Remembers what was chosen, if it was chosen for always.
+    fn remember_choice(&self, question: &Question, option: &PermissionOption) {
+        match option.kind {
+            PermissionOptionKind::AllowAlways => self.remember(question, true),
+            PermissionOptionKind::RejectAlways => self.remember(question, false),
+            _ => {}
         }
-        outcome
     }
 
     /// Remembers an answer for always.
     fn remember(&self, question: &Question, allowed: bool) {
         let not = |why: String| (self.tell)(Note::NotRemembered { why });
-        if let Some((by, _)) = &question.rule {
+        if let Some(by) = &question.rule {
             return not(format!("{by}, has you asked each time"));
         }
         match self.permissions.remember(&question.action, allowed) {
@@ -262,9 +279,29 @@ impl<P: Prompter + Send + Sync> Gate<P> {
     }
 }
 
-/// The options of questions about what the agent did not ask for that are about the project.
+/// The options of questions about what the agent did not ask for that are about the session and the project.
+const SESSION: &str = "session";
 const PROJECT: &str = "project";
 const NEVER: &str = "never";
+
+fn rejected() -> Error {
+    Error::Rpc(jsonrpc::Error::internal("the user rejected this"))
+}
+
+/// Whether one can say what an answer to the request means.
+fn check(request: &PermissionRequest) -> Result<(), String> {
+    let mut options = request.options.iter();
+    while let Some(option) = options.next() {
+        let id = &option.option_id;
+        if options.clone().any(|other| other.option_id == *id) {
+            return Err(format!("two of its options have the id {:?}", id.as_str()));
+        }
+    }
+    match request.tool_call.cut {
+        true => Err("its tool call is too large to be shown whole".to_owned()),
+        false => Ok(()),
+    }
+}
 
 /// What a request is about, for people.
 fn what(request: &PermissionRequest) -> String {

@@ -161,7 +161,7 @@ impl CommandPattern {
     /// Whether it matches the whole command to allow it: what a shell would do more must be spelled out in
     /// the pattern.
     pub(crate) fn allows(&self, command: &CommandLine) -> bool {
-        !command.changed && self.narrow.is_match(command.line())
+        command.env.is_empty() && self.narrow.is_match(command.line())
     }
 
     /// Whether it matches any of the parts of a command to ask or deny.

@@ -8,6 +8,7 @@ mod action;
 mod always;
 mod command;
 mod gate;
+mod grants;
 mod matching;
 mod policy;
 mod project;
@@ -18,8 +19,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 pub use self::action::Action;
+use self::action::Target;
 pub use self::always::Always;
+use self::command::CommandLine;
 pub(crate) use self::gate::Gate;
+pub(crate) use self::grants::FileChange;
 pub(crate) use self::policy::answer;
 pub use self::policy::{Decision, ParsePolicyError, Policy, Prompter};
 pub use self::project::{Project, ProjectFile};
@@ -136,7 +140,7 @@ impl Permissions {
         if let Some(remembered) = &self.remembered {
             match remembered.answers() {
                 Ok(answers) => {
-                    if let Some((effect, answer)) = remembered::says(&answers, action) {
+                    if let Some((effect, answer)) = remembered.says(&answers, action) {
                         let by = By::Remembered {
                             number: answer.number,
                         };
@@ -161,11 +165,15 @@ impl Permissions {
             Some(rules) if self.gives_way && rules.default_effect().is_some() => {
                 Verdict::by_default(rules)
             }
-            _ => match self.policy.effect(Some(&action.kind)) {
-                Effect::Allow => Verdict::Allow,
-                Effect::Ask => Verdict::Ask,
-                Effect::Deny => Verdict::Deny(By::Policy(self.policy)),
-            },
+            // Whatever the agent calls it, the strictest of what it can be seen to be counts.
+            _ => {
+                let effects = action.kinds().map(|kind| self.policy.effect(Some(kind)));
+                match effects.max().unwrap_or(Effect::Deny) {
+                    Effect::Allow => Verdict::Allow,
+                    Effect::Ask => Verdict::Ask,
+                    Effect::Deny => Verdict::Deny(By::Policy(self.policy)),
+                }
+            }
         }
     }
 
@@ -193,27 +201,18 @@ pub enum Verdict {
     Allow,
     /// A person decides, and what they said before counts.
     Ask,
-    /// A person decides each time, because a rule says so, and about what.
-    AskEachTime {
-        /// Which rule.
-        by: By,
-        /// Which files and commands it is about.
-        about: Vec<String>,
-    },
+    /// A person decides each time, because this rule says so.
+    AskEachTime(By),
     /// No.
     Deny(By),
 }
 
 impl Verdict {
-    /// The stricter of both. Questions that rules ask are added up.
+    /// The stricter of both.
     fn and(self, other: Self) -> Self {
         match (self, other) {
             (deny @ Self::Deny(_), _) | (_, deny @ Self::Deny(_)) => deny,
-            (Self::AskEachTime { by, mut about }, Self::AskEachTime { about: more, .. }) => {
-                about.extend(more);
-                Self::AskEachTime { by, about }
-            }
-            (ask @ Self::AskEachTime { .. }, _) | (_, ask @ Self::AskEachTime { .. }) => ask,
+            (ask @ Self::AskEachTime(_), _) | (_, ask @ Self::AskEachTime(_)) => ask,
             (Self::Ask, _) | (_, Self::Ask) => Self::Ask,
             (Self::Allow, Self::Allow) => Self::Allow,
         }
@@ -243,11 +242,13 @@ fn said(rules: &Rules, action: &Action) -> Option<Verdict> {
         let says = match rule.effect() {
             Effect::Allow if rule.allows(action) => Verdict::Allow,
             Effect::Allow => continue,
-            effect => match rule.catches(action) {
-                None => continue,
-                Some(_) if effect == Effect::Deny => Verdict::Deny(by()),
-                Some(about) => Verdict::AskEachTime { by: by(), about },
+            // The person can see what it is.
+            _ if !rule.catches(action) => match rule.may_catch(action) {
+                true => Verdict::AskEachTime(by()),
+                false => continue,
             },
+            Effect::Ask => Verdict::AskEachTime(by()),
+            Effect::Deny => Verdict::Deny(by()),
         };
         verdict = Some(match verdict {
             None => says,
@@ -260,7 +261,7 @@ fn said(rules: &Rules, action: &Action) -> Option<Verdict> {
 impl Rule {
     /// Whether all of the action is what the rule names.
     fn allows(&self, action: &Action) -> bool {
-        let kind = self.kinds.is_empty() || self.kinds.contains(&action.kind);
+        let kind = self.kinds.is_empty() || action.kinds().all(|kind| self.kinds.contains(kind));
         let paths = if self.paths.is_empty() {
             // What says what an agent may do is not allowed by the way.
             !action
@@ -276,53 +277,38 @@ impl Rule {
         };
         let commands = if self.commands.is_empty() {
             // A rule about files does not speak of commands, unless it names their kind.
-            action.commands.is_empty() || !self.kinds.is_empty()
+            !action.executes() || !self.kinds.is_empty()
         } else {
             let named = |command| self.commands.iter().any(|pattern| pattern.allows(command));
-            action.at_home && !action.commands.is_empty() && action.commands.iter().all(named)
+            action.at_home
+                && !action.unreadable_command
+                && !action.commands.is_empty()
+                && action.commands.iter().all(named)
         };
         kind && paths && commands
     }
 
-    /// Whether any of the action is what the rule names, and which commands and files that are.
-    fn catches(&self, action: &Action) -> Option<Vec<String>> {
-        if !self.kinds.is_empty() && !action.kinds().any(|kind| self.kinds.contains(kind)) {
-            return None;
-        }
-        let shown = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let mut about = Vec::new();
-        if self.paths.is_empty() && self.commands.is_empty() {
-            about.extend(action.paths.iter().map(|target| shown(&target.given)));
-            about.extend(action.commands.iter().map(|c| c.line().to_owned()));
-            return Some(about);
-        }
-        if !self.paths.is_empty() {
-            let caught = action.paths.iter().filter(|target| {
-                let mut ways = std::iter::once(&target.given).chain(&target.real);
-                ways.any(|way| self.paths.iter().any(|path| path.catches(way)))
-            });
-            let before = about.len();
-            about.extend(caught.map(|target| shown(&target.given)));
-            if about.len() == before {
-                return None;
-            }
-        }
-        if !self.commands.is_empty() {
-            let before = about.len();
-            for command in &action.commands {
-                let Some(parts) = command.parts() else {
-                    // What cannot be looked at is taken for the worst.
-                    about.push(command.line().to_owned());
-                    continue;
-                };
-                let caught = |part: &String| self.commands.iter().any(|p| p.catches(part));
-                about.extend(parts.into_iter().filter(caught));
-            }
-            if about.len() == before {
-                return None;
-            }
-        }
-        Some(about)
+    /// Whether any of the action is what the rule names.
+    fn catches(&self, action: &Action) -> bool {
+        let kind = self.kinds.is_empty() || action.kinds().any(|kind| self.kinds.contains(kind));
+        let path = |target: &Target| {
+            let mut ways = std::iter::once(&target.given).chain(&target.real);
+            ways.any(|way| self.paths.iter().any(|path| path.catches(way)))
+        };
+        let command = |command: &CommandLine| match command.parts() {
+            // What cannot be looked at is taken for the worst.
+            None => true,
+            Some(parts) => parts
+                .iter()
+                .any(|part| self.commands.iter().any(|pattern| pattern.catches(part))),
+        };
+        kind && (self.paths.is_empty() || action.paths.iter().any(path))
+            && (self.commands.is_empty() || action.commands.iter().any(command))
+    }
+
+    /// Whether it is about commands, and the action has one that cannot be understood.
+    fn may_catch(&self, action: &Action) -> bool {
+        !self.commands.is_empty() && action.unreadable_command
     }
 }
 
@@ -392,6 +378,13 @@ pub enum Note {
         /// What, for people: maybe the agent's own words.
         what: String,
     },
+    /// A request was refused because it is malformed: nobody could say what an answer to it means.
+    Malformed {
+        /// What, for people: maybe the agent's own words.
+        what: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// An answer is remembered for the project.
     Remembered(Answer),
     /// An answer was to be remembered, and is not.
@@ -415,6 +408,9 @@ impl fmt::Display for Note {
                 write!(f, "rejected, since nobody can be asked: {what}")
             }
             Self::NoYes { what } => write!(f, "the agent offers no yes to choose: {what}"),
+            Self::Malformed { what, why } => {
+                write!(f, "refused a malformed permission request, {why}: {what}")
+            }
             Self::Remembered(answer) => {
                 write!(
                     f,

@@ -43,6 +43,10 @@ pub struct Answer {
     /// What it is about.
     #[serde(flatten)]
     pub subject: Subject,
+    /// The directory in which the command runs, without symlinks, if it is not the project's own. Only a yes has
+    /// it: a no holds everywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<PathBuf>,
     /// When, in seconds since 1970.
     pub at: u64,
 }
@@ -138,6 +142,8 @@ impl Remembered {
         let Some(subjects) = subjects(action) else {
             return Ok(Vec::new());
         };
+        let elsewhere = |cwd: &PathBuf| allowed && action.executes() && *cwd != self.project;
+        let cwd = action.directory.clone().filter(elsewhere);
         let at = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default()
@@ -147,14 +153,16 @@ impl Remembered {
             for subject in subjects {
                 let kind = action.kind.as_str().to_owned();
                 // The last word counts.
-                contents
-                    .answers
-                    .retain(|old| old.kind != kind || old.subject != subject);
+                contents.answers.retain(|old| {
+                    let is_replaced = !allowed || !old.allowed || old.cwd == cwd;
+                    old.kind != kind || old.subject != subject || !is_replaced
+                });
                 let answer = Answer {
                     number: contents.next,
                     allowed,
                     kind,
                     subject,
+                    cwd: cwd.clone(),
                     at,
                 };
                 contents.next += 1;
@@ -199,20 +207,81 @@ impl Remembered {
     }
 }
 
+impl Remembered {
+    /// Whether the answer is about what happens in this directory: absent for files.
+    fn is_in(&self, answer: &Answer, directory: Option<&Path>) -> bool {
+        match &answer.subject {
+            Subject::Path(_) => true,
+            Subject::Command(_) => {
+                Some(answer.cwd.as_deref().unwrap_or(&self.project)) == directory
+            }
+        }
+    }
+
+    /// What the answers say to an action: a no to any part of it, or a yes to all of it, and by which answer.
+    ///
+    /// A yes is for exactly what was shown. A no is for the command or the file, whatever the agent puts around it:
+    /// another kind, another directory, variables, or more commands.
+    pub(super) fn says<'a>(
+        &self,
+        answers: &'a [Answer],
+        action: &Action,
+    ) -> Option<(Effect, &'a Answer)> {
+        if let Some(no) = answers.iter().find(|answer| rejects(answer, action)) {
+            return Some((Effect::Deny, no));
+        }
+        let subjects = subjects(action)?;
+        let directory = action.directory.as_deref();
+        let of = |subject: &Subject| {
+            answers.iter().find(|answer| {
+                let kind = answer.tool_kind();
+                answer.allowed
+                    && action.kinds().all(|known| *known == kind)
+                    && answer.subject == *subject
+                    && self.is_in(answer, directory)
+            })
+        };
+        let found: Option<Vec<&Answer>> = subjects.iter().map(of).collect();
+        Some((Effect::Allow, found?.first()?))
+    }
+}
+
+/// Whether the answer is a no to any part of the action.
+fn rejects(answer: &Answer, action: &Action) -> bool {
+    if answer.allowed {
+        return false;
+    }
+    match &answer.subject {
+        Subject::Command(line) => action.commands.iter().any(|command| {
+            let parts = command.parts();
+            // What is too long to be taken apart may hide it.
+            command.line() == line || parts.is_none_or(|parts| parts.contains(line))
+        }),
+        Subject::Path(path) => {
+            let kind = answer.tool_kind();
+            action.kinds().any(|known| *known == kind)
+                && action
+                    .paths
+                    .iter()
+                    .any(|target| target.real.as_ref() == Some(path))
+        }
+    }
+}
+
 /// What the action is about, if that can be said exactly.
 pub(super) fn subjects(action: &Action) -> Option<Vec<Subject>> {
     let fits = |subject: &Subject| match subject {
         Subject::Command(line) => line.len() <= LONGEST,
         Subject::Path(path) => path.as_os_str().len() <= LONGEST && path.to_str().is_some(),
     };
-    let subjects: Vec<Subject> = if action.commands.is_empty() {
-        let real = action.paths.iter().map(|path| path.real.clone());
-        real.collect::<Option<Vec<_>>>()?
-            .into_iter()
-            .map(Subject::Path)
-            .collect()
-    } else {
-        if !action.at_home || action.commands.iter().any(|command| command.changed) {
+    let subjects: Vec<Subject> = if action.executes() {
+        let is_exact = action.at_home
+            && action.directory.is_some()
+            && !action.unreadable_command
+            // A change that comes with a command was shown, and no line can stand for it.
+            && !action.changes
+            && action.commands.iter().all(|command| command.env.is_empty());
+        if !is_exact {
             return None;
         }
         let lines = action
@@ -220,25 +289,14 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<Subject>> {
             .iter()
             .map(|command| command.line().to_owned());
         lines.map(Subject::Command).collect()
+    } else {
+        let real = action.paths.iter().map(|path| path.real.clone());
+        real.collect::<Option<Vec<_>>>()?
+            .into_iter()
+            .map(Subject::Path)
+            .collect()
     };
     (!subjects.is_empty() && subjects.iter().all(fits)).then_some(subjects)
-}
-
-/// What the answers say to an action: a yes to all that it is about, or a no to any, and by which answer.
-pub(super) fn says<'a>(answers: &'a [Answer], action: &Action) -> Option<(Effect, &'a Answer)> {
-    let subjects = subjects(action)?;
-    let of = |subject: &Subject| {
-        let mut of_kind = answers
-            .iter()
-            .filter(|answer| answer.kind == action.kind.as_str());
-        of_kind.find(|answer| answer.subject == *subject)
-    };
-    let found: Vec<Option<&Answer>> = subjects.iter().map(of).collect();
-    if let Some(no) = found.iter().flatten().find(|answer| !answer.allowed) {
-        return Some((Effect::Deny, no));
-    }
-    let all: Option<Vec<&Answer>> = found.into_iter().collect();
-    Some((Effect::Allow, all?.first()?))
 }
 
 /// Whether it could be remembered.
@@ -263,7 +321,13 @@ impl std::fmt::Display for Answer {
             Effect::Deny
         };
         match &self.subject {
-            Subject::Command(line) => write!(f, "{effect} {} `{line}`", self.kind),
+            Subject::Command(line) => {
+                write!(f, "{effect} {} `{line}`", self.kind)?;
+                match &self.cwd {
+                    Some(cwd) => write!(f, " in {}", cwd.display()),
+                    None => Ok(()),
+                }
+            }
             Subject::Path(path) => write!(f, "{effect} {} {}", self.kind, path.display()),
         }
     }

@@ -89,7 +89,7 @@ impl Client for ChatClient {
         &self,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        Ok(self.host.request_permission(&request).await)
+        self.host.request_permission(&request).await
     }
 
     fn terminal_login(&self) -> bool {

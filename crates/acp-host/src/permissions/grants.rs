@@ -1,0 +1,374 @@
+//! What a person's yes covers beyond the answer itself: the commands and files of the tool call that it was given
+//! for, when the agent then runs or changes them through the client.
+//!
+//! An agent that asks first does what it asked for afterwards: it was allowed to run `make`, and calls
+//! `terminal/create`. A grant ties the two together, so that nobody is asked twice. It covers what the person was
+//! shown and nothing else, and ends with the turn and with its tool call. What no grant covers is asked.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use acp::ThreadHandle;
+use acp::client::PermissionRequest;
+use acp::thread::{FileTexts, ToolCallContent};
+use acp_wire::v1::{ToolCallId, ToolKind};
+use acp_wire::v2::ToolCallStatus;
+
+use super::action::Action;
+use super::command::CommandLine;
+
+/// How many grants a session keeps. The oldest one goes first, and what it covered is asked again.
+const MOST_GRANTS: usize = 64;
+
+/// How many commands a session keeps that were allowed for as long as it lasts.
+const MOST_COMMANDS: usize = 1024;
+
+/// In how many ways the fragments of a diff may fit into a file before no more are tried.
+const MOST_RESULTS: usize = 4;
+
+/// Where agents put the new text of a file in the input of a tool.
+const TEXT_KEYS: [&str; 5] = ["content", "contents", "text", "file_text", "new_text"];
+
+/// A file that is about to be written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileChange<'a> {
+    /// Its text now; absent if it has none that can be read.
+    pub(crate) old: Option<&'a str>,
+    /// Its text afterwards.
+    pub(crate) new: &'a str,
+}
+
+/// What was allowed in a session.
+#[derive(Debug, Default)]
+pub(super) struct SessionGrants {
+    /// How many turns have ended.
+    turns: u64,
+    grants: VecDeque<Grant>,
+    /// Commands that may run for as long as the session lasts.
+    commands: HashSet<(String, PathBuf)>,
+    /// Files may be changed for as long as the session lasts, but for those that other programs obey.
+    edits: bool,
+}
+
+/// What one yes covers.
+#[derive(Debug)]
+struct Grant {
+    tool_call: ToolCallId,
+    when: Moment,
+    /// Each runs once.
+    commands: Vec<CommandLine>,
+    reads: Vec<PathBuf>,
+    edits: Vec<GrantedEdit>,
+}
+
+/// When something was asked. A yes holds only then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// How many turns had ended.
+    turns: u64,
+    in_turn: bool,
+}
+
+/// A file that may be changed, and how.
+#[derive(Debug)]
+struct GrantedEdit {
+    file: PathBuf,
+    shown: ShownEdit,
+}
+
+/// What the person saw of a change.
+#[derive(Debug)]
+enum ShownEdit {
+    /// Only the file's name. It may be changed once.
+    Nothing,
+    /// The whole new text.
+    Text(String),
+    /// Diffs, of the whole text or of parts of it. They may be applied together or one after the other.
+    Diffs(VecDeque<FileTexts>),
+}
+
+impl SessionGrants {
+    /// When something is asked now.
+    pub(super) fn moment(&self, thread: &ThreadHandle) -> Moment {
+        Moment {
+            turns: self.turns,
+            in_turn: thread.read(|thread| thread.is_running()),
+        }
+    }
+
+    /// A turn has ended, and what was allowed in it is to be asked for again.
+    pub(super) fn turn_ended(&mut self) {
+        self.turns += 1;
+        self.grants.clear();
+    }
+
+    /// Adds what a yes to this request covers, which was asked at that moment.
+    pub(super) fn add(&mut self, request: &PermissionRequest, action: &Action, when: Moment) {
+        if when.turns != self.turns {
+            // The answer came too late: its turn is over.
+            return;
+        }
+        let grant = Grant::new(request, action, when);
+        if self.grants.len() >= MOST_GRANTS {
+            self.grants.pop_front();
+        }
+        self.grants.push_back(grant);
+    }
+
+    /// Allows commands like these, or changes of files, for as long as the session lasts.
+    pub(super) fn add_for_session(&mut self, action: &Action) {
+        if action.commands.is_empty() {
+            self.edits |= action.kind == ToolKind::Edit;
+            return;
+        }
+        for command in &action.commands {
+            if let (Some(cwd), true) = (&command.cwd, self.commands.len() < MOST_COMMANDS) {
+                self.commands
+                    .insert((command.line().to_owned(), cwd.clone()));
+            }
+        }
+    }
+
+    /// Whether the session's grants cover what the agent does without asking, for as long as the session lasts.
+    pub(super) fn covers_for_session(&self, action: &Action) -> bool {
+        if action.commands.is_empty() {
+            return self.edits
+                && action.kind == ToolKind::Edit
+                && action.paths.iter().all(|target| target.is_ordinary);
+        }
+        action.commands.iter().all(|command| {
+            let key = |cwd: &PathBuf| (command.line().to_owned(), cwd.clone());
+            command.env.is_empty()
+                && command
+                    .cwd
+                    .as_ref()
+                    .is_some_and(|cwd| self.commands.contains(&key(cwd)))
+        })
+    }
+
+    /// Whether a grant covers what the agent does without asking. It is used up by that: a command runs once, and a
+    /// change is made once. Files are read as often as the agent likes.
+    pub(super) fn take(
+        &mut self,
+        action: &Action,
+        change: Option<FileChange<'_>>,
+        thread: &ThreadHandle,
+    ) -> bool {
+        let now = self.moment(thread);
+        let has_ended = |id: &ToolCallId| {
+            let ended = [
+                ToolCallStatus::Completed,
+                ToolCallStatus::Failed,
+                ToolCallStatus::Cancelled,
+            ];
+            thread.read(|thread| {
+                let call = thread.tool_call(id);
+                call.is_some_and(|call| call.cancelled || ended.contains(&call.status))
+            })
+        };
+        self.grants
+            .retain(|grant| grant.when == now && !has_ended(&grant.tool_call));
+        self.grants
+            .iter_mut()
+            .any(|grant| grant.take(action, change))
+    }
+}
+
+impl Grant {
+    fn new(request: &PermissionRequest, action: &Action, when: Moment) -> Self {
+        let files: Vec<PathBuf> = action
+            .paths
+            .iter()
+            .filter_map(|target| target.real.clone())
+            .collect();
+        let edits = files.iter().filter(|_| may_edit(action));
+        Self {
+            tool_call: request.tool_call.id.clone(),
+            when,
+            commands: action.commands.clone(),
+            edits: edits
+                .map(|file| GrantedEdit {
+                    file: file.clone(),
+                    shown: shown_of(request, action, file),
+                })
+                .collect(),
+            reads: files,
+        }
+    }
+
+    fn take(&mut self, action: &Action, change: Option<FileChange<'_>>) -> bool {
+        match (&action.commands[..], &action.paths[..]) {
+            ([command], []) => {
+                let Some(at) = self.commands.iter().position(|c| c == command) else {
+                    return false;
+                };
+                self.commands.swap_remove(at);
+                true
+            }
+            ([], [target]) => {
+                let Some(file) = &target.real else {
+                    return false;
+                };
+                match change {
+                    None => action.kind == ToolKind::Read && self.reads.contains(file),
+                    Some(change) => self.take_edit(file, change),
+                }
+            }
+            _ => false,
+        }
+    }
+
+    fn take_edit(&mut self, file: &Path, change: FileChange<'_>) -> bool {
+        let Some(at) = self.edits.iter().position(|edit| edit.file == *file) else {
+            return false;
+        };
+        let covers = match self.edits.get_mut(at).map(|edit| &mut edit.shown) {
+            None => false,
+            Some(ShownEdit::Nothing) => true,
+            Some(ShownEdit::Text(text)) => is_same(text, change.new),
+            Some(ShownEdit::Diffs(diffs)) => match applied(diffs, change) {
+                None => false,
+                Some(count) if count < diffs.len() => {
+                    diffs.drain(..count);
+                    // The rest may still be applied.
+                    return true;
+                }
+                Some(_) => true,
+            },
+        };
+        if covers {
+            self.edits.swap_remove(at);
+        }
+        covers
+    }
+}
+
+/// Whether the person was told that files are changed.
+fn may_edit(action: &Action) -> bool {
+    action.changes
+        || matches!(
+            action.kind,
+            ToolKind::Edit | ToolKind::Delete | ToolKind::Move
+        )
+}
+
+/// What the request shows of the change of a file.
+fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> ShownEdit {
+    let is_it = |path: &str| {
+        let path = Path::new(path);
+        path == file
+            || action
+                .paths
+                .iter()
+                .any(|target| target.given == path && target.real.as_deref() == Some(file))
+    };
+    let mut diffs = VecDeque::new();
+    for content in &request.tool_call.content {
+        if let ToolCallContent::Diff(diff) = content {
+            let changes = diff.changes.iter().filter(|change| is_it(&change.path));
+            diffs.extend(changes.filter_map(|change| change.texts.clone()));
+        }
+    }
+    if !diffs.is_empty() {
+        return ShownEdit::Diffs(diffs);
+    }
+    let input = request.tool_call.raw_input.as_ref();
+    let text = input.and_then(|input| {
+        let mut texts = TEXT_KEYS.iter().filter_map(|key| input.get(key));
+        texts.find_map(|text| text.as_str())
+    });
+    match text {
+        Some(text) => ShownEdit::Text(text.to_owned()),
+        None => ShownEdit::Nothing,
+    }
+}
+
+/// How many of the diffs, from the first on, make of the old text the new one; `None` if no number of them does.
+///
+/// A diff is of the whole text, or of a part that stands in it: agents give either. A part that stands there several
+/// times may have been replaced once or everywhere.
+fn applied(diffs: &VecDeque<FileTexts>, change: FileChange<'_>) -> Option<usize> {
+    let new = plain(change.new);
+    let mut results = vec![plain(change.old.unwrap_or_default())];
+    for (index, diff) in diffs.iter().enumerate() {
+        let after = plain(&diff.new);
+        let mut next: Vec<String> = Vec::new();
+        for text in &results {
+            let of_part = match diff.old.as_deref().map(plain) {
+                // A new file: only where there is nothing yet.
+                None => vec![(text.is_empty()).then(|| after.clone())],
+                Some(old) if old.is_empty() => vec![(text.is_empty()).then(|| after.clone())],
+                Some(old) if !text.contains(&old) => Vec::new(),
+                Some(old) => vec![
+                    Some(text.replacen(&old, &after, 1)),
+                    Some(text.replace(&old, &after)),
+                ],
+            };
+            for result in of_part.into_iter().flatten() {
+                if next.len() < MOST_RESULTS && !next.contains(&result) {
+                    next.push(result);
+                }
+            }
+        }
+        if next.contains(&new) {
+            return Some(index + 1);
+        }
+        if next.is_empty() {
+            return None;
+        }
+        results = next;
+    }
+    None
+}
+
+/// A text as agents show it: they leave out what a file keeps in any case, its line ends and byte order mark.
+fn plain(text: &str) -> String {
+    text.trim_start_matches('\u{feff}').replace("\r\n", "\n")
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    plain(one) == plain(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn diffs(texts: &[(Option<&str>, &str)]) -> VecDeque<FileTexts> {
+        let texts = texts.iter();
+        texts
+            .map(|(old, new)| FileTexts {
+                old: old.map(str::to_owned),
+                new: (*new).to_owned(),
+            })
+            .collect()
+    }
+
+    fn count(texts: &[(Option<&str>, &str)], old: Option<&str>, new: &str) -> Option<usize> {
+        applied(&diffs(texts), FileChange { old, new })
+    }
+
+    #[test]
+    fn only_what_the_diffs_show_is_covered() {
+        let whole = [(Some("a\nb\n"), "a\nc\n")];
+        assert_eq!(count(&whole, Some("a\nb\n"), "a\nc\n"), Some(1));
+        assert_eq!(count(&whole, Some("a\r\nb\r\n"), "a\r\nc\r\n"), Some(1));
+        assert_eq!(count(&whole, Some("a\nb\n"), "a\nd\n"), None);
+        // The file is another one than the person saw.
+        assert_eq!(count(&whole, Some("x"), "a\nc\n"), None);
+        let part = [(Some("b"), "c")];
+        assert_eq!(count(&part, Some("a b b"), "a c b"), Some(1));
+        assert_eq!(count(&part, Some("a b b"), "a c c"), Some(1));
+        assert_eq!(count(&part, Some("a b b"), "a b c"), None);
+        assert_eq!(count(&part, Some("a b b"), "a c b evil"), None);
+        let both = [(Some("a"), "x"), (Some("b"), "y")];
+        assert_eq!(count(&both, Some("a b"), "x y"), Some(2));
+        assert_eq!(count(&both, Some("a b"), "x b"), Some(1));
+        assert_eq!(count(&both, Some("a b"), "a y"), None);
+        let new = [(None, "text")];
+        assert_eq!(count(&new, None, "text"), Some(1));
+        // Shown as a new file, and something would be lost.
+        assert_eq!(count(&new, Some("old"), "text"), None);
+        assert_eq!(count(&[], None, "text"), None);
+    }
+}
