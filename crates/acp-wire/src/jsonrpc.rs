@@ -273,7 +273,7 @@ impl<'de> Deserialize<'de> for Error {
             code,
             message,
             data,
-        } = Fields::deserialize(d)?;
+        } = crate::object_only::deserialize::<D, Fields>(d)?;
         Ok(Self {
             code: code
                 .and_then(|code| i32::try_from(code).ok())
@@ -659,32 +659,10 @@ fn write(
     Ok(())
 }
 
-/// `$/cancel_request`: cancels a request, in either direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct CancelRequestNotification {
-    /// The request's id.
-    pub request_id: RequestId,
-    /// Custom data.
-    #[serde(
-        default,
-        rename = "_meta",
-        deserialize_with = "crate::lenient::option",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[cfg_attr(feature = "arbitrary", arbitrary(with = crate::arbitrary::meta))]
-    pub meta: Option<crate::Meta>,
-}
-
-impl CancelRequestNotification {
-    /// Cancels the request with this id.
-    #[must_use]
-    pub fn new(request_id: RequestId) -> Self {
-        Self {
-            request_id,
-            meta: None,
-        }
+record! {
+    /// `$/cancel_request`: cancels a request, in either direction.
+    pub struct CancelRequestNotification {
+        /// The request's id.
+        required request_id: RequestId,
     }
 }

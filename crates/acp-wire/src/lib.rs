@@ -6,7 +6,8 @@
 //!
 //! The types are **tolerant in reading**: unknown fields pass, unknown enum values and union kinds
 //! are kept as they came, malformed optional fields read as absent, one bad item of a list does not
-//! lose the others, and half a character (the escape of a lone surrogate) reads as U+FFFD. They are
+//! lose the others, and half a character (the escape of a lone surrogate) reads as U+FFFD. An array is
+//! never read as an object, though: params and results that are arrays are errors. They are
 //! **strict in writing**: what is written is valid by today's schema.
 //!
 //! ```
@@ -28,6 +29,7 @@ pub mod jsonrpc;
 mod lenient;
 #[macro_use]
 mod method;
+mod object_only;
 mod raw_object;
 mod surrogate;
 mod tagged;

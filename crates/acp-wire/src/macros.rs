@@ -28,15 +28,21 @@
 /// Every record carries `meta` (`_meta`), has `new(required…)` and one setter a field. In a
 /// `pub patch` instead of a `pub struct`, `_meta` is `clearable`: an update of something that has
 /// its own. A `pub secret` holds what must not be in logs: its `Debug` is written by hand.
+///
+/// `pub struct Name from Fields` is read as `Fields`, a type that derives `Deserialize` and of which a
+/// `Name` can be made, because its fields have come by other names.
+///
+/// A record is read from an object only. What serde derives for a struct takes an array of its values, too,
+/// which the schema does not; so it goes by way of [`ObjectOnly`](crate::object_only::ObjectOnly).
 macro_rules! record {
-    ($(#[$a:meta])* pub struct $name:ident { $($body:tt)* }) => {
-        record! { @munch [struct #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
+    ($(#[$a:meta])* pub struct $name:ident $(from $read:ty)? { $($body:tt)* }) => {
+        record! { @munch [struct [$($read)?] #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
     };
     ($(#[$a:meta])* pub secret $name:ident { $($body:tt)* }) => {
-        record! { @munch [struct $(#[$a])*] $name {} {} {} {} ; $($body)* }
+        record! { @munch [struct [] $(#[$a])*] $name {} {} {} {} ; $($body)* }
     };
     ($(#[$a:meta])* pub patch $name:ident { $($body:tt)* }) => {
-        record! { @munch [patch #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
+        record! { @munch [patch [] #[derive(Debug)] $(#[$a])*] $name {} {} {} {} ; $($body)* }
     };
 
     (@munch $a:tt $n:ident {$($f:tt)*} {$($c:tt)*} {$($d:tt)*} {$($s:tt)*} ;
@@ -176,8 +182,8 @@ macro_rules! record {
         record! { @emit $a $n $f $c $d $s }
     };
 
-    (@emit [struct $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
-        record! { @write [$($a)*] $n $f $c $d $s
+    (@emit [struct [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
+        record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
                 /// Custom data: extensibility, "The `_meta` Field".
                 #[serde(default, rename = "_meta", deserialize_with = "crate::lenient::option", skip_serializing_if = "Option::is_none")]
@@ -187,8 +193,8 @@ macro_rules! record {
             [|meta| Some(meta)]
         }
     };
-    (@emit [patch $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
-        record! { @write [$($a)*] $n $f $c $d $s
+    (@emit [patch [$($read:ty)?] $($a:tt)*] $n:ident $f:tt $c:tt $d:tt $s:tt) => {
+        record! { @write [$($read)?] [$($a)*] $n $f $c $d $s
             [
                 /// Changes of the custom data: what is named is set, a `null` removes it; `null` for
                 /// the whole removes all of it.
@@ -199,9 +205,9 @@ macro_rules! record {
             [|meta| Some(Some(meta))]
         }
     };
-    (@write [$($a:tt)*] $n:ident {$($f:tt)*} {$($x:ident : $t:ty,)*} {$($d:ident,)*} {$($s:tt)*}
+    (@write $read:tt [$($a:tt)*] $n:ident {$($f:tt)*} {$($x:ident : $t:ty,)*} {$($d:ident,)*} {$($s:tt)*}
         [$(#[$ma:meta])* $mt:ty] [$set:expr]) => {
-        #[derive(Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, PartialEq, serde::Serialize)]
         #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
         $($a)*
         #[serde(rename_all = "camelCase")]
@@ -211,6 +217,7 @@ macro_rules! record {
             $(#[$ma])*
             pub meta: $mt,
         }
+        record! { @read $read $n { $($f)* $(#[$ma])* pub meta: $mt, } }
         impl $n {
             /// The message with what it must have; everything else absent.
             #[must_use]
@@ -226,6 +233,31 @@ macro_rules! record {
         impl crate::lenient::Lenient for $n {
             fn lenient<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Self>, D::Error> {
                 crate::lenient::via_raw(d)
+            }
+        }
+    };
+
+    (@read [] $n:ident { $($f:tt)* }) => {
+        const _: () = {
+            type Record = $n;
+            // Never made: what serde derives for it makes the record.
+            #[derive(serde::Deserialize)]
+            #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+            #[serde(remote = "Record", rename_all = "camelCase")]
+            #[allow(dead_code, unreachable_pub)]
+            struct Fields { $($f)* }
+            impl<'de> serde::Deserialize<'de> for $n {
+                fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                    Fields::deserialize(crate::object_only::ObjectOnly(d))
+                }
+            }
+        };
+    };
+    (@read [$read:ty] $n:ident $f:tt) => {
+        impl<'de> serde::Deserialize<'de> for $n {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let read: $read = crate::object_only::deserialize(d)?;
+                Self::try_from(read).map_err(serde::de::Error::custom)
             }
         }
     };

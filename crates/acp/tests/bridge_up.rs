@@ -414,6 +414,31 @@ async fn a_permission_is_asked_in_the_words_of_version_2() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    for id in ["p1", "p2"] {
+        b.agent
+            .asks(id, "session/request_permission", permission())
+            .await;
+        if id == "p1" {
+            b.client.sees(state("requires_action")).await;
+        }
+        assert_eq!(b.client.next().await["id"], id);
+    }
+    b.client.refuses("p1", -32603, "no").await;
+    assert_eq!(b.agent.next().await["error"]["code"], -32603);
+    b.client.gets_nothing().await;
+    // One that the agent withdraws is answered by an error as well.
+    let withdrawn = json!({"requestId": "p2"});
+    b.agent.tells("$/cancel_request", withdrawn).await;
+    assert_eq!(b.client.next().await["method"], "$/cancel_request");
+    b.client.refuses("p2", -32800, "cancelled").await;
+    assert_eq!(b.agent.next().await["error"]["code"], -32800);
+    b.client.sees(state("running")).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
     let mut b = in_session().await;
     begin(&mut b, 5, "hi").await;

@@ -449,7 +449,7 @@ impl<'de> Deserialize<'de> for SetSessionConfigOptionRequest {
             config_id,
             value,
             meta,
-        } = Fields::deserialize(d)?;
+        } = crate::object_only::deserialize::<D, Fields>(d)?;
         let value = match value {
             Value::Boolean(value) => SessionConfigOptionValue::Boolean(value),
             Value::Id(id) => SessionConfigOptionValue::Id(id),

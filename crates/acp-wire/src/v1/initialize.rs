@@ -136,8 +136,7 @@ record! {
 
 record! {
     /// What an agent can do. What is absent it cannot.
-    #[serde(from = "ReadAgentCapabilities")]
-    pub struct AgentCapabilities {
+    pub struct AgentCapabilities from ReadAgentCapabilities {
         /// `session/load`.
         defaulted load_session: bool,
         /// Which content it takes in prompts, beside text and resource links.

@@ -72,8 +72,7 @@ impl<'de> Deserialize<'de> for SetSessionModeResponse {
 
 record! {
     /// The session's mode has changed.
-    #[serde(try_from = "ReadCurrentModeUpdate")]
-    pub struct CurrentModeUpdate {
+    pub struct CurrentModeUpdate from ReadCurrentModeUpdate {
         /// The mode it is in now. Read from `modeId` as well, as one page of the specification
         /// writes it.
         required current_mode_id: SessionModeId,

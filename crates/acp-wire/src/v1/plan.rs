@@ -48,8 +48,7 @@ tagged! {
 
 record! {
     /// A plan of entries.
-    #[serde(try_from = "ReadPlanItems<PlanEntry>")]
-    pub struct PlanItems {
+    pub struct PlanItems from ReadPlanItems<PlanEntry> {
         /// The plan. Read from `id` as well, as one page of the specification writes it.
         required plan_id: PlanId,
         /// Its entries, in order.

@@ -39,8 +39,7 @@ impl PlanUpdateContent {
 
 record! {
     /// A plan of entries.
-    #[serde(try_from = "ReadPlanItems<PlanEntry>")]
-    pub struct PlanItems {
+    pub struct PlanItems from ReadPlanItems<PlanEntry> {
         /// The plan. Read from `id` as well, as one page of the specification writes it.
         required plan_id: PlanId,
         /// Its entries, in order.

@@ -77,6 +77,62 @@ pub(crate) fn every_method_has_cases(version: &str, methods: &[Method]) {
     assert_eq!(missing, Vec::<String>::new());
 }
 
+/// The values of an object as arrays: in each of a few orders (a reader that takes an array for an object
+/// goes by the order in which its fields are declared, which is mostly that of the specification), and none.
+pub(crate) fn as_arrays(object: &Value) -> Vec<Value> {
+    let values: Vec<Value> = object.as_object().unwrap().values().cloned().collect();
+    let mut arrays = vec![Value::Array(Vec::new())];
+    for turn in 0..values.len() {
+        let mut turned = values.clone();
+        turned.rotate_left(turn);
+        arrays.push(Value::Array(turned.clone()));
+        turned.reverse();
+        arrays.push(Value::Array(turned));
+    }
+    arrays
+}
+
+/// The params or results of a method's cases as arrays.
+pub(crate) fn arrays(version: &str, method: &str, of_params: bool) -> Vec<Box<RawValue>> {
+    let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap();
+    let mut arrays = vec![raw(&Value::Array(Vec::new()))];
+    for case in cases(version).values() {
+        if case.method == method && case.params.is_some() == of_params {
+            let message: Value = serde_json::from_str(case.raw().get()).unwrap();
+            if message.is_object() {
+                arrays.extend(as_arrays(&message).iter().map(raw));
+            }
+        }
+    }
+    arrays
+}
+
+/// Where there are objects inside of a message, as JSON pointers.
+pub(crate) fn objects_inside(message: &Value) -> Vec<String> {
+    fn walk(value: &Value, place: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Array(items) => {
+                for (at, item) in items.iter().enumerate() {
+                    walk(item, &format!("{place}/{at}"), found);
+                }
+            }
+            Value::Object(object) => {
+                if !place.is_empty() {
+                    found.push(place.to_owned());
+                }
+                for (key, value) in object {
+                    let key = key.replace('~', "~0").replace('/', "~1");
+                    walk(value, &format!("{place}/{key}"), found);
+                }
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(message, "", &mut found);
+    found
+}
+
 /// Every value that is told by some keys anywhere in the cases of a version.
 pub(crate) struct Told(BTreeMap<String, BTreeSet<String>>);
 

@@ -73,6 +73,68 @@ macro_rules! method_table_tests {
             }
         }
 
+        /// What is written of a message read from `raw`; `None` if it cannot be read.
+        fn rewritten(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
+            fn of<T: Table>(method: &str, raw: &RawValue) -> Option<Value> {
+                T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
+            }
+            let of = match (row.sender, row.kind, of_params) {
+                (Sender::Client, MethodKind::Request, true) => of::<ClientRequest>,
+                (Sender::Client, MethodKind::Request, false) => of::<AgentResponse>,
+                (Sender::Agent, MethodKind::Request, true) => of::<AgentRequest>,
+                (Sender::Agent, MethodKind::Request, false) => of::<ClientResponse>,
+                (Sender::Client, MethodKind::Notification, _) => of::<ClientNotification>,
+                (Sender::Agent, MethodKind::Notification, _) => of::<AgentNotification>,
+                (Sender::Either, MethodKind::Notification, _) => of::<ProtocolNotification>,
+                _ => panic!("{row:?} has no such part"),
+            };
+            of(row.name, raw)
+        }
+
+        #[test]
+        fn no_array_is_read_as_params_or_as_a_result() {
+            let mut read = Vec::new();
+            for row in METHODS {
+                let parts: &[bool] = if row.result.is_some() { &[true, false] } else { &[true] };
+                for &of_params in parts {
+                    for array in crate::data::arrays($version, row.name, of_params) {
+                        if rewritten(row, of_params, &array).is_some() {
+                            read.push(format!("{} (params: {of_params}): {array}", row.name));
+                        }
+                    }
+                }
+            }
+            assert_eq!(read, Vec::<String>::new());
+        }
+
+        /// What is wrong in the place of an object is wrong alike: an array of its values is read as
+        /// little as a number is. Where any JSON goes, the array is kept as it is.
+        #[test]
+        fn no_array_is_read_as_an_object_inside_of_a_message() {
+            let mut read = Vec::new();
+            for (name, case) in &cases($version) {
+                let row = METHODS.iter().find(|row| row.name == case.method).unwrap();
+                let of_params = case.params.is_some();
+                let message: Value = serde_json::from_str(case.raw().get()).unwrap();
+                for place in crate::data::objects_inside(&message) {
+                    let instead = |value: Value| {
+                        let mut message = message.clone();
+                        *message.pointer_mut(&place).unwrap() = value;
+                        rewritten(row, of_params, &to_raw_value(&message).unwrap())
+                    };
+                    let number = instead(json!(-1.5));
+                    for array in crate::data::as_arrays(message.pointer(&place).unwrap()) {
+                        let got = instead(array.clone());
+                        let kept = got.as_ref().is_some_and(|got| got.pointer(&place) == Some(&array));
+                        if got != number && !kept {
+                            read.push(format!("{name}, {place}: {array}"));
+                        }
+                    }
+                }
+            }
+            assert_eq!(read, Vec::<String>::new());
+        }
+
         #[test]
         fn every_method_has_cases() {
             crate::data::every_method_has_cases($version, METHODS);

@@ -66,10 +66,7 @@ impl Drop for Working {
         let idle = v2::IdleStateUpdate::new()
             .stop_reason(v2::StopReason::Error)
             .error(error);
-        let state = v2::StateUpdate::Idle(idle);
-        let update = v2::SessionUpdate::StateUpdate(state);
-        let update = v2::UpdateSessionNotification::new(self.session.id(), update);
-        self.session.connection().notify_now(update);
+        self.session.state_update_now(v2::StateUpdate::Idle(idle));
     }
 }
 

@@ -94,8 +94,11 @@ pub(super) struct State {
     titles: Recent<String, TITLES>,
     /// The plans, for clients that know one only.
     plans: Vec<(PlanId, Vec<PlanEntry>)>,
-    /// How many answers of the person's are waited for.
+    /// How many answers of the person's are waited for in the turn that is being worked on.
     asking: usize,
+    /// Which turn that is, counted by the beginnings and ends of work: what an earlier one has asked is not
+    /// waited for any more.
+    work: u64,
     /// A turn is being worked on, as far as clients of version 2 have been told.
     working: bool,
     /// Of the turns that run or wait; cancelled by `session/cancel`.
@@ -377,15 +380,21 @@ impl Session {
         after.filter(|after| before.as_ref() != Some(after))
     }
 
-    /// The person is asked something; the agent waits for it until this is dropped. Tells clients that
-    /// are told.
-    pub(crate) async fn asking(&self) -> Result<Asking<'_>> {
-        let first = {
+    /// The person is asked something in the turn of this token; the agent waits for it until this is
+    /// dropped. Tells clients that are told.
+    pub(crate) async fn asking<'a>(&'a self, turn: &'a CancellationToken) -> Result<Asking<'a>> {
+        let (first, work) = {
             let mut state = self.state();
             state.asking += 1;
-            state.asking == 1
+            (state.asking == 1, state.work)
         };
-        let asking = Asking(self);
+        let asking = Asking {
+            session: self,
+            turn,
+            work,
+            waits: true,
+            untold: false,
+        };
         if first && self.0.client.speaks_v2() {
             let state = v2::RequiresActionStateUpdate::new();
             self.state_update(v2::StateUpdate::RequiresAction(state))
@@ -397,7 +406,10 @@ impl Session {
     /// A turn begins to be worked on, or the work has ended. Set before it is told: a state that is told
     /// meanwhile may come early, but is never the last one and wrong.
     pub(crate) fn works(&self, working: bool) {
-        self.state().working = working;
+        let mut state = self.state();
+        state.working = working;
+        state.work += 1;
+        state.asking = 0;
     }
 
     /// What the agent does in it.
@@ -451,26 +463,48 @@ impl Session {
 }
 
 /// The person is asked something.
-pub(crate) struct Asking<'a>(&'a Session);
+pub(crate) struct Asking<'a> {
+    session: &'a Session,
+    turn: &'a CancellationToken,
+    work: u64,
+    /// Its answer is waited for.
+    waits: bool,
+    /// The client has not been told yet that the agent works on.
+    untold: bool,
+}
 
 impl Asking<'_> {
-    /// The person has answered: the agent works on, unless something else is asked.
-    pub(crate) async fn answered(self) -> Result<()> {
-        let session = self.0;
-        drop(self);
-        if session.state().asking == 0 && session.0.client.speaks_v2() {
-            let state = v2::RunningStateUpdate::new();
-            session
-                .state_update(v2::StateUpdate::Running(state))
-                .await?;
+    /// There is an answer, or an error in its place: the agent works on, unless something else is asked.
+    pub(crate) async fn answered(mut self) -> Result<()> {
+        self.waits_no_more();
+        if self.untold {
+            let told = self.session.state_update(self.session.doing()).await;
+            self.untold = false;
+            told?;
         }
         Ok(())
+    }
+
+    fn waits_no_more(&mut self) {
+        if !std::mem::take(&mut self.waits) {
+            return;
+        }
+        let mut state = self.session.state();
+        if state.work == self.work {
+            state.asking -= 1;
+            self.untold = state.asking == 0 && self.session.0.client.speaks_v2();
+        }
     }
 }
 
 impl Drop for Asking<'_> {
+    /// A question that was dropped has no answer, and the agent works on all the same. A cancelled turn
+    /// does not: it ends.
     fn drop(&mut self) {
-        self.0.state().asking -= 1;
+        self.waits_no_more();
+        if self.untold && !self.turn.is_cancelled() {
+            self.session.state_update_now(self.session.doing());
+        }
     }
 }
 

@@ -136,19 +136,24 @@ impl Turn {
     }
 
     /// Waits for the person's answer, `None` if the turn is cancelled first. Clients that are told what
-    /// the agent does are told that it waits.
+    /// the agent does are told that it waits, and that it works on, whatever came of it: an answer, an
+    /// error, or nothing, because the agent has dropped the question.
     pub(super) async fn ask<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
     ) -> Result<Option<T>> {
-        let asking = self.session.asking().await?;
+        if self.is_cancelled() {
+            return Ok(None);
+        }
+        let asking = self.session.asking(&self.cancel).await?;
         let answer = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return Ok(None),
-            answer = answer => answer?,
+            answer = answer => answer,
         };
-        asking.answered().await?;
-        Ok(Some(answer))
+        let told = asking.answered().await;
+        let answer = answer?;
+        told.map(|()| Some(answer))
     }
 
     /// Reads a text file through the client, unsaved changes included: File system, "Reading Files".

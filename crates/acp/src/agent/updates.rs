@@ -102,6 +102,15 @@ impl Session {
         self.update_v2(v2::SessionUpdate::StateUpdate(state)).await
     }
 
+    /// The same from where one cannot wait.
+    pub(crate) fn state_update_now(&self, state: v2::StateUpdate) {
+        if !self.is_muted() {
+            let update = v2::SessionUpdate::StateUpdate(state);
+            let update = v2::UpdateSessionNotification::new(self.id(), update);
+            self.connection().notify_now(update);
+        }
+    }
+
     fn is_muted(&self) -> bool {
         self.muted().load(Ordering::Acquire)
     }

@@ -50,6 +50,7 @@ async fn an_answer_that_cannot_be_read_fails_its_request_only() {
         json!(null),
         json!({}),
         json!([1]),
+        json!(["end_turn"]),
         json!("end_turn"),
         json!({"stopReason": 5}),
     ] {

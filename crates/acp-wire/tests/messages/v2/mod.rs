@@ -1,7 +1,7 @@
 //! The draft of version 2.
 
 use acp_wire::v2::*;
-use acp_wire::{MethodKind, ReadError, Sender};
+use acp_wire::{Method, MethodKind, ReadError, Sender};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
