@@ -236,7 +236,7 @@ impl Terminals {
     /// Answers `terminal/create`: starts the command and returns at once.
     ///
     /// Agents are known to send a whole line for a shell as `command`, without `args`. It is given to
-    /// the system's shell if there is no program of that name and it looks like such a line.
+    /// the system's shell if it looks like such a line and is no program in `PATH` and no absolute path of one.
     ///
     /// # Errors
     /// `INVALID_PARAMS` if the session is unknown, has as many terminals as it may have, or if the
@@ -507,17 +507,20 @@ fn command(
         .map(|variable| variable.value.clone().into())
         .or_else(|| environment.get("PATH"));
     let name = OsStr::new(&request.command);
-    let mut command = match program::find(name, path.as_deref(), cwd) {
+    let is_line = request.args.is_empty() && program::is_shell_line(&request.command);
+    // A line is not a path in the project, whatever files there are: it is judged as a line.
+    let is_path = Path::new(name).components().count() > 1 && !Path::new(name).is_absolute();
+    let found = match is_line && is_path {
+        true => Err(NoProgram::NotFound),
+        false => program::find(name, path.as_deref(), cwd),
+    };
+    let mut command = match found {
         Ok(file) => {
             let mut command = sys::program(&file, name);
             command.args(&request.args);
             command
         }
-        Err(NoProgram::NotFound)
-            if request.args.is_empty() && program::is_shell_line(&request.command) =>
-        {
-            sys::shell(&request.command)
-        }
+        Err(NoProgram::NotFound) if is_line => sys::shell(&request.command),
         Err(NoProgram::NotFound) => {
             return Err(invalid(format!("command not found: {}", request.command))
                 .data(json!({ "errno": "ENOENT", "path": request.command })));

@@ -1,17 +1,113 @@
 //! Getting past a rule that allows or forbids a command.
 
+use serde_json::{Value, json};
+
 use super::*;
 
-#[test]
-fn a_second_line_is_no_part_of_an_allowed_command() {
+/// A project in which the commands of this pattern, and no others, are allowed.
+fn project_that_allows(pattern: &str) -> Project {
     let project = Project::new();
     project.configure(
         "permissions.toml",
-        "[[rule]]\ndecision = \"allow\"\ncommand = \"echo *\"\n",
+        &format!("[[rule]]\ndecision = \"allow\"\ncommand = {pattern:?}\n"),
     );
-    let steps = [agent::terminal("echo\ntouch stolen", &[])];
-    agent::run(&project, &["--allow", "reads"], &steps);
+    project.write("evil.sh", "touch stolen\n");
+    project
+}
+
+/// Plays each step in a project of its own and gives those that did something that no rule allowed.
+fn that_got_through(pattern: &str, prepare: impl Fn(&Project), steps: &[Value]) -> Vec<String> {
+    let mut through = Vec::new();
+    for step in steps {
+        let project = project_that_allows(pattern);
+        prepare(&project);
+        agent::run(&project, &["--allow", "reads"], std::slice::from_ref(step));
+        let refused = agent::answers(&project)
+            .iter()
+            .any(|answer| answer["error"].is_object());
+        if project.file("stolen").exists() || !refused {
+            through.push(step.to_string());
+        }
+    }
+    through
+}
+
+/// The ways to have a shell run a line.
+fn ways_to_run(line: &str) -> Vec<Value> {
+    vec![
+        agent::terminal(line, &[]),
+        agent::terminal("sh", &["-c", line]),
+        agent::terminal("bash", &["-lc", line]),
+    ]
+}
+
+#[test]
+fn a_second_line_is_no_part_of_an_allowed_command() {
+    let lines = [
+        "echo\ntouch stolen",
+        "echo x\ntouch stolen",
+        "echo\rtouch stolen",
+    ];
+    let steps: Vec<Value> = lines.iter().flat_map(|line| ways_to_run(line)).collect();
+    let through = that_got_through("echo *", |_| (), &steps);
+    assert!(through.is_empty(), "{through:#?}");
+}
+
+#[test]
+fn what_a_shell_expands_is_not_what_was_allowed() {
+    let mut steps = Vec::new();
+    for line in [
+        "git log *",
+        "git log {--output=stolen,HEAD}",
+        "git log ~",
+        "git log ?ig*",
+        "sh -c 'git log '*",
+        "sh -c git\\ log\\ *",
+        "sh -c 'git log '?sh*",
+    ] {
+        steps.extend(ways_to_run(line));
+    }
+    // The file that the name matches is a command line.
+    let prepare = |project: &Project| project.write("git log ;sh evil.sh", "");
+    let through = that_got_through("git log *", prepare, &steps);
+    assert!(through.is_empty(), "{through:#?}");
+}
+
+#[test]
+fn a_command_line_is_not_the_name_of_a_program_in_the_project() {
+    let project = project_that_allows("echo *");
+    std::fs::create_dir(project.file("echo ")).unwrap();
+    project.write("evil", "#!/bin/sh\ntouch stolen\n");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(project.file("evil"), executable).unwrap();
+    // A shell prints `/../evil`; as the path of a program, it leads to `evil`.
+    let run = agent::terminal("echo /../evil", &[]);
+    agent::run(&project, &["--allow", "reads"], &[run]);
     assert!(!project.file("stolen").exists());
     let answers = agent::answers(&project);
-    assert!(answers[0]["error"].is_object(), "{answers:?}");
+    assert!(answers[0]["result"].is_object(), "{answers:?}");
+}
+
+#[test]
+fn permission_is_not_given_for_a_line_that_is_more_than_the_rule_says() {
+    let call = |command: Value| {
+        agent::ask(
+            json!({"toolCallId": "c", "title": "Run a command", "kind": "execute",
+            "rawInput": {"command": command}}),
+        )
+    };
+    let steps = [
+        call(json!("echo\ntouch stolen")),
+        call(json!(["bash", "-lc", "echo x\ntouch stolen"])),
+        call(json!("sh -c 'echo '*")),
+        call(json!("echo \u{b}touch stolen")),
+    ];
+    let project = project_that_allows("echo *");
+    agent::run(&project, &["--allow", "reads"], &steps);
+    let answers = agent::answers(&project);
+    assert_eq!(answers.len(), steps.len());
+    for answer in answers {
+        let chosen = answer["result"]["outcome"]["optionId"].as_str();
+        assert_eq!(chosen, Some("reject_once"), "{answer}");
+    }
 }

@@ -197,14 +197,7 @@ impl Action {
 
     /// A command that an agent runs through the client.
     pub(crate) fn terminal(request: &CreateTerminalRequest, roots: &Roots) -> Self {
-        let mut command = match request.args.is_empty() {
-            // It is run by a shell if there is no such program.
-            true => CommandLine::of_line(&request.command),
-            false => {
-                let words = std::iter::once(&request.command).chain(&request.args);
-                CommandLine::of_words(&words.collect::<Vec<_>>())
-            }
-        };
+        let mut command = CommandLine::of_terminal(&request.command, &request.args);
         command.cwd = request.cwd.as_ref().map(PathBuf::from);
         let env = request.env.iter();
         command.give(env.map(|v| (v.name.clone(), v.value.clone())).collect());

@@ -1,26 +1,19 @@
-//! Command lines, as far as one can tell what they do without running them.
+//! Command lines that an agent wants to run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// The longest line that is taken apart, in bytes, and the most parts it is taken into.
+use super::parts::{Part, take_apart};
+use super::shell;
+use crate::program;
+
+/// The longest line that is looked at closely, in bytes.
 const LONGEST: usize = 1024 * 1024;
-const MOST_PARTS: usize = 64 * 1024;
 
 /// How many shells may be started in each other.
 const DEEPEST: usize = 4;
 
-/// Programs that run the text they are given.
-const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash", "eval"];
-
-/// Programs that run the command behind them, and words that may stand before one.
-const WRAPPERS: [&str; 24] = [
-    "sudo", "doas", "env", "command", "builtin", "exec", "nohup", "nice", "time", "timeout",
-    "stdbuf", "setsid", "xargs", "busybox", "!", "if", "then", "elif", "else", "while", "until",
-    "do", "coproc", "eval",
-];
-
-/// How many words a wrapper may have before the command that it runs.
-const WRAPPER_WORDS: usize = 6;
+/// Shells whose `-c LINE` is read as the line itself.
+const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "fish", "ash"];
 
 /// Where a shell is the system's own. One elsewhere may be anything.
 #[cfg(unix)]
@@ -37,48 +30,85 @@ const SHELL_PLACES: [&str; 5] = [
 pub(crate) struct CommandLine {
     /// As one types it in a shell. Of a shell that is started to run a line, that line.
     line: String,
+    /// Who makes words of the line.
+    origin: Origin,
     /// Where it is to run, if that is said.
     pub(crate) cwd: Option<PathBuf>,
     /// The variables that it is given and that could make it another command, such as `PATH`.
     pub(crate) env: Vec<(String, String)>,
 }
 
+/// Who makes words of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// A shell, which also expands them.
+    Shell,
+    /// The agent gave words; they are quoted in the line, and no shell sees them.
+    Words,
+    /// It is a line or the path of a program, depending on which files there are.
+    Unclear,
+}
+
 impl CommandLine {
     /// A line for a shell.
     pub(crate) fn of_line(line: &str) -> Self {
-        let mut line = line.trim().to_owned();
+        let mut line = trim(line);
+        let mut inner;
         for _ in 0..DEEPEST {
-            // Of several lines, the shell may be only one.
-            let words = match line.len() > LONGEST || line.contains(['\n', '\r']) {
-                true => break,
-                false => shell_words::split(&line),
+            let reading = (line.len() <= LONGEST).then(|| shell::read(line));
+            let words = reading.flatten().and_then(|reading| reading.words);
+            let Some(script) = words.as_deref().and_then(script) else {
+                break;
             };
-            match words
-                .ok()
-                .and_then(|words| script(&words).map(str::to_owned))
-            {
-                Some(inner) => line = inner.trim().to_owned(),
-                None => break,
-            }
+            inner = trim(script).to_owned();
+            line = &inner;
         }
+        Self::new(line.to_owned(), Origin::Shell)
+    }
+
+    /// A program with its arguments.
+    pub(crate) fn of_words<S: AsRef<str>>(words: &[S]) -> Self {
+        match script(words) {
+            Some(line) => Self::of_line(line),
+            None => Self::new(
+                shell_words::join(words.iter().map(AsRef::as_ref)),
+                Origin::Words,
+            ),
+        }
+    }
+
+    /// What [`Terminals::create`](crate::Terminals::create) runs, which takes a command without arguments for a line
+    /// if it looks like one.
+    pub(crate) fn of_terminal(command: &str, args: &[String]) -> Self {
+        if !args.is_empty() || !program::is_shell_line(command) {
+            let words: Vec<&str> = std::iter::once(command)
+                .chain(args.iter().map(String::as_str))
+                .collect();
+            return Self::of_words(&words);
+        }
+        let line = Self::of_line(command);
+        match Path::new(command).is_absolute() {
+            true => Self {
+                origin: Origin::Unclear,
+                ..line
+            },
+            false => line,
+        }
+    }
+
+    fn new(line: String, origin: Origin) -> Self {
         Self {
             line,
+            origin,
             cwd: None,
             env: Vec::new(),
         }
     }
 
-    /// A program with its arguments.
-    pub(crate) fn of_words<S: AsRef<str>>(words: &[S]) -> Self {
-        let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-        match script(&words) {
-            Some(line) => Self::of_line(line),
-            None => Self {
-                line: shell_words::join(words),
-                cwd: None,
-                env: Vec::new(),
-            },
-        }
+    /// Whether both are shown alike: the same line, in the same directory, with the same variables. Words are quoted in
+    /// the line, so that it does not matter who makes words of it.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.line == other.line && self.cwd == other.cwd && self.env == other.env
     }
 
     /// The line.
@@ -86,16 +116,32 @@ impl CommandLine {
         &self.line
     }
 
-    /// Everything in the line that could be a command: more rather than less, since a quoted `;` is taken
-    /// for one that separates. `None` if the line is too long to be taken apart.
-    pub(crate) fn parts(&self) -> Option<Vec<String>> {
-        let mut parts = vec![self.line.clone()];
-        if self.line.len() > LONGEST {
+    /// The line, with a mark before each character that no wildcard may allow, since a shell makes something else of
+    /// it. `None` if nothing can be said of it.
+    pub(super) fn marked(&self) -> Option<String> {
+        if self.line.len() > LONGEST || self.line.contains(shell::MARK) {
             return None;
         }
-        take_apart(&self.line, DEEPEST, &mut parts);
-        (parts.len() < MOST_PARTS).then_some(parts)
+        match self.origin {
+            Origin::Shell => shell::read(&self.line).map(|reading| reading.marked),
+            Origin::Words => Some(self.line.clone()),
+            Origin::Unclear => Some(shell::all_marked(&self.line)),
+        }
     }
+
+    /// Everything in the line that could be a command, more rather than less. `None` if that is too much to be looked
+    /// at.
+    pub(super) fn parts(&self) -> Option<Vec<Part>> {
+        match self.line.len() > LONGEST {
+            true => None,
+            false => take_apart(&self.line),
+        }
+    }
+}
+
+/// The line without the blanks and line ends around it that mean nothing to a shell.
+fn trim(line: &str) -> &str {
+    line.trim_matches([' ', '\t', '\n'])
 }
 
 /// The line that a shell is started with, if this starts a shell of the system's with nothing but a line.
@@ -119,78 +165,7 @@ fn script<S: AsRef<str>>(words: &[S]) -> Option<&str> {
     };
     let flags = flags.as_ref().strip_prefix('-')?.strip_suffix('c')?;
     let plain = flags.chars().all(|flag| "eilux".contains(flag));
-    (name != "eval" && SHELLS.contains(&name) && plain).then_some(line.as_ref())
-}
-
-fn take_apart(line: &str, depth: usize, parts: &mut Vec<String>) {
-    let joined = line.replace("\\\r\n", "").replace("\\\n", "");
-    let ends = |c: char| ";|&<>`(){}\n\r".contains(c);
-    // Whole, too: what stands in quotes is one word there, and in pieces below.
-    let whole = std::iter::once(joined.as_str());
-    for piece in whole.chain(joined.split(ends)) {
-        if parts.len() >= MOST_PARTS {
-            return;
-        }
-        let piece = piece.trim().trim_end_matches('$').trim_end();
-        if piece.is_empty() {
-            continue;
-        }
-        let words = shell_words::split(piece).unwrap_or_else(|_| {
-            // Cut within quotes.
-            let bare = |word: &str| word.replace(['"', '\'', '\\'], "");
-            piece.split_whitespace().map(bare).collect()
-        });
-        commands_of(&words, parts);
-        let runs_text = words.iter().any(|word| SHELLS.contains(&name(word)));
-        if runs_text && depth > 0 {
-            for word in words
-                .iter()
-                .filter(|word| word.contains(char::is_whitespace))
-            {
-                take_apart(word, depth - 1, parts);
-            }
-        }
-    }
-}
-
-/// The command that these words are, without what stands before it.
-fn commands_of(words: &[String], parts: &mut Vec<String>) {
-    let is_assignment = |word: &&String| {
-        word.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-        })
-    };
-    let skipped = words.iter().take_while(is_assignment).count();
-    let words = words.get(skipped..).unwrap_or_default();
-    let Some((program, rest)) = words.split_first() else {
-        return;
-    };
-    let add = |program: &str, rest: &[String], parts: &mut Vec<String>| {
-        let mut command = program.to_owned();
-        for word in rest {
-            command.push(' ');
-            command.push_str(word);
-        }
-        parts.push(command);
-    };
-    if name(program) != program {
-        add(program, rest, parts);
-    }
-    add(name(program), rest, parts);
-    if WRAPPERS.contains(&name(program)) {
-        // How many of the words are the wrapper's own depends on it: any may be the command.
-        for start in 0..rest.len().min(WRAPPER_WORDS) {
-            if let Some((program, rest)) = rest.get(start..).and_then(<[String]>::split_first) {
-                add(name(program), rest, parts);
-            }
-        }
-    }
-}
-
-/// A program without its directory and its ending.
-fn name(program: &str) -> &str {
-    let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-    name.strip_suffix(".exe").unwrap_or(name)
+    (SHELLS.contains(&name) && plain).then_some(line.as_ref())
 }
 
 #[cfg(test)]
@@ -221,6 +196,9 @@ mod tests {
             "bash -c x y",
             "bash -c x; rm y",
             "sh -c\nx",
+            "sh -c 'x '*",
+            "sh -c \"$x\"",
+            "\u{2003}sh -c x",
             "A=1 sh -c x",
             "bash --rcfile evil -c x",
             "bash -O x",
@@ -230,46 +208,5 @@ mod tests {
         }
         let words = ["git", "commit", "-m", "a; b"];
         assert_eq!(CommandLine::of_words(&words).line(), "git commit -m 'a; b'");
-    }
-
-    #[test]
-    fn whatever_could_run_is_a_part() {
-        for line in [
-            "git push",
-            "cd x && git push",
-            "true;git push",
-            "a | b || git push",
-            "echo `git push`",
-            "echo \"$(git push)\"",
-            "(git push)",
-            "{ git push; }",
-            "x & git push",
-            "a\ngit push",
-            "git \\\npush",
-            "FOO=1 BAR='a b' git push",
-            "/usr/bin/git push",
-            "g'i't \"push\"",
-            "sudo -n git push",
-            "env -i A=1 git push",
-            "timeout 5 git push",
-            "if true; then git push; fi",
-            "bash -lc 'cd x; git push'",
-            "sudo bash -c \"exec git push\"",
-            "bash --norc -c 'sh -c \"git push\"'",
-            "find . | xargs -n 1 git push",
-            "eval 'git push'",
-        ] {
-            let parts = CommandLine::of_line(line).parts().unwrap();
-            assert!(
-                parts.iter().any(|part| part == "git push"),
-                "{line}: {parts:?}"
-            );
-        }
-        let parts = CommandLine::of_line("git commit -m 'git push'")
-            .parts()
-            .unwrap();
-        assert!(!parts.contains(&"git push".to_owned()), "{parts:?}");
-        assert_eq!(CommandLine::of_line(&"x".repeat(LONGEST + 1)).parts(), None);
-        assert_eq!(CommandLine::of_line(&"x;".repeat(MOST_PARTS)).parts(), None);
     }
 }

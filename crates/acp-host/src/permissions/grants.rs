@@ -199,7 +199,7 @@ impl Grant {
     fn take(&mut self, action: &Action, change: Option<FileChange<'_>>) -> bool {
         match (&action.commands[..], &action.paths[..]) {
             ([command], []) => {
-                let Some(at) = self.commands.iter().position(|c| c == command) else {
+                let Some(at) = self.commands.iter().position(|c| c.is_same(command)) else {
                     return false;
                 };
                 self.commands.swap_remove(at);

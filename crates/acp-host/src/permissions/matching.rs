@@ -6,6 +6,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::Regex;
 
 use super::command::CommandLine;
+use super::parts::Part;
+use super::shell::MARK;
 
 /// Where rules for the agent are kept in a project. A pattern that allows must name it to match it.
 pub(super) const OWN_DIRECTORY: &str = ".acp";
@@ -134,12 +136,17 @@ fn globs(patterns: &[String]) -> Result<GlobSet, String> {
 #[derive(Debug, Clone)]
 pub(crate) struct CommandPattern {
     text: String,
+    /// What it matches to allow, in a line with marks.
     narrow: Regex,
+    /// What it matches to ask or deny.
     wide: Regex,
+    /// The same, with options before and between subcommands.
+    with_options: Regex,
 }
 
-/// What a shell takes for more than an argument: other commands, files, and the values of variables.
-const NO_OPERATOR: &str = r"[^;|&<>`$()\n\r\x00]";
+/// What stands between two words of a pattern to ask or deny: options, maybe each with a value, toolchains such as
+/// `+nightly`, and variables.
+const OPTIONS: &str = r"\s+(?:(?:-\S*(?:\s+\S+)?|\+\S+|\w+=\S*)\s+)*";
 
 impl CommandPattern {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
@@ -147,10 +154,26 @@ impl CommandPattern {
         if trimmed.is_empty() {
             return Err("an empty pattern matches nothing".to_owned());
         }
+        if trimmed.contains(MARK) {
+            return Err("a command line has no NUL in it".to_owned());
+        }
+        // Where names of files are, so are names of programs.
+        let ignore_case = match cfg!(any(windows, target_os = "macos")) {
+            true => "(?i)",
+            false => "",
+        };
+        let any = r"[\s\S]";
+        let literal = |c: char| regex::escape(c.encode_utf8(&mut [0; 4]));
+        let narrow = |c| format!("{MARK}?{}", literal(c));
+        let with_options = |c| match c {
+            ' ' => OPTIONS.to_owned(),
+            c => literal(c),
+        };
         Ok(Self {
             text: text.to_owned(),
-            narrow: regex(trimmed, NO_OPERATOR)?,
-            wide: regex(trimmed, r"[\s\S]")?,
+            narrow: regex(trimmed, "", &format!("[^{MARK}]"), narrow)?,
+            wide: regex(trimmed, ignore_case, any, literal)?,
+            with_options: regex(trimmed, ignore_case, any, with_options)?,
         })
     }
 
@@ -158,29 +181,37 @@ impl CommandPattern {
         &self.text
     }
 
-    /// Whether it matches the whole command to allow it: what a shell would do more must be spelled out in
-    /// the pattern.
+    /// Whether it matches the whole command to allow it. Wildcards stand for literal text; what a shell makes
+    /// something else of must be spelled out in the pattern.
     pub(crate) fn allows(&self, command: &CommandLine) -> bool {
-        command.env.is_empty() && self.narrow.is_match(command.line())
+        let marked = || command.marked();
+        command.env.is_empty() && marked().is_some_and(|marked| self.narrow.is_match(&marked))
     }
 
-    /// Whether it matches any of the parts of a command to ask or deny.
-    pub(crate) fn catches(&self, part: &str) -> bool {
-        self.wide.is_match(part)
+    /// Whether it matches this part of a command, to ask or deny.
+    pub(super) fn catches(&self, part: &Part) -> bool {
+        self.wide.is_match(part.text()) || self.with_options.is_match(part.words())
     }
 }
 
-fn regex(pattern: &str, any: &str) -> Result<Regex, String> {
+/// A pattern as a regular expression, where a wildcard stands for `any` and other characters for what `literal` makes
+/// of them.
+fn regex(
+    pattern: &str,
+    flags: &str,
+    any: &str,
+    literal: impl Fn(char) -> String,
+) -> Result<Regex, String> {
     let (pattern, arguments) = match pattern.strip_suffix(" *") {
-        Some(command) => (command, format!(r"(?:\s{any}*)?")),
+        Some(command) => (command, format!(r"(?:[ \t]{any}*)?")),
         None => (pattern, String::new()),
     };
-    let mut text = String::from(r"\A");
+    let mut text = format!(r"{flags}\A");
     for c in pattern.chars() {
         match c {
             '*' => text.push_str(&format!("{any}*")),
             '?' => text.push_str(any),
-            c => text.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
+            c => text.push_str(&literal(c)),
         }
     }
     text.push_str(&arguments);
@@ -202,8 +233,10 @@ mod tests {
         for line in [
             "cargo test",
             "cargo test --all",
+            "cargo test\n",
             "bash -lc 'cargo test -p x'",
             "cargo test 'a b'",
+            "cargo test 'a; b' \"(c)\" d\\&e",
         ] {
             assert!(allows("cargo test*", line), "{line}");
         }
@@ -218,20 +251,157 @@ mod tests {
             "cargo test `rm x`",
             "cargo test ${x@P}",
             "cargo test $X",
+            "cargo test \"$(rm x)\"",
             "cargo test\nrm x",
+            "cargo test \nrm x",
             "cargo test\rrm x",
+            "cargo test\u{b}rm x",
             "cargo test (x)",
+            "cargo test *",
+            "cargo test a?",
+            "cargo test [a]",
+            "cargo test {a,b}",
+            "cargo test ~",
+            "cargo test =ls",
+            "cargo test !!",
+            "cargo test # x",
+            "cargo test 'x",
             "bash -c 'cargo test; rm x'",
+            "bash -c 'cargo test '*",
             "PATH=/evil cargo test",
             "./cargo test",
             "rm x; cargo test",
             "  \n cargo test\nrm",
+            "\u{a0}cargo test",
         ] {
             assert!(!allows("cargo test*", line), "{line:?}");
+            assert!(!allows("cargo test *", line), "{line:?}");
         }
         assert!(allows("cd web && npm *", "cd web && npm test"));
         assert!(!allows("cd web && npm *", "cd web && npm test && rm x"));
+        assert!(!allows("cd web && npm *", "cd web && npm test *"));
+        assert!(!allows("* test", "A=1 cargo test"));
         assert!(!allows("*", "a; b"));
+        assert!(!allows("*", "*"));
+    }
+
+    #[test]
+    fn words_that_no_shell_sees_are_literal() {
+        let allows = |pattern: &str, words: &[&str]| {
+            let pattern = CommandPattern::new(pattern).unwrap();
+            pattern.allows(&CommandLine::of_words(words))
+        };
+        assert!(allows(
+            "git log *",
+            &["git", "log", "*", "$x", "a\nb", "a\\"]
+        ));
+        assert!(!allows("git log *", &["git log", "x"]));
+        assert!(!allows("git log *", &["git log ;sh evil.sh"]));
+        assert!(!allows("git log *", &["sh", "-c", "git log *"]));
+    }
+
+    #[test]
+    fn a_command_of_a_terminal_is_a_line_or_a_program_but_not_both() {
+        let allows = |pattern: &str, command: &str| {
+            let pattern = CommandPattern::new(pattern).unwrap();
+            pattern.allows(&CommandLine::of_terminal(command, &[]))
+        };
+        assert!(allows("echo *", "echo x"));
+        assert!(allows("echo *", "echo"));
+        assert!(allows("/bin/echo *", "/bin/echo"));
+        // Which of them it is depends on the files.
+        assert!(!allows("/bin/echo *", "/bin/echo x"));
+        assert!(allows("/bin/echo x", "/bin/echo x"));
+    }
+
+    /// Runs a line in an empty directory, where the only other program that can be found leaves a mark. Gives what is
+    /// printed.
+    #[cfg(unix)]
+    fn printed_and_nothing_else(shell: &str, line: &str) -> String {
+        use std::os::unix::fs::PermissionsExt;
+        let top = tempfile::tempdir().unwrap();
+        let [directory, programs] = ["directory", "programs"].map(|name| top.path().join(name));
+        for made in [&directory, &programs] {
+            std::fs::create_dir(made).unwrap();
+        }
+        let mark = top.path().join("mark");
+        let program = format!("#!/bin/sh\n: > '{}'\n", mark.display());
+        for name in ["x", "y"] {
+            std::fs::write(programs.join(name), &program).unwrap();
+            let executable = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(programs.join(name), executable).unwrap();
+        }
+        let shell = crate::program::find(shell.as_ref(), None, top.path()).unwrap();
+        let output = std::process::Command::new(&shell)
+            .args(["-c", line])
+            .current_dir(&directory)
+            .env_clear()
+            .env("PATH", &programs)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        assert!(
+            !mark.exists(),
+            "{} ran a program: {line:?}",
+            shell.display()
+        );
+        let files = std::fs::read_dir(&directory).unwrap().count();
+        assert_eq!(files, 0, "{} made a file: {line:?}", shell.display());
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{}: {line:?}: {output:?}",
+            shell.display()
+        );
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Whatever characters there are: if the rule allows the line, a shell does one thing, with these words.
+    #[cfg(unix)]
+    #[test]
+    fn what_a_rule_allows_is_one_command_of_literal_words_to_real_shells() {
+        // `[%s]` is printed for each word behind it.
+        let start = "printf '[%s]' - ";
+        let rules = ["echo *", "printf '[%s]' - *"].map(|text| CommandPattern::new(text).unwrap());
+        let pieces = [
+            "x", "y", "x", " ", " ", " ", "\t", "\n", "\r", "\u{b}", "\u{c}", "'", "'", "\"", "\"",
+            "\\", "\\", ";", "&", "|", "<", ">", "$", "`", "(", ")", "{", "}", "[", "]", "*", "?",
+            "~", "!", "#", "=", "^", "%", ",", ":", "-", "+", "@", "/", ".", "x=", "é", "\u{a0}",
+            "\u{2028}", "\u{1}", "\u{7f}", "1",
+        ];
+        // The same each time.
+        let mut state: u64 = 0x9E37_79B9_7F4A_7C15;
+        let mut random = |below: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % u64::try_from(below).unwrap()).unwrap()
+        };
+        let (mut allowed, mut tried) = (0, 0);
+        while allowed < 150 {
+            tried += 1;
+            let length = 1 + random(10);
+            let rest: String = (0..length).map(|_| pieces[random(pieces.len())]).collect();
+            let line = CommandLine::of_line(&format!("echo {rest}"));
+            if rules[0].allows(&line) {
+                for shell in ["sh", "bash"] {
+                    printed_and_nothing_else(shell, line.line());
+                }
+            }
+            let line = CommandLine::of_line(&format!("{start}{rest}"));
+            if rules[1].allows(&line) {
+                allowed += 1;
+                let words = super::super::shell::read(line.line())
+                    .unwrap()
+                    .words
+                    .unwrap();
+                let expected: String = words[2..].iter().map(|word| format!("[{word}]")).collect();
+                for shell in ["sh", "bash"] {
+                    let printed = printed_and_nothing_else(shell, line.line());
+                    assert_eq!(printed, expected, "{shell}: {:?}", line.line());
+                }
+            }
+        }
+        assert!(tried > allowed, "nothing was refused");
     }
 
     #[test]

@@ -10,10 +10,13 @@ mod command;
 mod gate;
 mod grants;
 mod matching;
+mod parts;
 mod policy;
 mod project;
 mod remembered;
 mod rules;
+mod shell;
+mod wrappers;
 
 use std::fmt;
 use std::path::PathBuf;

@@ -255,7 +255,8 @@ fn rejects(answer: &Answer, action: &Action) -> bool {
         Subject::Command(line) => action.commands.iter().any(|command| {
             let parts = command.parts();
             // What is too long to be taken apart may hide it.
-            command.line() == line || parts.is_none_or(|parts| parts.contains(line))
+            command.line() == line
+                || parts.is_none_or(|parts| parts.iter().any(|part| part.text() == line))
         }),
         Subject::Path(path) => {
             let kind = answer.tool_kind();

@@ -1,0 +1,438 @@
+//! Reads a command line as a shell does, to tell literal text from what a shell makes something else of.
+//!
+//! A rule that allows a command must know all that will run. So everything that any common shell (POSIX, bash,
+//! zsh, ksh, fish; on Windows `cmd` and PowerShell) could take for more than one simple command of literal words
+//! is marked here, and no wildcard matches what is marked.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// Stands before each character that a shell may make something else of. A line with one in it is not read.
+pub(super) const MARK: char = '\0';
+
+/// A line as a shell reads it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// The line, with a [`MARK`] before each character that is not literal text of a word, a quote or a blank.
+    pub(super) marked: String,
+    /// The words, if the line is one simple command of literal words.
+    pub(super) words: Option<Vec<String>>,
+}
+
+/// Reads a line for the shells of this system. `None` if it is not a whole line, such as one with an open quote.
+pub(super) fn read(line: &str) -> Option<Reading> {
+    match cfg!(windows) {
+        true => read_for_windows(line),
+        false => read_for_unix(line),
+    }
+}
+
+/// Marks all of it: no wildcard matches any of it.
+pub(super) fn all_marked(line: &str) -> String {
+    line.chars().flat_map(|c| [MARK, c]).collect()
+}
+
+/// Reads a line for POSIX shells, and for fish, where it differs.
+fn read_for_unix(line: &str) -> Option<Reading> {
+    if line.contains(MARK) {
+        return None;
+    }
+    let mut reader = Reader::new(line);
+    while let Some(c) = reader.chars.next() {
+        reader.character(c)?;
+    }
+    Some(reader.end())
+}
+
+/// What a shell is reading.
+struct Reader<'a> {
+    chars: Peekable<Chars<'a>>,
+    marked: String,
+    words: Vec<String>,
+    word: Option<String>,
+    before: Option<char>,
+    /// Nothing is marked so far.
+    is_literal: bool,
+    /// From here on all is marked: where words and quotes end depends on what was read, or on the shell.
+    is_unclear: bool,
+    /// The next word may be the name of a command, or a variable that is set for it.
+    at_command: bool,
+    /// The word sets a variable.
+    assigns: bool,
+    /// The word is the target of a redirection.
+    is_target: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(line: &'a str) -> Self {
+        Self {
+            chars: line.chars().peekable(),
+            marked: String::with_capacity(line.len()),
+            words: Vec::new(),
+            word: None,
+            before: None,
+            is_literal: true,
+            is_unclear: false,
+            at_command: true,
+            assigns: false,
+            is_target: false,
+        }
+    }
+
+    fn end(mut self) -> Reading {
+        self.end_word();
+        let literal = self.is_literal && !self.words.is_empty();
+        Reading {
+            marked: self.marked,
+            words: literal.then_some(self.words),
+        }
+    }
+
+    /// What is neither literal text nor a blank.
+    fn special(&mut self, c: char) {
+        self.is_literal = false;
+        self.marked.extend([MARK, c]);
+    }
+
+    /// What makes all behind it unclear.
+    fn unclear(&mut self, c: char) {
+        self.special(c);
+        self.is_unclear = true;
+    }
+
+    /// Literal text.
+    fn literal(&mut self, c: char) {
+        if self.is_unclear || is_control(c) {
+            return self.unclear(c);
+        }
+        self.marked.push(c);
+        self.word.get_or_insert_default().push(c);
+    }
+
+    /// A character that is no part of the text, such as a quote.
+    fn syntax(&mut self, c: char) {
+        match self.is_unclear {
+            true => self.special(c),
+            false => self.marked.push(c),
+        }
+    }
+
+    fn end_word(&mut self) {
+        let Some(word) = self.word.take() else {
+            return;
+        };
+        self.words.push(word);
+        if !std::mem::take(&mut self.is_target) {
+            self.at_command &= std::mem::take(&mut self.assigns);
+        }
+    }
+
+    /// Takes a character outside of quotes. `None` if the line ends too early.
+    fn character(&mut self, c: char) -> Option<()> {
+        let starts_word = self.word.is_none();
+        match c {
+            _ if self.is_unclear || is_control(c) => self.unclear(c),
+            ' ' | '\t' => {
+                self.syntax(c);
+                self.end_word();
+            }
+            '\'' => self.single_quoted()?,
+            '"' => self.double_quoted()?,
+            '\\' => {
+                self.syntax(c);
+                match self.chars.next()? {
+                    // In fish it is a character's number.
+                    next if next.is_alphanumeric() => self.unclear(next),
+                    next => self.literal(next),
+                }
+            }
+            // In all of these, quotes may mean something else.
+            '`' | '(' | ')' | '{' | '}' => self.unclear(c),
+            '$' | '<' => {
+                let opens = |next: &char| "({['\"<".contains(*next);
+                match self.chars.peek().is_some_and(opens) {
+                    true => self.unclear(c),
+                    false => self.special(c),
+                }
+                self.end_word_at_operator(c);
+            }
+            ';' | '&' | '|' | '>' => {
+                self.special(c);
+                self.end_word_at_operator(c);
+            }
+            // A comment.
+            '#' if starts_word => self.unclear(c),
+            // Files, what was typed before (`!`, `^`), and the path of a command (`=ls`).
+            '*' | '?' | '[' | '!' => self.expands(c),
+            '=' | '^' if starts_word => self.expands(c),
+            '=' if self.at_command && !self.is_target => {
+                self.assigns = true;
+                self.expands(c);
+            }
+            '~' if starts_word || matches!(self.before, Some('=' | ':')) => self.expands(c),
+            // Blanks to some systems.
+            c if c.is_whitespace() => self.expands(c),
+            c => self.literal(c),
+        }
+        self.before = Some(c);
+        Some(())
+    }
+
+    /// Part of a word that a shell replaces.
+    fn expands(&mut self, c: char) {
+        self.special(c);
+        self.word.get_or_insert_default().push(c);
+    }
+
+    fn end_word_at_operator(&mut self, c: char) {
+        match c {
+            '$' => {
+                self.word.get_or_insert_default();
+            }
+            '<' | '>' => {
+                self.end_word();
+                self.is_target = true;
+            }
+            _ => {
+                self.end_word();
+                self.at_command = true;
+            }
+        }
+    }
+
+    fn single_quoted(&mut self) -> Option<()> {
+        self.syntax('\'');
+        self.word.get_or_insert_default();
+        let mut before = None;
+        loop {
+            match self.chars.next()? {
+                // In fish this quote does not end here.
+                '\'' if before == Some('\\') => {
+                    self.unclear('\'');
+                    return Some(());
+                }
+                '\'' => {
+                    self.syntax('\'');
+                    return Some(());
+                }
+                c => {
+                    self.literal(c);
+                    before = Some(c);
+                }
+            }
+        }
+    }
+
+    fn double_quoted(&mut self) -> Option<()> {
+        self.syntax('"');
+        self.word.get_or_insert_default();
+        loop {
+            match self.chars.next()? {
+                '"' => {
+                    self.syntax('"');
+                    return Some(());
+                }
+                '\\' => match self.chars.peek()? {
+                    '"' | '\\' | '$' | '`' => {
+                        self.syntax('\\');
+                        let escaped = self.chars.next()?;
+                        self.literal(escaped);
+                    }
+                    _ => self.literal('\\'),
+                },
+                c @ ('$' | '`') => self.unclear(c),
+                '!' => {
+                    // A shell that keeps a history looks for it here, too.
+                    let ends = |next: &char| next.is_whitespace() || *next == '"';
+                    match self.chars.peek().is_some_and(ends) {
+                        true => self.literal('!'),
+                        false => self.special('!'),
+                    }
+                }
+                c => self.literal(c),
+            }
+        }
+    }
+}
+
+/// Characters that end a line, or that shells use for themselves.
+fn is_control(c: char) -> bool {
+    c.is_control() && c != '\t'
+}
+
+/// What `cmd` or PowerShell make something else of, in quotes or not: they do not agree about quotes.
+const SPECIAL_ON_WINDOWS: &str =
+    "&|<>()^%!'`$;{}[]*?~#@\u{2018}\u{2019}\u{201a}\u{201b}\u{201c}\u{201d}\u{201e}";
+
+/// Reads a line for `cmd` and PowerShell, where a backslash is part of a path.
+fn read_for_windows(line: &str) -> Option<Reading> {
+    if line.contains(MARK) {
+        return None;
+    }
+    let mut marked = String::with_capacity(line.len());
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let (mut is_quoted, mut is_literal, mut is_unclear) = (false, true, false);
+    let mut before = None;
+    for c in line.chars() {
+        // To programs `\"` is a quote in a word, to `cmd` the end of a quoted word.
+        is_unclear |= is_control(c) || (c == '"' && before == Some('\\'));
+        let special = is_unclear
+            || SPECIAL_ON_WINDOWS.contains(c)
+            || (c.is_whitespace() && ![' ', '\t'].contains(&c));
+        if special {
+            is_literal = false;
+            marked.push(MARK);
+        }
+        marked.push(c);
+        match c {
+            '"' => {
+                is_quoted = !is_quoted;
+                word.get_or_insert_default();
+            }
+            ' ' | '\t' if !is_quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+        before = Some(c);
+    }
+    words.extend(word);
+    let words = (is_literal && !words.is_empty()).then_some(words);
+    (!is_quoted).then_some(Reading { marked, words })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Option<Vec<String>> {
+        read_for_unix(line)?.words
+    }
+
+    #[test]
+    fn literal_words_are_what_a_shell_makes_of_them() {
+        for (line, expected) in [
+            ("git log -1", &["git", "log", "-1"][..]),
+            ("  git\t log ", &["git", "log"]),
+            (
+                "git commit -m 'a; b > c'",
+                &["git", "commit", "-m", "a; b > c"],
+            ),
+            (
+                r#"git commit -m "Fix \"x\" & \$y!""#,
+                &["git", "commit", "-m", "Fix \"x\" & $y!"],
+            ),
+            (r#"echo "a\b" '\n'"#, &["echo", r"a\b", r"\n"]),
+            ("echo a''b \"\" ''", &["echo", "ab", "", ""]),
+            (r"echo a\ b\;\*", &["echo", "a b;*"]),
+            ("git show HEAD~1 HEAD^ a=b #", &[]),
+            (
+                "git show HEAD~1 HEAD^ a=b a#b 50%",
+                &["git", "show", "HEAD~1", "HEAD^", "a=b", "a#b", "50%"],
+            ),
+            ("grep 'x$' 'è*' é", &["grep", "x$", "è*", "é"]),
+        ] {
+            let read = words(line).unwrap_or_default();
+            assert_eq!(read, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_could_be_more_is_not_literal() {
+        for line in [
+            "",
+            " ",
+            "a;b",
+            "a & b",
+            "a|b",
+            "a>b",
+            "a<b",
+            "a\nb",
+            "a\rb",
+            "a\u{b}b",
+            "a\u{c}b",
+            "a\u{85}b",
+            "a\u{a0}b",
+            "a\u{2028}b",
+            "a 'b\nc'",
+            "a \"b\nc\"",
+            "a \\\nb",
+            "a *",
+            "a b?",
+            "a [b]",
+            "a {b,c}",
+            "a ~",
+            "a ~root",
+            "a x=~",
+            "a x:~",
+            "a $b",
+            "a \"$b\"",
+            "a $(b)",
+            "a `b`",
+            "a \"`b`\"",
+            "a $'b'",
+            "a (b)",
+            "(a)",
+            "!a",
+            "a !!",
+            "a \"x!y\"",
+            "a \"x\\!y\"",
+            "^a^b",
+            "a =b",
+            "a #b",
+            "a <<b",
+            "A=1 b",
+            "A=1 B=2 b",
+            "A+=1 b",
+            "a 'b\\' c",
+            "a \\x41",
+            "a 'b",
+            "a \"b",
+            "a \\",
+            "a \u{1b}[0m",
+            "a\0b",
+            "!",
+            "a <(b)",
+        ] {
+            assert_eq!(words(line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_marked_is_what_a_wildcard_must_not_match() {
+        let marked = |line| read_for_unix(line).unwrap().marked.replace(MARK, "¡");
+        for (line, expected) in [
+            ("cd web && npm 'a && b'", "cd web ¡&¡& npm 'a && b'"),
+            ("a=1 b=2 c d=3", "a¡=1 b¡=2 c d=3"),
+            (">a b=1 c d=2", "¡>a b¡=1 c d=2"),
+            ("a; b=1 c", "a¡; b¡=1 c"),
+            ("a $b 'c'", "a ¡$b 'c'"),
+            // What follows these may be read in another way.
+            ("a # 'b", "a ¡#¡ ¡'¡b"),
+            ("a $'b", "a ¡$¡'¡b"),
+            ("a\n'b", "a¡\n¡'¡b"),
+            ("a 'b\\' c", "a 'b\\¡'¡ ¡c"),
+        ] {
+            assert_eq!(marked(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn on_windows_backslashes_are_of_paths_and_single_quotes_quote_nothing() {
+        let words = |line| read_for_windows(line).and_then(|reading| reading.words);
+        assert_eq!(words(r#"dir C:\x "a b""#).unwrap(), ["dir", r"C:\x", "a b"]);
+        for line in [
+            "echo 'a & b'",
+            "echo a & b",
+            "echo \"a & b\"",
+            "echo %PATH%",
+            "echo ^& x",
+            "echo $x",
+            "echo `x",
+            "echo \"a\\\" b\"",
+            "echo \"a",
+            "echo a\nb",
+        ] {
+            assert_eq!(words(line), None, "{line:?}");
+        }
+    }
+}
