@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use acp::v1::ToolKind;
 use acp_host::{
-    Action, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict, is_obeyed, is_ordinary,
+    Action, By, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict, is_obeyed,
+    is_ordinary,
 };
 
 use crate::mode::Mode;
@@ -21,6 +22,31 @@ pub struct RuleFiles {
     user: Option<PathBuf>,
     answers: Option<PathBuf>,
     by_client: bool,
+    policy: Option<AtMost>,
+}
+
+/// What may be done at most, in every mode.
+#[derive(Debug, Clone, Copy)]
+struct AtMost {
+    policy: Policy,
+    /// The default of the user's rules takes its place.
+    gives_way: bool,
+}
+
+impl AtMost {
+    /// Nothing at all, not even reading.
+    fn is_nothing(self) -> bool {
+        self.policy == Policy::None && !self.gives_way
+    }
+
+    /// What it forbids; `None` for a policy that leaves all to the mode and to the rules.
+    fn permissions(self) -> Option<Permissions> {
+        match self.policy {
+            Policy::Ask | Policy::All => None,
+            policy if self.gives_way => Some(Permissions::policy_by_default(policy)),
+            policy => Some(policy.into()),
+        }
+    }
 }
 
 /// What a tool call is about to do.
@@ -48,12 +74,14 @@ pub(crate) enum Standing {
 }
 
 /// What kind of question it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
     /// A rule wants it asked each time, so that "always" is no answer.
     pub(crate) each_time: bool,
     /// It is about a file outside of the session's directories, or one that other programs obey.
     pub(crate) special: bool,
+    /// It is refused, for this reason, whatever is answered: the client is asked so that it tells the person.
+    pub(crate) refused: Option<String>,
 }
 
 impl RuleFiles {
@@ -78,8 +106,25 @@ impl RuleFiles {
         self
     }
 
-    /// The client goes by all of these rules itself, in what it is asked and in what is done through it. Here
-    /// they are kept only in what it does not see: lists and searches, and what it does not lend.
+    /// What may be done at most, in every mode: nothing with [`Policy::None`]; with [`Policy::Reads`] only looking,
+    /// and what a rule of the user's allows. [`Policy::Ask`] and [`Policy::All`] leave it to the mode and the rules.
+    #[must_use]
+    pub fn policy(mut self, policy: Policy) -> Self {
+        let gives_way = false;
+        self.policy = Some(AtMost { policy, gives_way });
+        self
+    }
+
+    /// The same, but the default of the user's rules takes the policy's place if they have one.
+    #[must_use]
+    pub fn policy_by_default(mut self, policy: Policy) -> Self {
+        let gives_way = true;
+        self.policy = Some(AtMost { policy, gives_way });
+        self
+    }
+
+    /// The client goes by all of these rules itself, in what it is asked and in what is done through it, and tells
+    /// the person which rule has refused something. So it is asked also about what is refused here.
     #[must_use]
     pub fn kept_by_client(mut self) -> Self {
         self.by_client = true;
@@ -90,10 +135,7 @@ impl RuleFiles {
     pub(crate) async fn stand(&self, workspace: &Workspace, deed: Deed) -> Result<Standing, Fault> {
         let session = Session::of(workspace);
         let files = self.clone();
-        let judged = tokio::task::spawn_blocking(move || match files.judging(&session, &deed) {
-            Ok(said) => said.judge(&session, &deed),
-            Err(why) => Standing::Refused(unreadable(&why)),
-        });
+        let judged = tokio::task::spawn_blocking(move || files.judge(&session, &deed));
         let judged = workspace.unless_cancelled(judged).await?;
         judged.map_err(|e| Fault::failed(format!("the rules could not be applied: {e}")))
     }
@@ -102,13 +144,30 @@ impl RuleFiles {
     pub(crate) fn looking(&self, session: &Session) -> Result<Option<Permissions>, String> {
         let said = self.read(session).map_err(|why| unreadable(&why))?;
         let any = said.user.is_some() || !said.project.is_empty() || said.remembered.is_some();
-        Ok(any.then(|| said.over(Policy::All.into())))
+        let policy = said.policy.clone();
+        let restricts = any || policy.is_some();
+        Ok(restricts.then(|| said.over(policy.unwrap_or_else(|| Policy::All.into()))))
     }
 
-    fn judging(&self, session: &Session, deed: &Deed) -> Result<Said, String> {
-        match self.by_client && session.client_sees(deed) {
-            true => Ok(Said::default()),
-            false => self.read(session),
+    /// Whether nothing of the project may be looked at.
+    pub(crate) fn forbid_reading(&self) -> bool {
+        self.policy.is_some_and(AtMost::is_nothing)
+    }
+
+    fn judge(&self, session: &Session, deed: &Deed) -> Standing {
+        let judged = match self.read(session) {
+            Ok(said) => said.judge(session, deed),
+            Err(why) => Standing::Refused(unreadable(&why)),
+        };
+        match judged {
+            Standing::Refused(why) if self.by_client && session.client_tells(deed) => {
+                Standing::Asked(Question {
+                    each_time: true,
+                    special: false,
+                    refused: Some(why),
+                })
+            }
+            judged => judged,
         }
     }
 
@@ -135,6 +194,7 @@ impl RuleFiles {
             user,
             project: rules,
             remembered,
+            policy: self.policy.and_then(AtMost::permissions),
         })
     }
 }
@@ -164,15 +224,8 @@ pub(crate) struct Session {
     cwd: PathBuf,
     /// Its directories, if they are here.
     tree: Option<Arc<Tree>>,
-    lent: Lent,
-}
-
-/// What is done through the client.
-#[derive(Debug, Clone, Copy, Default)]
-struct Lent {
-    read: bool,
-    write: bool,
-    terminal: bool,
+    /// Files are read through the client.
+    lent_reading: bool,
 }
 
 impl Session {
@@ -184,22 +237,16 @@ impl Session {
             sandboxed: state.sandboxed,
             cwd: PathBuf::from(workspace.turn.cwd()),
             tree: state.own().ok().map(|own| Arc::clone(&own.tree)),
-            lent: Lent {
-                read: lent.fs.read_text_file,
-                write: lent.fs.write_text_file,
-                terminal: lent.terminal && !state.sandboxed,
-            },
+            lent_reading: lent.fs.read_text_file,
         }
     }
 
-    /// Whether it is done through the client, or asked of it in any case.
-    fn client_sees(&self, deed: &Deed) -> bool {
+    /// Whether the client, if it goes by the rules, would tell that it is refused.
+    fn client_tells(&self, deed: &Deed) -> bool {
         match deed {
-            Deed::Read(_) => self.lent.read,
+            Deed::Read(_) => self.lent_reading,
             Deed::Look { .. } => false,
-            Deed::Change(_) => self.lent.write,
-            Deed::Run(_) => self.lent.terminal,
-            Deed::Other(_) => true,
+            Deed::Change(_) | Deed::Run(_) | Deed::Other(_) => true,
         }
     }
 
@@ -229,6 +276,8 @@ struct Said {
     user: Option<Rules>,
     project: Vec<Rules>,
     remembered: Option<Remembered>,
+    /// What may be done at most.
+    policy: Option<Permissions>,
 }
 
 impl Said {
@@ -249,50 +298,59 @@ impl Said {
     }
 
     fn weigh(&self, session: &Session, roots: &Roots, deed: &Deed) -> Standing {
-        // What the mode allows is allowed, unless a rule forbids it. All else is asked, unless a rule allows
-        // it. Only in code mode: the others ask also for what rules would allow.
-        let allowed = || self.over(Policy::All.into());
-        let asked = || self.over(Permissions::policy_by_default(Policy::Ask));
-        let code = session.mode == Mode::Code;
+        let file = |kind, path: &str| Action::file(kind, path, roots);
         let mut special = false;
-        let (verdict, looks) = match deed {
-            Deed::Read(path) => {
-                let action = Action::file(ToolKind::Read, path, roots);
-                (allowed().judge(&action), true)
-            }
-            Deed::Look { kind, path } => {
-                let action = Action::file(kind.clone(), path, roots);
-                (allowed().judge(&action), true)
-            }
+        // And whether the mode allows it, and whether it only looks.
+        let (action, allowed, looks) = match deed {
+            Deed::Read(path) => (file(ToolKind::Read, path), true, true),
+            Deed::Look { kind, path } => (file(kind.clone(), path), true, true),
             Deed::Change(path) => {
                 special = !session.is_ordinary(Path::new(path));
-                let may = if special { asked() } else { allowed() };
-                // What must not be read is not changed either: an edit that fails says what is there.
-                let read = allowed().judge(&Action::file(ToolKind::Read, path, roots));
-                match read {
-                    Verdict::Deny(_) => (read, false),
-                    _ => (may.judge(&Action::file(ToolKind::Edit, path, roots)), false),
-                }
+                (file(ToolKind::Edit, path), !special, false)
             }
             Deed::Run(line) => {
-                let may = if session.sandboxed {
-                    allowed()
-                } else {
-                    asked()
-                };
-                (
-                    may.judge(&Action::command(line, &session.cwd, roots)),
-                    false,
-                )
+                let action = Action::command(line, &session.cwd, roots);
+                (action, session.sandboxed, false)
             }
-            Deed::Other(kind) => (asked().judge(&Action::of_kind(kind.clone())), false),
+            Deed::Other(kind) => (Action::of_kind(kind.clone()), false, false),
         };
-        let question = |each_time| Standing::Asked(Question { each_time, special });
-        match verdict {
+        let refused = |by: By| {
+            Standing::Refused(match by {
+                By::Policy(policy) => format!("Rejected by `--allow {policy}`."),
+                by => format!("Rejected by {by}."),
+            })
+        };
+        if let Some(policy) = &self.policy
+            && let Verdict::Deny(by) = self.over(policy.clone()).judge(&action)
+        {
+            return refused(by);
+        }
+        // What must not be read is not changed either: an edit that fails says what is there.
+        if let Deed::Change(path) = deed {
+            let read = self.over(Policy::All.into());
+            if let Verdict::Deny(by) = read.judge(&file(ToolKind::Read, path)) {
+                return refused(by);
+            }
+        }
+        // What the mode allows is allowed, unless a rule forbids it. All else is asked, unless a rule allows it. Only
+        // in code mode: the others ask also for what rules would allow.
+        let policy = match allowed {
+            true => Policy::All.into(),
+            false => Permissions::policy_by_default(Policy::Ask),
+        };
+        let code = session.mode == Mode::Code;
+        let question = |each_time| {
+            Standing::Asked(Question {
+                each_time,
+                special,
+                refused: None,
+            })
+        };
+        match self.over(policy).judge(&action) {
             Verdict::Allow if code || looks => Standing::Allowed,
             Verdict::Allow | Verdict::Ask => question(false),
             Verdict::AskEachTime { .. } => question(true),
-            Verdict::Deny(by) => Standing::Refused(format!("Rejected by {by}.")),
+            Verdict::Deny(by) => refused(by),
         }
     }
 }
@@ -308,25 +366,28 @@ mod tests {
             sandboxed: false,
             cwd: cwd.to_owned(),
             tree: Some(Arc::new(Tree::new(roots))),
-            lent: Lent::default(),
+            lent_reading: false,
         }
     }
 
     fn stand(files: &RuleFiles, session: &Session, deed: &Deed) -> Standing {
-        files.read(session).unwrap().judge(session, deed)
+        files.judge(session, deed)
     }
 
     const ASKED: Standing = Standing::Asked(Question {
         each_time: false,
         special: false,
+        refused: None,
     });
     const ASKED_EACH_TIME: Standing = Standing::Asked(Question {
         each_time: true,
         special: false,
+        refused: None,
     });
     const SPECIAL: Standing = Standing::Asked(Question {
         each_time: false,
         special: true,
+        refused: None,
     });
 
     #[test]
@@ -409,20 +470,80 @@ mod tests {
             let stands = stand(&files, &session(Mode::Code, &cwd), &deed);
             assert!(matches!(stands, Standing::Refused(_)), "{deed:?}");
         }
-        // What the client sees is left to it, if it goes by the rules, and nothing else.
+        // The client is asked so that it tells the person, and its answer changes nothing.
         let client = files.clone().kept_by_client();
-        let mut session = session(Mode::Code, &cwd);
+        let session = session(Mode::Code, &cwd);
         let push = Deed::Run("git push".to_owned());
-        let judge = |session: &Session| {
-            client
-                .judging(session, &push)
-                .unwrap()
-                .judge(session, &push)
+        let Standing::Asked(question) = stand(&client, &session, &push) else {
+            panic!("it is not asked about");
         };
-        assert!(matches!(judge(&session), Standing::Refused(_)));
-        session.lent.terminal = true;
-        assert_eq!(judge(&session), ASKED);
+        assert!(question.refused.is_some());
         std::fs::write(&file, "rule = 3").unwrap();
         assert!(files.read(&session).is_err());
+    }
+
+    #[test]
+    fn a_policy_binds_every_mode() {
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().join("project");
+        std::fs::create_dir(&cwd).unwrap();
+        let file = dir.path().join("permissions.toml");
+        let rule = "[[rule]]\ndecision = \"allow\"\ncommand = \"ls\"\n";
+        std::fs::write(&file, rule).unwrap();
+        let path = cwd.join("a").to_str().unwrap().to_owned();
+        let look = Deed::Look {
+            kind: ToolKind::Search,
+            path: path.clone(),
+        };
+        let looks = [Deed::Read(path.clone()), look];
+        let does = [
+            Deed::Change(path),
+            Deed::Run("pwd".to_owned()),
+            Deed::Other(ToolKind::Fetch),
+        ];
+        let ls = Deed::Run("ls".to_owned());
+        for mode in Mode::ALL {
+            let mut session = session(mode, &cwd);
+            session.sandboxed = true;
+            let stand = |files: &RuleFiles, deed: &Deed| super::tests::stand(files, &session, deed);
+            let refuses = |files: &RuleFiles, deed: &Deed| {
+                let why = match stand(files, deed) {
+                    Standing::Refused(why) => why,
+                    other => panic!("{mode}: {deed:?}: {other:?}"),
+                };
+                assert!(why.starts_with("Rejected by `--allow "), "{why}");
+            };
+            let none = RuleFiles::new().user(&file).policy(Policy::None);
+            for deed in looks.iter().chain(&does).chain([&ls]) {
+                refuses(&none, deed);
+            }
+            let reads = RuleFiles::new().user(&file).policy(Policy::Reads);
+            does.iter().for_each(|deed| refuses(&reads, deed));
+            for deed in &looks {
+                assert_eq!(stand(&reads, deed), Standing::Allowed);
+            }
+            // A rule allows it, which leaves it to the mode.
+            let free = RuleFiles::new().user(&file);
+            assert_eq!(stand(&reads, &ls), stand(&free, &ls));
+            for policy in [Policy::Ask, Policy::All] {
+                let files = free.clone().policy(policy);
+                for deed in looks.iter().chain(&does) {
+                    assert_eq!(
+                        stand(&files, deed),
+                        stand(&free, deed),
+                        "{policy}: {deed:?}"
+                    );
+                }
+            }
+            // What nobody has typed gives way to the user's default.
+            let lenient = dir.path().join("lenient.toml");
+            std::fs::write(&lenient, "default = \"ask\"\n").unwrap();
+            let files = RuleFiles::new().user(&lenient);
+            let by_default = files.clone().policy_by_default(Policy::Reads);
+            for deed in &does {
+                assert_eq!(stand(&by_default, deed), stand(&files, deed));
+                refuses(&files.clone().policy(Policy::Reads), deed);
+            }
+        }
     }
 }

@@ -392,12 +392,18 @@ impl<'a> Running<'a> {
     ) -> Result<Output, Fault> {
         doing.workspace.go_on()?;
         // Before anything of a file is looked at, since it may be one that nobody is to read.
-        if let Some(deed) = call.deed(self.workspace)
-            && let Standing::Refused(why) = self.rules.stand(self.workspace, deed).await?
-        {
-            return Ok(Output::rejected(why));
+        let mut refused = false;
+        if let Some(deed) = call.deed(self.workspace) {
+            match self.rules.stand(self.workspace, deed).await? {
+                Standing::Refused(why) => return Ok(Output::rejected(why)),
+                Standing::Asked(question) => refused = question.refused.is_some(),
+                Standing::Allowed => {}
+            }
         }
-        let change = call.preview(self.workspace).await?;
+        let change = match refused {
+            true => None,
+            false => call.preview(self.workspace).await?,
+        };
         if let Some(change) = &change {
             let update = doing
                 .handle
@@ -449,8 +455,11 @@ impl<'a> Running<'a> {
                 .content(vec![change.content()])
                 .locations(vec![change.location()]);
         }
-        let asked = permission::ask(self.workspace, &subject, question.each_time, update);
-        Ok(asked.await?)
+        let asked = permission::ask(self.workspace, &subject, question.each_time, update).await?;
+        Ok(match question.refused {
+            Some(why) => Decision::Rejected(why),
+            None => asked,
+        })
     }
 }
 

@@ -48,6 +48,11 @@ impl Prepared {
             agent = agent.user_instructions(config.join("AGENTS.md"));
         }
         let rules = permissions::rule_files();
+        let rules = match args.allow {
+            Some(policy) if args.allow_gives_way => rules.policy_by_default(policy),
+            Some(policy) => rules.policy(policy),
+            None => rules,
+        };
         agent = agent.rules(match args.client_has_rules {
             true => rules.kept_by_client(),
             false => rules,

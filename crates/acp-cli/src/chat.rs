@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
 
-use acp_host::Policy;
+use acp_host::{Permissions, Policy};
 use acp_tui::{AgentSpec, Background, ChatError, Colors, Hint, Images, Keys, Open, Setup, Theme};
 use serde::Deserialize;
 
@@ -71,16 +71,19 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     let permissions = permissions::of(Some(policy), &cwd)?;
     let confinement = Confinement::of(&args.work.sandbox, &cwd)?;
     let environment = agent.given.environment();
-    let mut first = spec(&agent, &cwd, confinement.as_ref())?;
+    let spec = |agent: &Chosen| spec(agent, &cwd, &permissions, confinement.as_ref());
+    let mut first = spec(&agent)?;
     first.mcp_servers = args.work.servers(first.mcp_servers)?;
-    let mut setup = Setup::new(first, &cwd, permissions);
+    let mut others = Vec::new();
     for name in agents::list::usable(&cwd)? {
         let other = WhichArgs::named(&name).choose(&cwd)?;
         let same = agent.name.as_ref() == Some(&name) || agent.is_bundled() && other.is_bundled();
         if !same {
-            setup.agents.push(spec(&other, &cwd, confinement.as_ref())?);
+            others.push(spec(&other)?);
         }
     }
+    let mut setup = Setup::new(first, &cwd, permissions);
+    setup.agents.extend(others);
     setup.environment = environment;
     setup.sandbox = confinement.map(|confinement| confinement.sandbox);
     setup.open = open;
@@ -98,8 +101,13 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
 }
 
 /// How an agent is started, and what its sessions begin with.
-fn spec(agent: &Chosen, cwd: &Path, confinement: Option<&Confinement>) -> Result<AgentSpec, Exit> {
-    let mut command = Target { agent, cwd }.command()?;
+fn spec(
+    agent: &Chosen,
+    cwd: &Path,
+    permissions: &Permissions,
+    confinement: Option<&Confinement>,
+) -> Result<AgentSpec, Exit> {
+    let mut command = Target { agent, cwd }.command_for(permissions)?;
     if let Some(confinement) = confinement {
         command = confinement.confine(agent, command);
     }
@@ -115,6 +123,7 @@ fn spec(agent: &Chosen, cwd: &Path, confinement: Option<&Confinement>) -> Result
         (None, None) => "acp agent".to_owned(),
     };
     let mut spec = AgentSpec::new(name, command);
+    spec.asks = agent.is_bundled();
     spec.options = agent.protocol.set(acp::Options::new());
     spec.begins.mode.clone_from(&agent.mode);
     spec.begins.config.clone_from(&agent.options);

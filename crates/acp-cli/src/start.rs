@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use acp::Transport;
 use acp::jsonrpc::{self, Incoming, RequestId};
-use acp_host::{AgentCommand, AgentProcess, SpawnError};
+use acp_host::{AgentCommand, AgentProcess, Permissions, SpawnError};
 
 use crate::agents::Chosen;
 use crate::args::Format;
@@ -47,6 +47,19 @@ impl Target<'_> {
         };
         let environment = self.agent.given.environment();
         Ok(command.cwd(self.cwd).environment(environment))
+    }
+
+    /// How it is started if this is what it may do. The bundled agent is told, since it does some of that by itself.
+    pub(crate) fn command_for(&self, permissions: &Permissions) -> Result<AgentCommand, Exit> {
+        let command = self.command()?;
+        if !self.agent.is_bundled() {
+            return Ok(command);
+        }
+        let command = command.args([format!("--allow={}", permissions.policy())]);
+        Ok(match permissions.policy_gives_way() {
+            true => command.args(["--allow-gives-way"]),
+            false => command,
+        })
     }
 
     /// Starts it.

@@ -98,6 +98,15 @@ impl<P: Prompter + Send + Sync> Host<P> {
         self
     }
 
+    /// The agent is one that can be trusted to ask for all that its mode and the rules do not allow, and is bound by
+    /// the policy. What it then does through the client is not asked about a second time; what is forbidden stays so, and
+    /// what a rule has asked each time is asked.
+    #[must_use]
+    pub fn agent_asks(mut self) -> Self {
+        self.gate.agent_asks();
+        self
+    }
+
     /// The environment of commands; see [`Terminals::environment`].
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {

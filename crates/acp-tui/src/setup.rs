@@ -29,6 +29,9 @@ pub struct AgentSpec {
     pub install: Option<String>,
     /// Who knows what the person can do about what it says.
     pub hint: Hint,
+    /// It can be trusted to ask for all that its mode and the rules do not allow, and it is bound by the policy: what it
+    /// does through the client is not asked about a second time.
+    pub asks: bool,
     /// The names that its sessions in the chat's directory have been given, if they are kept.
     pub names: Option<Arc<dyn SessionNames>>,
 }
@@ -83,6 +86,7 @@ impl AgentSpec {
             begins: Wishes::default(),
             install: None,
             hint: Hint::default(),
+            asks: false,
             names: None,
         }
     }

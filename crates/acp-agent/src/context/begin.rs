@@ -78,7 +78,9 @@ impl Running<'_> {
             self.compact_as_asked(conversation, &wanted).await?;
             return Ok(Begun::Answered);
         }
-        let instructions = Instructions::read(self.workspace, self.user_instructions).await;
+        let project = !self.rules.forbid_reading();
+        let instructions =
+            Instructions::read(self.workspace, self.user_instructions, project).await;
         conversation.instruct(instructions.map_err(stopped)?);
         Ok(Begun::Asks)
     }

@@ -50,8 +50,12 @@ pub(crate) struct Instructions(String);
 
 impl Instructions {
     /// Puts them together. What cannot be read of the project's or the user's own is left out, and the model is
-    /// told so: better than a turn that does not begin.
-    pub(super) async fn read(workspace: &Workspace, user: Option<&Path>) -> Result<Self, Fault> {
+    /// told so: better than a turn that does not begin. Without `project` nothing of the project's is read.
+    pub(super) async fn read(
+        workspace: &Workspace,
+        user: Option<&Path>,
+        project: bool,
+    ) -> Result<Self, Fault> {
         let mut text = WHO.to_owned();
         session(&mut text, workspace.turn.roots());
         let cwd = PathBuf::from(workspace.turn.cwd());
@@ -59,14 +63,14 @@ impl Instructions {
         // It may block, on a network's disk for as long as that likes.
         let read = tokio::task::spawn_blocking(move || {
             let mut found: Vec<Found> = user.and_then(|path| of_user(&path)).into_iter().collect();
-            if sees {
+            if sees && project {
                 of_project(&cwd, &mut found);
             }
             found
         });
         let read = workspace.unless_cancelled(read).await?;
         let mut found = read.unwrap_or_default();
-        if !sees {
+        if !sees && project {
             found.extend(through_the_client(workspace).await?);
         }
         quote(&mut text, &found);

@@ -92,11 +92,11 @@ impl Fetch {
         let workspace = doing.workspace;
         let deed = Deed::Other(ToolKind::Fetch);
         let (standing, inside) = (doing.rules.stand(workspace, deed).await?, target.inside());
-        let each_time = match &standing {
-            Standing::Refused(why) => return Ok(Some(why.clone())),
+        let (each_time, refused) = match standing {
+            Standing::Refused(why) => return Ok(Some(why)),
             Standing::Allowed if inside.is_none() => return Ok(None),
-            Standing::Allowed => false,
-            Standing::Asked(question) => question.each_time,
+            Standing::Allowed => (false, None),
+            Standing::Asked(question) => (question.each_time, question.refused),
         };
         let subject = match &inside {
             None => Subject::Host(target.host().to_owned()),
@@ -128,6 +128,7 @@ impl Fetch {
         }
         Ok(
             match permission::ask(workspace, &subject, each_time, update).await? {
+                Decision::Allowed if refused.is_some() => refused,
                 Decision::Allowed => {
                     allowed.push(subject);
                     None

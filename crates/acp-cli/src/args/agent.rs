@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use acp_host::Policy;
 use clap::Subcommand;
 
 use super::{ProtocolArg, SandboxArgs};
@@ -46,8 +47,17 @@ pub(crate) struct AgentArgs {
     #[arg(long, value_name = "DIR")]
     pub(crate) sessions: Option<PathBuf>,
 
+    /// What the agent may do at most, in every mode: with `none` it does nothing and reads nothing; with `reads` it only
+    /// looks, and does what a rule of permissions.toml allows; `ask` and `all` leave that to the mode and the rules.
+    #[arg(long, value_name = "POLICY", value_parser = super::shared::policy)]
+    pub(crate) allow: Option<Policy>,
+
+    /// Nobody has typed the policy of --allow: the default of permissions.toml takes its place, if there is one.
+    #[arg(long, requires = "allow", hide = true)]
+    pub(crate) allow_gives_way: bool,
+
     /// The client goes by the rules of permissions.toml itself, as `acp run` does, and tells what it refuses: ask
-    /// it, and go by them only in what it does not see.
+    /// it about what they forbid, rather than refuse it.
     #[arg(long)]
     pub(crate) client_has_rules: bool,
 

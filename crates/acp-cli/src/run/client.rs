@@ -44,6 +44,9 @@ impl RunClient {
         let mut host = host
             .environment(run.agent.given.environment())
             .on_note(move |note| notes.add(permissions::in_words(&note)));
+        if run.agent.is_bundled() {
+            host = host.agent_asks();
+        }
         if let Some(confinement) = &run.sandbox {
             host = host.sandboxed(confinement.sandbox.clone());
         }

@@ -91,7 +91,7 @@ impl Run {
 
     /// Starts the agent.
     fn start(&self) -> Result<AgentProcess, Exit> {
-        let command = self.target().command()?;
+        let command = self.target().command_for(&self.permissions)?;
         self.target().spawn_as(&match &self.sandbox {
             None => command,
             Some(confinement) => confinement.confine(&self.agent, command),

@@ -11,6 +11,7 @@ mod common;
 
 mod agent;
 mod answers;
+mod bundled;
 mod rules;
 
 use common::screen::Screen;

@@ -20,6 +20,8 @@ pub(crate) struct Gate<P> {
     tell: Box<dyn Fn(Note) + Send + Sync>,
     /// What the person's answers cover.
     grants: Mutex<HashMap<SessionId, SessionGrants>>,
+    /// The agent is our own, and has asked for all that its mode and the rules do not allow.
+    agent_asks: bool,
 }
 
 /// A question for the person.
@@ -44,11 +46,16 @@ impl<P: Prompter + Send + Sync> Gate<P> {
             prompter,
             tell: Box::new(|_| ()),
             grants: Mutex::default(),
+            agent_asks: false,
         }
     }
 
     pub(crate) fn tell(&mut self, tell: impl Fn(Note) + Send + Sync + 'static) {
         self.tell = Box::new(tell);
+    }
+
+    pub(crate) fn agent_asks(&mut self) {
+        self.agent_asks = true;
     }
 
     pub(crate) fn permissions(&self) -> &Permissions {
@@ -134,6 +141,7 @@ impl<P: Prompter + Send + Sync> Gate<P> {
                 (self.tell)(Note::Rejected { by, what });
                 return Err(Error::Rpc(jsonrpc::Error::internal(message)));
             }
+            Verdict::Ask if self.agent_asks => return Ok(None),
             Verdict::Ask => None,
             Verdict::AskEachTime(by) => Some(by),
         };

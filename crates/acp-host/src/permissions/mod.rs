@@ -94,6 +94,12 @@ impl Permissions {
         self.policy
     }
 
+    /// Whether the policy counts only where the user's rules have no default.
+    #[must_use]
+    pub fn policy_gives_way(&self) -> bool {
+        self.gives_way
+    }
+
     /// Whether anything at all may be read.
     pub(crate) fn may_read(&self) -> bool {
         !self.forbids_all()

@@ -74,6 +74,9 @@ pub(crate) async fn connect(
             told.add(note.to_string());
             wake.notify_one();
         });
+    if spec.asks {
+        host = host.agent_asks();
+    }
     if let Some(sandbox) = &around.sandbox {
         host = host.sandboxed(sandbox.clone());
     }
