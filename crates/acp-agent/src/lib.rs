@@ -57,7 +57,7 @@ use acp::v1::{
     SessionConfigOption, SessionConfigOptionValue, StopReason,
 };
 
-use acp_host::{Sandbox, SandboxError};
+use acp_host::{Sandbox, SandboxError, SandboxRules};
 use choice::Choice;
 pub use choice::ModelChoices;
 pub use keys::{Account, KeyFile, KeyFileError, Keys};
@@ -142,15 +142,15 @@ impl CodingAgent {
     }
 
     /// Runs commands in a [`Sandbox`] for each session: they write only under the session's directories, in
-    /// a temporary directory of their own, and in `writable`. They are the agent's own processes then, also
-    /// where the client offers terminals: nobody knows what those may do.
+    /// a temporary directory of their own, and where `rules` say. They are the agent's own processes then,
+    /// also where the client offers terminals: nobody knows what those may do.
     ///
     /// # Errors
-    /// Sandboxes are not possible here, or not with `writable`.
-    pub fn sandboxed(mut self, writable: Vec<PathBuf>) -> Result<Self, SandboxError> {
+    /// Sandboxes are not possible here, or not with these rules.
+    pub fn sandboxed(mut self, rules: SandboxRules) -> Result<Self, SandboxError> {
         // Tried out now, so that it is known before there is any session.
-        Sandbox::new(writable.clone())?;
-        self.sessions.confine(writable);
+        Sandbox::with(rules.clone())?;
+        self.sessions.confine(rules);
         Ok(self)
     }
 

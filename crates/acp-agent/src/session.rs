@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::Update;
 use acp::v1::{ContentBlock, SessionConfigOption, SessionId};
-use acp_host::{Files, Roots, Sandbox};
+use acp_host::{Files, Roots, Sandbox, SandboxRules};
 
 use crate::choice::{Asked, Choice, Chosen};
 use crate::context::commands::Commands;
@@ -50,16 +50,15 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// The access to these roots; if there is none, why. If commands are confined, `writable` is where they
-    /// may write beside the roots.
+    /// The access to these roots; if there is none, why. If commands are confined, `rules` says how.
     pub(crate) async fn open(
         roots: &[String],
-        writable: Option<Vec<PathBuf>>,
+        rules: Option<SandboxRules>,
     ) -> Result<Self, String> {
         let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
         let opened = tokio::task::spawn_blocking(move || -> io::Result<Self> {
-            let sandbox = writable.map(|writable| {
-                Sandbox::new(roots.iter().cloned().chain(writable)).map_err(io::Error::other)
+            let sandbox = rules.map(|rules| {
+                Sandbox::with(rules.in_roots(roots.iter().cloned())).map_err(io::Error::other)
             });
             // Opened once, so that all tools have the same directories.
             let roots = Roots::open(roots)?;

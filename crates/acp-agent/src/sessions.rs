@@ -1,7 +1,6 @@
 //! The sessions of an agent: those that are open, and those that are kept.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::Update;
@@ -10,6 +9,7 @@ use acp::agent::{
     Session, SessionOpened, SessionSetup,
 };
 use acp::v1::{ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo};
+use acp_host::SandboxRules;
 use jiff::Timestamp;
 
 use crate::choice::{Choice, Chosen};
@@ -33,8 +33,8 @@ pub(crate) struct Sessions {
     mode: Mode,
     open: Mutex<HashMap<SessionId, Arc<SessionState>>>,
     store: Option<Arc<dyn SessionStore>>,
-    /// Where commands may write beside the session's directories, if they are confined.
-    writable: Option<Vec<PathBuf>>,
+    /// How commands are confined, if they are.
+    sandbox: Option<SandboxRules>,
     /// The user's own MCP servers.
     servers: Vec<McpServer>,
     limits: McpLimits,
@@ -47,7 +47,7 @@ impl Sessions {
             mode: Mode::default(),
             open: Mutex::default(),
             store: None,
-            writable: None,
+            sandbox: None,
             servers: Vec::new(),
             limits: McpLimits::default(),
         }
@@ -61,8 +61,8 @@ impl Sessions {
         self.store = Some(store);
     }
 
-    pub(crate) fn confine(&mut self, writable: Vec<PathBuf>) {
-        self.writable = Some(writable);
+    pub(crate) fn confine(&mut self, rules: SandboxRules) {
+        self.sandbox = Some(rules);
     }
 
     pub(crate) fn serve_with(&mut self, servers: Vec<McpServer>) {
@@ -171,7 +171,7 @@ impl Sessions {
         messages: Vec<Message>,
     ) -> SessionState {
         let choice = Arc::clone(&self.choice);
-        let confined = self.writable.is_some();
+        let confined = self.sandbox.is_some();
         SessionState::new(own, confined, log, choice, properties, messages)
     }
 
@@ -213,7 +213,7 @@ impl Sessions {
 
     /// The agent's own access to a session's directories.
     async fn own(&self, session: &Session) -> acp::Result<Result<Own, String>> {
-        let own = Own::open(session.roots(), self.writable.clone()).await;
+        let own = Own::open(session.roots(), self.sandbox.clone()).await;
         // A client that lends its files may run where this process has none of them, in a container for
         // example. Without that, nothing could be done in such a session.
         if let Err(why) = &own

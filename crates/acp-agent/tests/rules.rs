@@ -6,6 +6,7 @@ mod common;
 
 use acp::v1::*;
 use acp_agent::{CodingAgent, OfflineModel, RuleFiles, ScriptedModel};
+use acp_host::SandboxRules;
 use common::{ALL, ALLOW, ALLOW_ALWAYS, Fixture, NONE, Offers, REJECT, texts};
 use serde_json::json;
 
@@ -209,7 +210,7 @@ async fn rules_that_cannot_be_read_allow_nothing() {
 #[tokio::test]
 async fn code_mode_runs_what_is_sandboxed_unless_a_rule_forbids_it() {
     let model = OfflineModel::new();
-    let Ok(agent) = CodingAgent::with_model(model).sandboxed(Vec::new()) else {
+    let Ok(agent) = CodingAgent::with_model(model).sandboxed(SandboxRules::new()) else {
         eprintln!("no sandbox here");
         return;
     };

@@ -57,9 +57,9 @@ impl Prepared {
             true => rules.kept_by_client(),
             false => rules,
         });
-        if let Some(writable) = args.sandbox.writable()? {
+        if let Some(rules) = args.sandbox.rules(None)? {
             agent = agent
-                .sandboxed(writable)
+                .sandboxed(rules)
                 .map_err(|e| Exit::usage(format!("--sandbox: {e}")))?;
         }
         Ok(Self {

@@ -19,7 +19,7 @@ pub(crate) use permissions::{
     ListPermissionsArgs, PermissionsArgs, PermissionsCommand, RevokeArgs,
 };
 pub(crate) use run::{Format, RunArgs};
-pub(crate) use shared::{ListFormat, ProtocolArg, SandboxArgs, WorkArgs};
+pub(crate) use shared::{ListFormat, ProtocolArg, SandboxArgs, WorkArgs, Writes};
 
 use crate::agents::args::AgentsArgs;
 use crate::check::CheckArgs;

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use acp_host::{Permissions, Policy};
-use acp_tui::{AgentSpec, Background, ChatError, Colors, Hint, Images, Keys, Open, Setup, Theme};
+use acp_tui::{
+    AgentSpec, Background, ChatError, Colors, Confine, Hint, Images, Keys, Open, Setup, Theme,
+};
 use serde::Deserialize;
 
 use crate::agents::{self, Chosen, WhichArgs};
@@ -69,7 +71,7 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     };
     let policy = args.allow.unwrap_or(Policy::Ask);
     let permissions = permissions::of(Some(policy), &cwd)?;
-    let confinement = Confinement::of(&args.work.sandbox, &cwd)?;
+    let confinement = Confinement::of(&args.work.sandbox, args.allow, &cwd)?;
     let environment = agent.given.environment();
     let spec = |agent: &Chosen| spec(agent, &cwd, &permissions, confinement.as_ref());
     let mut first = spec(&agent)?;
@@ -85,7 +87,9 @@ fn prepare(args: ChatArgs) -> Result<Setup, Exit> {
     let mut setup = Setup::new(first, &cwd, permissions);
     setup.agents.extend(others);
     setup.environment = environment;
-    setup.sandbox = confinement.map(|confinement| confinement.sandbox);
+    setup.sandbox = confinement
+        .as_ref()
+        .and_then(|confinement| confinement.of_commands().cloned());
     setup.open = open;
     setup.wishes.mode = args.work.mode;
     setup.wishes.config = args.work.options;
@@ -107,10 +111,7 @@ fn spec(
     permissions: &Permissions,
     confinement: Option<&Confinement>,
 ) -> Result<AgentSpec, Exit> {
-    let mut command = Target { agent, cwd }.command_for(permissions)?;
-    if let Some(confinement) = confinement {
-        command = confinement.confine(agent, command);
-    }
+    let command = Target { agent, cwd }.command_for(permissions)?;
     let name = match (&agent.name, agent.command.first()) {
         (Some(name), _) => name.clone(),
         (None, Some(program)) => {
@@ -124,6 +125,16 @@ fn spec(
     };
     let mut spec = AgentSpec::new(name, command);
     spec.asks = agent.is_bundled();
+    if let Some(confinement) = confinement.cloned() {
+        let agent = agent.clone();
+        // Only when it is started: what it keeps of its own may have to be made.
+        spec.confine = Confine::new(move |command| {
+            let confined = confinement.confine(&agent, command);
+            let confined = confined.map_err(|exit| exit.message.unwrap_or_default())?;
+            Ok((confined.command, confined.notes))
+        });
+    }
+    let confined = confinement.and_then(Confinement::hint);
     spec.options = agent.protocol.set(acp::Options::new());
     spec.begins.mode.clone_from(&agent.mode);
     spec.begins.config.clone_from(&agent.options);
@@ -132,7 +143,10 @@ fn spec(
     spec.install = agent.install.map(str::to_owned).filter(|i| !i.is_empty());
     let (given, typed) = (agent.given.clone(), agent.command.clone());
     // Where it wants a login, a key that looks like its own will do; else only one that it names.
-    spec.hint = Hint::new(move |said, login| given.hint(if login { &typed } else { &[] }, said));
+    spec.hint = Hint::new(move |said, login| {
+        let key = given.hint(if login { &typed } else { &[] }, said);
+        key.or_else(|| confined.clone().filter(|_| !login))
+    });
     Ok(spec)
 }
 

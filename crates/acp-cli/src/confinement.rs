@@ -1,49 +1,164 @@
-//! `--sandbox`: where what is started may write.
+//! `--sandbox`, and the sandbox that `--allow none` and `--allow reads` imply: where what is started may write.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use acp_host::{AgentCommand, Sandbox};
+use acp_host::{AgentCommand, Policy, Sandbox, SandboxError, SandboxRules};
 
 use crate::agents::Chosen;
-use crate::args::SandboxArgs;
+use crate::args::{SandboxArgs, Writes};
 use crate::exit::Exit;
 
 /// Where what is started may write.
+#[derive(Debug, Clone)]
 pub(crate) struct Confinement {
-    pub(crate) sandbox: Sandbox,
-    /// Beside the working directory.
-    writable: Vec<PathBuf>,
+    args: SandboxArgs,
+    rules: SandboxRules,
+    cwd: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// It was asked for by name. The commands that an agent runs through us are in this sandbox.
+    Asked(Sandbox),
+    /// The policy, which has this name, implies it. What runs through us is judged by the policy.
+    Implied(&'static str),
+}
+
+/// How an agent is started.
+#[derive(Debug)]
+pub(crate) struct Confined {
+    pub(crate) command: AgentCommand,
+    /// What the person is to be told of that.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Confinement {
-    /// What the command line asks for, if anything, for someone who works in `cwd`.
-    pub(crate) fn of(args: &SandboxArgs, cwd: &Path) -> Result<Option<Self>, Exit> {
-        let Some(writable) = args.writable()? else {
+    /// What the command line asks for, if anything, for someone who works in `cwd`. `policy` is what was typed
+    /// behind `--allow`: a default asks for nothing, since an agent that keeps something of its own must start
+    /// for someone who has never heard of sandboxes.
+    pub(crate) fn of(
+        args: &SandboxArgs,
+        policy: Option<Policy>,
+        cwd: &Path,
+    ) -> Result<Option<Self>, Exit> {
+        let Some(rules) = args.rules(policy)? else {
             return Ok(None);
         };
-        let everywhere = std::iter::once(cwd.to_owned()).chain(writable.iter().cloned());
-        let sandbox =
-            Sandbox::new(everywhere).map_err(|e| Exit::usage(format!("--sandbox: {e}")))?;
-        Ok(Some(Self { sandbox, writable }))
+        let kind = match (args.sandbox, policy) {
+            (None, Some(Policy::None)) => Kind::Implied("none"),
+            (None, _) => Kind::Implied("reads"),
+            (Some(_), _) => {
+                let rules = rules.in_roots([cwd.to_owned()]);
+                Kind::Asked(Sandbox::with(rules).map_err(|e| refused(&e))?)
+            }
+        };
+        Ok(Some(Self {
+            args: args.clone(),
+            rules,
+            cwd: cwd.to_owned(),
+            kind,
+        }))
     }
 
-    /// How the same is said to another `acp`.
-    pub(crate) fn arguments(&self) -> impl Iterator<Item = OsString> {
-        let writable = self
-            .writable
-            .iter()
-            .flat_map(|path| ["--writable".into(), path.into()]);
-        std::iter::once("--sandbox".into()).chain(writable)
-    }
-
-    /// An agent's command, confined. The bundled one is itself careful where it writes, and confines its commands; of
-    /// another nobody knows.
-    pub(crate) fn confine(&self, agent: &Chosen, command: AgentCommand) -> AgentCommand {
-        if agent.is_bundled() {
-            command.args(self.arguments())
-        } else {
-            command.sandboxed(self.sandbox.clone())
+    /// The sandbox of the commands that agents run through us, if they are to be in one.
+    pub(crate) fn of_commands(&self) -> Option<&Sandbox> {
+        match &self.kind {
+            Kind::Asked(sandbox) => Some(sandbox),
+            Kind::Implied(_) => None,
         }
     }
+
+    /// How the same is said to another `acp`: what was typed.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        if let Some(mode) = self.args.sandbox {
+            let read_only = match self.is_read_only() {
+                true => "read-only",
+                false => "workspace",
+            };
+            words.push(match (self.is_read_only(), mode.no_network) {
+                (false, false) => "--sandbox".into(),
+                (_, false) => format!("--sandbox={read_only}").into(),
+                (_, true) => format!("--sandbox={read_only},no-network").into(),
+            });
+        }
+        for path in &self.args.writable {
+            let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+            words.extend(["--writable".into(), path.into()]);
+        }
+        for port in &self.args.reachable {
+            words.extend(["--reachable".into(), port.0.to_string().into()]);
+        }
+        words
+    }
+
+    fn is_read_only(&self) -> bool {
+        let named = self.args.sandbox.and_then(|mode| mode.writes);
+        match named {
+            Some(writes) => writes == Writes::ReadOnly,
+            None => self.rules == self.rules.clone().read_only(),
+        }
+    }
+
+    /// An agent's command, confined.
+    ///
+    /// Where the agent may write in the project, the bundled one is itself careful where it does, and confines
+    /// its commands; of another nobody knows. Where nobody may, each agent is confined with all that it starts,
+    /// and may write what it keeps of its own.
+    ///
+    /// # Errors
+    /// A sandbox that was asked for by name is not possible. One that is implied is then done without, and the
+    /// notes say so.
+    pub(crate) fn confine(&self, agent: &Chosen, command: AgentCommand) -> Result<Confined, Exit> {
+        let command = match (&self.kind, agent.is_bundled()) {
+            (Kind::Asked(_), true) => command.args(self.arguments()),
+            _ => command,
+        };
+        if !self.is_read_only() {
+            let command = match &self.kind {
+                Kind::Asked(sandbox) if !agent.is_bundled() => command.sandboxed(sandbox.clone()),
+                _ => command,
+            };
+            let notes = Vec::new();
+            return Ok(Confined { command, notes });
+        }
+        // Nothing is made in anybody's home directory where there will be no sandbox.
+        let possible = Sandbox::new([]);
+        if let (Err(SandboxError::NotSupported { why }), Kind::Implied(policy)) =
+            (&possible, &self.kind)
+        {
+            let notes = vec![format!(
+                "warning: the agent is asked to keep to --allow {policy} and not forced to; a sandbox is not possible here: {why}"
+            )];
+            return Ok(Confined { command, notes });
+        }
+        drop(possible.map_err(|e| refused(&e))?);
+        let own = agent.own(&self.cwd);
+        let mut rules = self.rules.clone().writable(own.writable);
+        if agent.is_bundled() {
+            // It asks a model over the network; its commands have a sandbox of their own, without.
+            rules = rules.with_network();
+        }
+        let sandbox = Sandbox::with(rules).map_err(|e| refused(&e))?;
+        Ok(Confined {
+            command: command.sandboxed(sandbox),
+            notes: own.notes,
+        })
+    }
+
+    /// What to do where an agent breaks in a sandbox that nobody named.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self.kind {
+            Kind::Asked(_) => None,
+            Kind::Implied(policy) => Some(format!(
+                "with --allow {policy} the agent can write only what is known to be its own; if it needs more, give it --writable DIR, or trust it with --sandbox=off"
+            )),
+        }
+    }
+}
+
+fn refused(error: &SandboxError) -> Exit {
+    Exit::usage(format!("--sandbox: {error}"))
 }

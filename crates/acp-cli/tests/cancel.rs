@@ -92,7 +92,7 @@ fn while_a_command_runs_that_the_agent_started_itself() {
     let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
     interrupt(
         &project,
-        &["--allow", "reads", "--mode", "code"],
+        &["--allow", "reads", "--sandbox=off", "--mode", "code"],
         turn,
         "started\n",
     )
@@ -111,7 +111,15 @@ fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands(
     for allow in ["all", "reads"] {
         // In a terminal of the run's, and in a process of the agent's.
         let mut child = project
-            .command(&["--allow", allow, "--mode", "code", "go", "--"])
+            .command(&[
+                "--allow",
+                allow,
+                "--sandbox=off",
+                "--mode",
+                "code",
+                "go",
+                "--",
+            ])
             .args(project.allowing_commands())
             .args([ACP, "agent", "--script", &script])
             .stdout(Stdio::piped())

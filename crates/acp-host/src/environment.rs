@@ -214,8 +214,9 @@ impl Environment {
         asked_for || PASSED.iter().any(|pattern| named(pattern)) && !is_secret(name, value)
     }
 
-    /// The value of a variable for the program.
-    pub(crate) fn get(&self, name: &str) -> Option<OsString> {
+    /// The value of a variable for the program, if it gets one.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<OsString> {
         let mut set = self.set.iter().rev();
         if let Some((_, value)) = set.find(|(set, _)| same(set, OsStr::new(name))) {
             return Some(value.clone());

@@ -65,5 +65,5 @@ pub use permissions::{
 };
 pub use process::Exit;
 pub use roots::{Place, Refusal, Roots, open_file};
-pub use sandbox::{Sandbox, SandboxError};
+pub use sandbox::{Sandbox, SandboxError, SandboxRules};
 pub use terminals::{TerminalEvent, TerminalEventKind, Terminals};

@@ -25,8 +25,11 @@ use crate::sys::Confined;
 /// sockets that are outside, and does nothing special with other devices. It gains no rights by executing a
 /// program, so that `sudo` is of no use, and mounts nothing.
 ///
-/// What Landlock does not stop: the network, sockets that have a path (that of Docker's, for one), reading
-/// secrets, and changing the mode, the owner, the times or the extended attributes of files outside.
+/// With [`SandboxRules::without_tcp`] it opens no TCP connections and waits for none.
+///
+/// What Landlock does not stop: the network otherwise (UDP, and with it DNS; MPTCP; SCTP), sockets that have a
+/// path (that of Docker's, for one), reading secrets, and changing the mode, the owner, the times or the
+/// extended attributes of files outside.
 ///
 /// Clones are the same sandbox.
 #[derive(Debug, Clone)]
@@ -46,6 +49,60 @@ impl PartialEq for Sandbox {
 }
 
 impl Eq for Sandbox {}
+
+/// What a sandbox forbids, and what it leaves open.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SandboxRules {
+    writable: Vec<PathBuf>,
+    read_only: bool,
+    tcp: Option<Vec<u16>>,
+}
+
+impl SandboxRules {
+    /// Nothing may be written but what every sandbox allows; the network is open.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Also lets these be written: directories or files that are there now.
+    #[must_use]
+    pub fn writable(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.writable.extend(paths);
+        self
+    }
+
+    /// Keeps the directories of [`in_roots`](Self::in_roots) from being written.
+    #[must_use]
+    pub fn read_only(mut self) -> Self {
+        self.read_only = true;
+        self
+    }
+
+    /// Refuses TCP, except connections to these ports, whichever machine they are on: Landlock does not know
+    /// addresses. Needs Linux 6.7.
+    #[must_use]
+    pub fn without_tcp(mut self, reachable: impl IntoIterator<Item = u16>) -> Self {
+        self.tcp = Some(reachable.into_iter().collect());
+        self
+    }
+
+    /// Opens the network again.
+    #[must_use]
+    pub fn with_network(mut self) -> Self {
+        self.tcp = None;
+        self
+    }
+
+    /// The same for someone who works in these directories: they may be written, unless that was ruled out.
+    #[must_use]
+    pub fn in_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
+        match self.read_only {
+            true => self.clone(),
+            false => self.clone().writable(roots),
+        }
+    }
+}
 
 /// Why there can be no sandbox. Then nothing is run: there is no falling back to a run without.
 #[derive(Debug, thiserror::Error)]
@@ -80,15 +137,23 @@ impl Sandbox {
     /// # Errors
     /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled.
     pub fn new(writable: impl IntoIterator<Item = PathBuf>) -> Result<Self, SandboxError> {
+        Self::with(SandboxRules::new().writable(writable))
+    }
+
+    /// A sandbox with these rules.
+    ///
+    /// # Errors
+    /// See [`SandboxError`]. Needs Linux 6.2 or later, with Landlock enabled, and 6.7 to refuse TCP.
+    pub fn with(rules: SandboxRules) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let temporary = tempfile::Builder::new()
             .prefix("acp-sandbox-")
             .tempdir()
             .map_err(failed)?;
-        let mut writable: Vec<PathBuf> = writable.into_iter().collect();
+        let mut writable = rules.writable;
         writable.push(temporary.path().to_owned());
         Ok(Self(Arc::new(Inner {
-            confined: Confined::new(writable)?,
+            confined: Confined::new(writable, rules.tcp)?,
             temporary,
         })))
     }

@@ -19,6 +19,8 @@ pub struct AgentSpec {
     pub name: String,
     /// How it is started.
     pub command: AgentCommand,
+    /// Who confines it when it is started, if anybody does.
+    pub confine: Confine,
     /// How its connection is made: which versions are spoken, how much is kept.
     pub options: acp::Options,
     /// MCP servers for its sessions.
@@ -75,12 +77,46 @@ impl fmt::Debug for Hint {
     }
 }
 
+/// Puts the command of an agent into a sandbox when it is started, and says what the person is to be told of that.
+#[derive(Clone, Default)]
+pub struct Confine(Option<Arc<ConfineCommand>>);
+
+type ConfineCommand =
+    dyn Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String> + Send + Sync;
+
+impl Confine {
+    /// `confine` gives the confined command and notes for the person, or why there can be no sandbox. It may read and
+    /// write files.
+    pub fn new(
+        confine: impl Fn(AgentCommand) -> Result<(AgentCommand, Vec<String>), String>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Some(Arc::new(confine)))
+    }
+
+    pub(crate) fn of(&self, command: AgentCommand) -> Result<(AgentCommand, Vec<String>), String> {
+        match &self.0 {
+            Some(confine) => confine(command),
+            None => Ok((command, Vec::new())),
+        }
+    }
+}
+
+impl fmt::Debug for Confine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Confine").field(&self.0.is_some()).finish()
+    }
+}
+
 impl AgentSpec {
     /// An agent that is started like this.
     pub fn new(name: impl Into<String>, command: AgentCommand) -> Self {
         Self {
             name: name.into(),
             command,
+            confine: Confine::default(),
             options: acp::Options::new(),
             mcp_servers: Vec::new(),
             begins: Wishes::default(),

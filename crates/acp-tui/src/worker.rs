@@ -116,10 +116,11 @@ impl Worker {
                             trouble,
                         })
                     };
-                    let process = match agent::spawn(&spec, &around.cwd) {
+                    let process = match agent::spawn(&spec, &around.cwd, &notes) {
                         Ok(process) => process,
                         Err(trouble) => return ended(trouble),
                     };
+                    around.wake.notify_one();
                     let spawned = Event::Spawned {
                         agent,
                         stamp,
@@ -396,7 +397,9 @@ async fn log_in_in_terminal(
     cwd: &Path,
     method: &AuthMethodTerminal,
 ) -> Result<(), Trouble> {
-    let mut command = spec.command.clone().cwd(cwd).args(&method.args);
+    let command = spec.command.clone().cwd(cwd);
+    let (command, _) = spec.confine.of(command).map_err(Trouble::Refused)?;
+    let mut command = command.args(&method.args);
     for (name, value) in &method.env {
         command = command.env(name, value);
     }

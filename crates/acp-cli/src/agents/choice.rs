@@ -5,7 +5,8 @@ use std::path::Path;
 use acp::v1::McpServer;
 use sha2::{Digest, Sha256};
 
-use super::known::{BUNDLED, KNOWN, known};
+use super::known::{BUNDLED, KNOWN, known, known_by_command, runner_of};
+use super::own::{self, Own};
 use super::project::ProjectAgents;
 use super::settings::{self, Settings, check_name};
 use crate::args::ProtocolArg;
@@ -36,7 +37,7 @@ pub(crate) struct WhichArgs {
 }
 
 /// An agent that was chosen.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Chosen {
     /// What it is called, if it was chosen by a name.
     pub(crate) name: Option<String>,
@@ -210,6 +211,18 @@ impl Chosen {
     /// Whether it is the bundled agent.
     pub(crate) fn is_bundled(&self) -> bool {
         self.command.is_empty()
+    }
+
+    /// What it must be able to write of its own, if that is known. Directories that are not there are made.
+    pub(crate) fn own(&self, cwd: &Path) -> Own {
+        let named = self.name.as_deref().and_then(known);
+        let known = match self.command.is_empty() {
+            true => known(BUNDLED),
+            false => known_by_command(&self.command).or(named),
+        };
+        let places = known.map(|known| known.keeps).unwrap_or_default();
+        let places = places.iter().chain(runner_of(&self.command));
+        own::prepare(places, &self.given.environment(), cwd)
     }
 
     /// What it is remembered by. Of a command only its program can be read: the rest may have a key in it.

@@ -7,6 +7,7 @@ pub(crate) mod args;
 pub(crate) mod choice;
 pub(crate) mod known;
 pub(crate) mod list;
+pub(crate) mod own;
 pub(crate) mod project;
 pub(crate) mod settings;
 

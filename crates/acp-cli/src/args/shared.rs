@@ -1,38 +1,147 @@
 //! What several commands take.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use acp::v1::McpServer;
-use acp_host::Policy;
+use acp_host::{Policy, SandboxRules};
 use clap::ValueEnum;
 
 use crate::exit::Exit;
 use crate::run::mcp;
 
 // Where what is started may write.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SandboxArgs {
-    /// Let commands, and agents other than the bundled one, read everything and write only where the session
-    /// works, in a temporary directory of their own, and to what --writable adds. Takes Linux 6.2 or later;
-    /// where it is not possible, nothing is started.
-    #[arg(long)]
-    pub(crate) sandbox: bool,
+    /// Start agents and commands in a sandbox, where they read everything and write only in a temporary
+    /// directory of their own and what --writable adds. MODE is `workspace`, which --sandbox alone means, to
+    /// let them write where the session works, too; `read-only` not to, where an agent still writes what it
+    /// keeps of its own, if that is known here; or `off`. `no-network` added to one with a comma refuses TCP
+    /// (Linux 6.7), and nothing else of the network. Takes Linux 6.2 or later; where it is not possible,
+    /// nothing is started.
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "workspace")]
+    pub(crate) sandbox: Option<SandboxMode>,
 
     /// Let them write here, too; can be given several times. Agents that keep something in the home
-    /// directory need this.
-    #[arg(long, value_name = "DIR", requires = "sandbox")]
+    /// directory need this in a sandbox, unless that is known here.
+    #[arg(long, value_name = "DIR")]
     pub(crate) writable: Vec<PathBuf>,
+
+    /// Let TCP connections through to this port; can be given several times. Only the port counts: with
+    /// `example.org:443` every server's port 443 can be reached.
+    #[arg(long, value_name = "[HOST:]PORT", requires = "sandbox")]
+    pub(crate) reachable: Vec<Reachable>,
+}
+
+/// What `--sandbox` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SandboxMode {
+    /// What it says of writing, if it does.
+    pub(crate) writes: Option<Writes>,
+    pub(crate) no_network: bool,
+}
+
+/// Where may be written in a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// Where the session works.
+    Workspace,
+    /// Not there.
+    ReadOnly,
+    /// There is no sandbox.
+    Off,
+}
+
+impl FromStr for SandboxMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut mode = Self {
+            writes: None,
+            no_network: false,
+        };
+        for word in text.split(',') {
+            let writes = match word.trim() {
+                "workspace" => Writes::Workspace,
+                "read-only" => Writes::ReadOnly,
+                "off" => Writes::Off,
+                "no-network" => {
+                    mode.no_network = true;
+                    continue;
+                }
+                _ => {
+                    return Err("expected workspace, read-only or off, and no-network".to_owned());
+                }
+            };
+            if mode.writes.is_some_and(|other| other != writes) {
+                return Err("workspace, read-only and off exclude each other".to_owned());
+            }
+            mode.writes = Some(writes);
+        }
+        if mode.no_network && mode.writes == Some(Writes::Off) {
+            return Err("without a sandbox there is no no-network".to_owned());
+        }
+        Ok(mode)
+    }
+}
+
+/// A port that may be connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reachable(pub(crate) u16);
+
+impl FromStr for Reachable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let port = text.rsplit_once(':').map_or(text, |(_, port)| port);
+        match port.parse() {
+            Ok(port) if port != 0 => Ok(Self(port)),
+            _ => Err("expected PORT or HOST:PORT".to_owned()),
+        }
+    }
 }
 
 impl SandboxArgs {
-    /// What --writable names, as it is called from everywhere; `None` without --sandbox.
-    pub(crate) fn writable(&self) -> Result<Option<Vec<PathBuf>>, Exit> {
+    /// What the sandbox is to be like; `None` if there is to be none. A policy that someone typed may ask for
+    /// one that may not write, and does so only where `--sandbox` says nothing of that.
+    ///
+    /// # Errors
+    /// A directory of --writable is not there, or there is nothing that --writable or --reachable could mean.
+    pub(crate) fn rules(&self, policy: Option<Policy>) -> Result<Option<SandboxRules>, Exit> {
+        let implied = match policy {
+            Some(Policy::Reads | Policy::None) => Some(Writes::ReadOnly),
+            _ => None,
+        };
+        let mode = self.sandbox;
+        let named = mode.and_then(|mode| mode.writes);
+        let usual = mode.map(|_| Writes::Workspace);
+        let rules = match named.or(implied).or(usual) {
+            Some(Writes::Workspace) => SandboxRules::new(),
+            Some(Writes::ReadOnly) => SandboxRules::new().read_only(),
+            Some(Writes::Off) | None if self.writable.is_empty() && self.reachable.is_empty() => {
+                return Ok(None);
+            }
+            Some(Writes::Off) | None => {
+                let message = "--writable and --reachable are for a sandbox; add --sandbox";
+                return Err(Exit::usage(message));
+            }
+        };
         let called = |path: &PathBuf| {
             std::fs::canonicalize(path)
                 .map_err(|e| Exit::usage(format!("--writable {}: {e}", path.display())))
         };
-        let writable: Result<_, _> = self.writable.iter().map(called).collect();
-        Ok(self.sandbox.then_some(writable?))
+        let writable: Vec<PathBuf> = self.writable.iter().map(called).collect::<Result<_, _>>()?;
+        let rules = rules.writable(writable);
+        if mode.is_some_and(|mode| mode.no_network) {
+            let ports = self.reachable.iter().map(|Reachable(port)| *port);
+            return Ok(Some(rules.without_tcp(ports)));
+        }
+        if !self.reachable.is_empty() {
+            let message =
+                "--reachable is for --sandbox=no-network; otherwise everything can be reached";
+            return Err(Exit::usage(message));
+        }
+        Ok(Some(rules))
     }
 }
 
@@ -124,4 +233,57 @@ impl ProtocolArg {
 pub(crate) enum ListFormat {
     Text,
     Json,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sandbox_is_what_was_typed_or_else_what_the_policy_implies() {
+        let rules = |sandbox: Option<&str>, policy| {
+            let sandbox = sandbox.map(|mode| mode.parse().unwrap());
+            let args = SandboxArgs {
+                sandbox,
+                writable: Vec::new(),
+                reachable: Vec::new(),
+            };
+            args.rules(policy).unwrap()
+        };
+        let (workspace, read_only) = (SandboxRules::new(), SandboxRules::new().read_only());
+        for policy in [None, Some(Policy::Ask), Some(Policy::All)] {
+            assert_eq!(rules(None, policy), None);
+            assert_eq!(rules(Some("workspace"), policy), Some(workspace.clone()));
+            let no_network = rules(Some("no-network"), policy);
+            assert_eq!(no_network, Some(workspace.clone().without_tcp([])));
+        }
+        for policy in [Some(Policy::Reads), Some(Policy::None)] {
+            assert_eq!(rules(None, policy), Some(read_only.clone()));
+            assert_eq!(rules(Some("off"), policy), None);
+            assert_eq!(rules(Some("workspace"), policy), Some(workspace.clone()));
+            let no_network = rules(Some("no-network"), policy);
+            assert_eq!(no_network, Some(read_only.clone().without_tcp([])));
+        }
+        let both = rules(Some("read-only,no-network"), None);
+        assert_eq!(both, Some(read_only.without_tcp([])));
+        for wrong in [
+            "",
+            "on",
+            "workspace,read-only",
+            "off,no-network",
+            "read-only,",
+        ] {
+            assert!(wrong.parse::<SandboxMode>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_the_port_counts_of_what_can_be_reached() {
+        for (text, port) in [("443", 443), ("example.org:8080", 8080), ("[::1]:80", 80)] {
+            assert_eq!(text.parse(), Ok(Reachable(port)));
+        }
+        for wrong in ["", "0", "example.org", "example.org:", ":x", "70000"] {
+            assert!(wrong.parse::<Reachable>().is_err(), "{wrong}");
+        }
+    }
 }

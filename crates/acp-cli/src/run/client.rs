@@ -11,6 +11,7 @@ use acp_host::Host;
 use super::Run;
 use super::permission::Ask;
 use crate::ask::{self, Person};
+use crate::confinement::Confinement;
 use crate::elicit::Elicit;
 use crate::permissions;
 
@@ -47,8 +48,9 @@ impl RunClient {
         if run.agent.is_bundled() {
             host = host.agent_asks();
         }
-        if let Some(confinement) = &run.sandbox {
-            host = host.sandboxed(confinement.sandbox.clone());
+        let sandbox = run.sandbox.as_ref().and_then(Confinement::of_commands);
+        if let Some(sandbox) = sandbox {
+            host = host.sandboxed(sandbox.clone());
         }
         Ok(Self {
             host: Arc::new(host),

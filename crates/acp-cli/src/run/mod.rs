@@ -74,7 +74,7 @@ impl Run {
             Some(named) => named.goes_on_with(),
             None => args.resume.clone(),
         };
-        let sandbox = Confinement::of(&args.work.sandbox, &cwd)?;
+        let sandbox = Confinement::of(&args.work.sandbox, args.allow, &cwd)?;
         Ok(Self {
             args,
             text,
@@ -90,12 +90,26 @@ impl Run {
     }
 
     /// Starts the agent.
-    fn start(&self) -> Result<AgentProcess, Exit> {
-        let command = self.target().command_for(&self.permissions)?;
-        self.target().spawn_as(&match &self.sandbox {
-            None => command,
-            Some(confinement) => confinement.confine(&self.agent, command),
-        })
+    fn start(&self, notes: &Notes) -> Result<AgentProcess, Exit> {
+        let mut command = self.target().command_for(&self.permissions)?;
+        if let Some(confinement) = &self.sandbox {
+            let confined = confinement.confine(&self.agent, command)?;
+            command = confined.command;
+            for note in confined.notes {
+                notes.add(note);
+            }
+        }
+        self.target().spawn_as(&command)
+    }
+
+    /// Adds to what is said of an agent that broke what may help against that.
+    fn with_hint(&self, mut exit: Exit) -> Exit {
+        let hint = self.sandbox.as_ref().and_then(Confinement::hint);
+        if let (Exit::BROKEN, Some(message), Some(hint)) = (exit.code, &mut exit.message, hint) {
+            message.push('\n');
+            message.push_str(&hint);
+        }
+        exit
     }
 
     async fn run(self) -> Exit {
@@ -111,7 +125,7 @@ impl Run {
             Err(e) => return Exit::usage(format!("--cwd {}: {e}", self.cwd.display())),
         };
         let terminals = client.host();
-        let process = match self.start() {
+        let process = match self.start(&notes) {
             Ok(process) => Arc::new(process),
             Err(exit) => return exit,
         };
@@ -122,7 +136,7 @@ impl Run {
             person,
             process: Arc::clone(&process),
         };
-        let exit = turn.drive(client, &mut signals).await;
+        let exit = self.with_hint(turn.drive(client, &mut signals).await);
         turn.renderer.finish();
         terminals.close().await;
         // Told twice: nothing is waited for but that no process is left.
@@ -195,7 +209,7 @@ impl TurnOfAgent<'_> {
         let args = &self.run.args;
         let transport =
             start::transport_of_turn(&self.process, args.format, self.run.resume.is_some())?;
-        if let Some(note) = &self.run.agent.note {
+        for note in self.run.agent.note.iter().chain(&self.notes.take()) {
             self.renderer.note(note);
         }
         let options = start::options(&self.run.agent, &self.process);

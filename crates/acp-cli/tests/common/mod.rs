@@ -26,6 +26,9 @@ use std::process::{Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
 
+/// The variable that says where the binary is, if it is not where it was built.
+pub(crate) const ELSEWHERE: &str = "ACP_UNDER_TEST";
+
 /// Rules that allow all commands.
 const COMMANDS: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
 
@@ -56,6 +59,13 @@ impl Project {
     /// Where the bundled agent keeps its sessions.
     pub(crate) fn sessions(&self) -> PathBuf {
         self.home.path().join("XDG_STATE_HOME/acp")
+    }
+
+    /// A directory of this name beside the project, which is there from now on.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        let directory = self.home.path().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        directory
     }
 
     pub(crate) fn file(&self, name: &str) -> PathBuf {
@@ -111,7 +121,8 @@ impl Project {
 
     /// `acp` in this project.
     pub(crate) fn acp(&self, args: &[&str]) -> Command {
-        let mut command = self.program(ACP);
+        let acp = std::env::var(ELSEWHERE).unwrap_or_else(|_| ACP.to_owned());
+        let mut command = self.program(&acp);
         command.args(args);
         command
     }

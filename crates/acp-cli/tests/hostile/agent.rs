@@ -4,6 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -13,8 +14,8 @@ use super::{ACP, Ended, Project, Screen, Terminal};
 /// The variable that has the file with the agent's steps.
 pub(crate) const STEPS: &str = "HOSTILE_AGENT_STEPS";
 
-/// Where the agent records what it was answered, a JSON value a line, in its working directory.
-const ANSWERS: &str = ".answers";
+/// The variable that has the file where the agent records what it was answered, a JSON value a line.
+const ANSWERS: &str = "HOSTILE_AGENT_ANSWERS";
 
 /// Where the agent finds the client: the harness keeps stdout for itself.
 const CLIENT: &str = "/dev/fd/3";
@@ -82,8 +83,9 @@ pub(crate) fn command(project: &Project, steps: &[Value]) -> Vec<String> {
     let this = std::env::current_exe().unwrap();
     // The harness keeps stdout for itself.
     let script = format!(
-        "exec 3>&1 >/dev/null; {STEPS}={} exec {} --exact the_agent --ignored --nocapture",
+        "exec 3>&1 >/dev/null; {STEPS}={} {ANSWERS}={} exec {} --exact the_agent --ignored --nocapture",
         project.file(".steps").display(),
+        answers_file(project).display(),
         this.display()
     );
     ["sh", "-c", &script].map(str::to_owned).to_vec()
@@ -91,17 +93,42 @@ pub(crate) fn command(project: &Project, steps: &[Value]) -> Vec<String> {
 
 /// `acp run` with the agent, without a terminal.
 pub(crate) fn run(project: &Project, args: &[&str], steps: &[Value]) -> Ended {
+    Ended::of(to_run(project, args, steps).output().unwrap())
+}
+
+/// The same, to be started.
+pub(crate) fn to_run(project: &Project, args: &[&str], steps: &[Value]) -> std::process::Command {
     let agent = command(project, steps);
+    let writable = writable(project, &args.join(" "));
     let mut all: Vec<&str> = args.to_vec();
+    all.extend(writable.iter().map(String::as_str));
     all.extend(["go", "--"]);
     all.extend(agent.iter().map(String::as_str));
-    project.run(&all)
+    project.command(&all)
+}
+
+/// What lets the agent record its answers in a sandbox, if these arguments put it into one.
+fn writable(project: &Project, args: &str) -> Vec<String> {
+    let implied = ["--allow none", "--allow reads"];
+    let is_confined = match args.contains("--sandbox") {
+        true => !args.contains("--sandbox=off"),
+        false => implied.iter().any(|policy| args.contains(policy)),
+    };
+    let answers = project.beside("answers");
+    match is_confined {
+        true => vec!["--writable".to_owned(), answers.display().to_string()],
+        false => Vec::new(),
+    }
 }
 
 /// `acp run` with the agent, on a terminal.
 pub(crate) fn run_on_terminal(project: &Project, args: &str, steps: &[Value]) -> Terminal {
     configure(project, steps);
-    Terminal::start(project, &format!("{ACP} run --agent hostile {args} go"))
+    let writable = writable(project, args).join(" ");
+    Terminal::start(
+        project,
+        &format!("{ACP} run --agent hostile {args} {writable} go"),
+    )
 }
 
 /// `acp chat` with the agent, which begins its steps when it is told something.
@@ -128,10 +155,15 @@ pub(crate) fn configure(project: &Project, steps: &[Value]) {
 
 /// What the agent was answered to its requests, in the order in which the answers came: `result` or `error`.
 pub(crate) fn answers(project: &Project) -> Vec<Value> {
-    let text = std::fs::read_to_string(project.file(ANSWERS)).unwrap_or_default();
+    let text = std::fs::read_to_string(answers_file(project)).unwrap_or_default();
     text.lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect()
+}
+
+/// Beside the project, where the agent may write in a sandbox, too.
+fn answers_file(project: &Project) -> PathBuf {
+    project.beside("answers").join("answers")
 }
 
 /// Is the agent.
@@ -228,9 +260,10 @@ impl<R: BufRead> Agent<R> {
     }
 }
 
-/// Where the agent cannot write there, as in a sandbox, nothing is recorded.
+/// Where the agent cannot write there, nothing is recorded.
 fn record(answer: &Value) {
-    let file = OpenOptions::new().create(true).append(true).open(ANSWERS);
+    let file = std::env::var(ANSWERS).unwrap();
+    let file = OpenOptions::new().create(true).append(true).open(file);
     if let Ok(mut file) = file {
         let _ = file.write_all(format!("{answer}\n").as_bytes());
     }

@@ -9,14 +9,18 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[path = "../../../acp-host/tests/common/ordinary_user.rs"]
+mod ordinary_user;
+
 mod agent;
 mod answers;
 mod bundled;
+mod forbidden;
 mod rules;
 
 use common::screen::Screen;
 use common::terminal::Terminal;
-use common::{ACP, Ended, Project};
+use common::{ACP, ELSEWHERE, Ended, Project};
 
 /// Not a test, but the agent of the others: they start this program again, with the agent's steps in its environment.
 #[test]

@@ -11,7 +11,10 @@ pub(crate) enum Confined {}
 
 impl Confined {
     /// Says that it is not possible.
-    pub(crate) fn new(_writable: Vec<PathBuf>) -> Result<Self, SandboxError> {
+    pub(crate) fn new(
+        _writable: Vec<PathBuf>,
+        _tcp: Option<Vec<u16>>,
+    ) -> Result<Self, SandboxError> {
         Err(SandboxError::NotSupported {
             why: "it takes Landlock, which only Linux has".to_owned(),
         })

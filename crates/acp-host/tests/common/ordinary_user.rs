@@ -18,7 +18,13 @@ pub(crate) fn is_root() -> bool {
 
 /// Runs this test program as an ordinary user, with `more` programs beside it, whose names are given in
 /// the environment as the variables say. Everything in it must succeed.
+#[allow(dead_code, reason = "not every test uses all of this")]
 pub(crate) fn runs_the_same_tests(more: &[(&str, &Path)]) {
+    runs_the_tests_of("", more);
+}
+
+/// The same for the tests with this in their names.
+pub(crate) fn runs_the_tests_of(name: &str, more: &[(&str, &Path)]) {
     if !is_root() {
         println!("skipped: not root; these tests have just been run as an ordinary user");
         return;
@@ -40,6 +46,7 @@ pub(crate) fn runs_the_same_tests(more: &[(&str, &Path)]) {
     chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
     let this = copy(&std::env::current_exe().unwrap());
     let mut command = Command::new(this);
+    command.args((!name.is_empty()).then_some(name));
     for (variable, program) in more {
         command.env(variable, copy(program));
     }

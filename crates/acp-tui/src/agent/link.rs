@@ -44,8 +44,17 @@ impl fmt::Debug for Link {
 }
 
 /// Starts an agent's program.
-pub(crate) fn spawn(spec: &AgentSpec, cwd: &Path) -> Result<Arc<AgentProcess>, Trouble> {
-    let command = spec.command.clone().cwd(cwd);
+pub(crate) fn spawn(
+    spec: &AgentSpec,
+    cwd: &Path,
+    notes: &Notes,
+) -> Result<Arc<AgentProcess>, Trouble> {
+    let confined = spec.confine.of(spec.command.clone().cwd(cwd));
+    let (command, told) =
+        confined.map_err(|why| Trouble::Gone(Gone::new(format!("could not be started: {why}"))))?;
+    for note in told {
+        notes.add(note);
+    }
     let log = |line: &str| tracing::debug!(target: "agent", "{line}");
     AgentProcess::spawn_with(&command, log)
         .map(Arc::new)

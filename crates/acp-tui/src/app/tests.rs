@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::tab::Phase;
 use super::{AgentKey, App, Effect, Event, Stamp, TabKey};
-use crate::agent::{Cure, Gone, Link, Surroundings, Trouble, spawn};
+use crate::agent::{Cure, Gone, Link, Notes, Surroundings, Trouble, spawn};
 use crate::setup::{AgentSpec, Open, Setup};
 use crate::{Background, Colors, Theme};
 
@@ -48,7 +48,7 @@ fn app() -> (App, Vec<Effect>) {
 /// A connection with an agent of this process. Its program is another, which does nothing.
 async fn link(app: &App) -> Link {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
-    let process = spawn(&spec, std::path::Path::new("/")).unwrap();
+    let process = spawn(&spec, std::path::Path::new("/"), &Notes::default()).unwrap();
     let (ours, theirs) = acp::transport::memory();
     let _serving = acp::agent::start(theirs, Ready, acp::Options::new());
     struct Plain;

@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, LandlockStatus, PathBeneath, PathFd, PathFdError,
-    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, PathFd,
+    PathFdError, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
 };
 
 use crate::sandbox::SandboxError;
 
 /// Without the rules of this version files outside could be truncated. Linux has it since 6.2.
 const NEEDED: ABI = ABI::V3;
+
+/// The version that can refuse TCP. Linux has it since 6.7.
+const NEEDED_FOR_TCP: ABI = ABI::V4;
 
 /// Devices that everybody may write to. Those of terminals are among them for programs that run others in
 /// one of their own.
@@ -42,14 +45,15 @@ pub(crate) struct Confined {
 }
 
 impl Confined {
-    /// Starts a thread that, with what it starts, may write only what is given.
-    pub(crate) fn new(writable: Vec<PathBuf>) -> Result<Self, SandboxError> {
+    /// Starts a thread that, with what it starts, may write only what is given, and connects by TCP only to
+    /// the ports of `tcp` if that is there.
+    pub(crate) fn new(writable: Vec<PathBuf>, tcp: Option<Vec<u16>>) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::System { source };
         let (work, todo) = sync_channel::<Work>(1);
         let (told, confined) = sync_channel(1);
         let thread = std::thread::Builder::new().name("sandbox".to_owned());
         let started = thread.spawn(move || {
-            let confined = confine(&writable);
+            let confined = confine(&writable, tcp.as_deref());
             let goes_on = confined.is_ok();
             if told.send(confined).is_ok() && goes_on {
                 while let Ok(work) = todo.recv() {
@@ -81,7 +85,7 @@ fn thread_is_gone() -> io::Error {
 }
 
 /// Confines this thread, as far as the kernel can, and says so if that is not far enough.
-fn confine(writable: &[PathBuf]) -> Result<(), SandboxError> {
+fn confine(writable: &[PathBuf], tcp: Option<&[u16]>) -> Result<(), SandboxError> {
     let failed = |error: RulesetError| SandboxError::System {
         source: io::Error::other(error),
     };
@@ -91,8 +95,17 @@ fn confine(writable: &[PathBuf]) -> Result<(), SandboxError> {
     let mut rules = Ruleset::default()
         .handle_access(everything)
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
+        .and_then(|rules| match tcp {
+            Some(_) => rules.handle_access(AccessNet::from_all(NEEDED_FOR_TCP)),
+            None => Ok(rules),
+        })
         .and_then(Ruleset::create)
         .map_err(failed)?;
+    for port in tcp.unwrap_or_default() {
+        rules = rules
+            .add_rule(NetPort::new(*port, AccessNet::ConnectTcp))
+            .map_err(failed)?;
+    }
     for path in writable {
         let rule = rule(path, everything).map_err(|source| SandboxError::Path {
             path: path.clone(),
@@ -106,7 +119,7 @@ fn confine(writable: &[PathBuf]) -> Result<(), SandboxError> {
             rules = rules.add_rule(rule).map_err(failed)?;
         }
     }
-    enough(&rules.restrict_self().map_err(failed)?)
+    enough(&rules.restrict_self().map_err(failed)?, tcp.is_some())
 }
 
 /// Allows what can be done with what is there, which may be a directory or a file.
@@ -125,8 +138,11 @@ fn rule(path: &Path, access: BitFlags<AccessFs>) -> io::Result<PathBeneath<PathF
 }
 
 /// Whether a thread that was confined is confined enough.
-fn enough(status: &RestrictionStatus) -> Result<(), SandboxError> {
+fn enough(status: &RestrictionStatus, without_tcp: bool) -> Result<(), SandboxError> {
     supported(status.landlock)?;
+    if without_tcp {
+        supports_tcp(status.landlock)?;
+    }
     match status.ruleset {
         RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
         RulesetStatus::NotEnforced => Err(not_supported("the kernel did not enforce the rules")),
@@ -146,6 +162,18 @@ fn supported(status: LandlockStatus) -> Result<(), SandboxError> {
         LandlockStatus::NotImplemented => Err(not_supported(
             "the kernel has no Landlock, or this container does not allow it",
         )),
+    }
+}
+
+/// Whether the kernel can refuse TCP.
+fn supports_tcp(status: LandlockStatus) -> Result<(), SandboxError> {
+    match status {
+        LandlockStatus::Available { effective_abi, .. } if effective_abi < NEEDED_FOR_TCP => {
+            Err(not_supported(format!(
+                "the kernel has version {effective_abi} of Landlock, and version {NEEDED_FOR_TCP} is needed to refuse TCP, which Linux has since 6.7"
+            )))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -175,6 +203,14 @@ mod tests {
         }
         for abi in 3..=9 {
             assert!(supported(with(abi)).is_ok());
+        }
+        let error = supports_tcp(with(3)).unwrap_err().to_string();
+        assert!(
+            error.contains("version 4 is needed to refuse TCP"),
+            "{error}"
+        );
+        for abi in 4..=9 {
+            assert!(supports_tcp(with(abi)).is_ok());
         }
     }
 }
