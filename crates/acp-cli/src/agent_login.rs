@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 
 use acp_agent::{Account, KeyFile, Provider, ProviderModel, Secret};
+use acp_host::own_process;
 
 use crate::args::{AccountArgs, ModelArgs};
 use crate::config;
@@ -134,7 +135,7 @@ fn still_given(provider: Option<Provider>) {
     for known in Provider::ALL {
         let variable = known.key_variable();
         let meant = provider.is_none_or(|provider| provider == known);
-        if meant && std::env::var_os(variable).is_some_and(|key| !key.is_empty()) {
+        if meant && own_process::variable(variable).is_some_and(|key| !key.is_empty()) {
             eprintln!("acp: {variable} is set, and its key is the one that is used");
         }
     }

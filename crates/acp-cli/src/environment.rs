@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use acp_host::Environment;
+use acp_host::{Environment, own_process};
 
 use crate::agents::settings::Settings;
 use crate::config;
@@ -86,7 +86,7 @@ impl ForAgent {
         for Asked(asked) in &args.env {
             let (name, value) = match asked.split_once('=') {
                 Some((name, value)) => (name, Some(value.into())),
-                None => (asked.as_str(), std::env::var_os(asked)),
+                None => (asked.as_str(), own_process::variable(asked)),
             };
             if name.is_empty() || name.contains('\0') {
                 return Err(Exit::usage("--env: expected NAME or NAME=VALUE"));
@@ -117,7 +117,7 @@ impl ForAgent {
     /// named in what the agent says, or, if none is, one that looks like a key of this agent's.
     pub(crate) fn hint(&self, agent: &[String], said: &str) -> Option<String> {
         let is_missing =
-            |name: &str| std::env::var_os(name).is_some() && !self.environment.gives(name);
+            |name: &str| own_process::variable(name).is_some() && !self.environment.gives(name);
         let words = said.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
         let mut names: BTreeSet<String> = words
             .filter(|word| word.contains('_') && *word == word.to_ascii_uppercase())
@@ -126,7 +126,7 @@ impl ForAgent {
             .collect();
         if names.is_empty() {
             let agent = agent.join(" ").to_ascii_lowercase();
-            let ours = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+            let ours = own_process::variables().filter_map(|(name, _)| name.into_string().ok());
             names = ours
                 .filter(|name| looks_like_key(name, &agent) && is_missing(name))
                 .collect();

@@ -42,6 +42,9 @@ use crate::args::{AgentCommand, Args, Command};
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
+    // Before there is a thread, and before anything is started: agents and what they run must not find here what they
+    // were not given.
+    acp_host::own_process::protect();
     let args = Args::parse();
     log_to_stderr(args.log);
     let exit = match args.command {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, McpServerStdio};
+use acp_host::own_process;
 use serde::Deserialize;
 
 use crate::start::quoted;
@@ -124,7 +125,9 @@ impl UsersServer {
 pub(crate) fn definitions(servers: Vec<UsersServer>) -> Result<Vec<McpServer>, String> {
     let mut all: Vec<McpServer> = Vec::with_capacity(servers.len());
     for server in servers {
-        let definition = server.definition(|name| std::env::var(name).ok())?;
+        let definition = server.definition(|name| {
+            own_process::variable(name).and_then(|value| value.into_string().ok())
+        })?;
         if all.iter().any(|other| other.name() == definition.name()) {
             let name = definition.name().unwrap_or_default();
             return Err(format!("there are two MCP servers {name:?}"));

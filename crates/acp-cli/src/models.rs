@@ -8,6 +8,7 @@ use acp_agent::{
     KeyFile, Keys, Mode, ModelChoices, ModelConfig, ModelError, Provider, ProviderModel, Secret,
     ThoughtLevel,
 };
+use acp_host::own_process;
 use serde::{Deserialize, Deserializer};
 
 use crate::args::ModelArgs;
@@ -145,7 +146,7 @@ fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: Display>>(
 
 /// A key in a variable of this process. An empty one is how some take a variable back.
 fn variable(name: &str) -> Option<Secret> {
-    let key = std::env::var(name).ok()?;
+    let key = own_process::variable(name).and_then(|value| value.into_string().ok())?;
     (!key.trim().is_empty()).then(|| Secret::new(key))
 }
 

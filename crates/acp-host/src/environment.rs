@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::process::Command;
 
+use crate::own_process;
+
 /// What a program needs to find its way on a platform and to talk to its user, and no secrets. `*` at the
 /// end stands for any rest.
 const PASSED: [&str; 110] = [
@@ -200,7 +202,7 @@ impl Environment {
             .set
             .iter()
             .any(|(set, _)| same(set.as_os_str(), OsStr::new(name)));
-        is_set || self.passes(OsStr::new(name), std::env::var_os(name).as_deref())
+        is_set || self.passes(OsStr::new(name), own_process::variable(name).as_deref())
     }
 
     /// Whether this variable of this process's is passed on.
@@ -221,17 +223,15 @@ impl Environment {
         if let Some((_, value)) = set.find(|(set, _)| same(set, OsStr::new(name))) {
             return Some(value.clone());
         }
-        let value = std::env::var_os(name)?;
+        let value = own_process::variable(name)?;
         self.passes(OsStr::new(name), Some(&value)).then_some(value)
     }
 
     /// Gives the environment to a command that has no variables of its own yet.
     pub(crate) fn give(&self, command: &mut Command) {
-        if !self.all {
-            command.env_clear();
-            let ours = std::env::vars_os();
-            command.envs(ours.filter(|(name, value)| self.passes(name, Some(value))));
-        }
+        command.env_clear();
+        let ours = own_process::variables();
+        command.envs(ours.filter(|(name, value)| self.passes(name, Some(value))));
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 }

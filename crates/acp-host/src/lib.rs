@@ -40,6 +40,7 @@ mod lines;
 mod obeyed;
 mod output;
 mod overlay;
+pub mod own_process;
 mod permissions;
 mod process;
 mod program;

@@ -17,6 +17,7 @@ mod answers;
 mod bundled;
 mod forbidden;
 mod rules;
+mod secrets;
 
 use common::screen::Screen;
 use common::terminal::Terminal;

@@ -6,6 +6,7 @@ mod confined;
 mod group;
 mod keeper;
 mod mark;
+mod own_process;
 mod processes;
 
 use std::ffi::OsStr;
@@ -22,6 +23,7 @@ use tokio::net::unix::pipe;
 #[cfg(target_os = "linux")]
 pub(crate) use confined::Confined;
 pub(crate) use group::{Group, Pipes, exit_of};
+pub(crate) use own_process::{close_inherited_in_children, hide_this_process, take_variables};
 
 /// The reading end of a pipe that a child writes to.
 #[derive(Debug)]

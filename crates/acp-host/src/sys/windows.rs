@@ -197,3 +197,16 @@ pub(crate) fn keep_attributes(_file: &File, _old: &File, _metadata: &Metadata) -
 
 /// Directories cannot be written through to disk here.
 pub(crate) fn sync_dir(_dir: &Dir) {}
+
+/// A process is opened by those of the same user, which nothing here changes.
+pub(crate) fn hide_this_process() {}
+
+/// Handles are passed on only where that is asked for.
+pub(crate) fn close_inherited_in_children() {}
+
+/// The environment of a process is not read by a file.
+pub(crate) fn take_variables(
+    _wanted: impl Fn(&OsStr) -> bool,
+) -> std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString> {
+    std::collections::BTreeMap::new()
+}

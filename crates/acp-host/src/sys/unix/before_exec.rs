@@ -4,12 +4,13 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use super::keeper::Line;
+use super::own_process::close_inherited_in_children;
 
 /// The highest number that a signal has on any system.
 const SIGNALS: i32 = 64;
 
 /// Has the child of `command` lead a session, and so a process group, of its own, tell the keeper of it
-/// if there is one, and have the signals that programs expect.
+/// if there is one, have the signals that programs expect, and nothing open but its standard streams.
 ///
 /// A session rather than only a group: without a controlling terminal, a program that wants to ask for a
 /// password fails, instead of being stopped by the terminal for ever.
@@ -28,11 +29,12 @@ pub(super) fn before_exec(command: &mut Command, line: Option<Line>) {
         for signal in 1..=SIGNALS {
             set_signal(signal, libc::SIG_DFL);
         }
+        close_inherited_in_children();
         Ok(())
     };
     // SAFETY: between fork and exec only what POSIX calls async-signal-safe may happen, since another
     // thread of the parent may have held any lock, the allocator's for one. This makes system calls
-    // (setsid, getpid, write, sigaction) and formats a number on the stack, and allocates nothing: an
+    // (setsid, getpid, write, sigaction, close_range or fcntl) and formats a number on the stack, and allocates nothing: an
     // error of setsid becomes an `io::Error` that is a number.
     unsafe {
         command.pre_exec(prepare);
