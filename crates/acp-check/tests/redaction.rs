@@ -27,6 +27,9 @@ fn text() -> impl Strategy<Value = String> {
         Just("a key of the environment, a token".to_owned()),
         Just("https://example.com/a?b=c".to_owned()),
         Just("{\"a\":[1]}".to_owned()),
+        Just("docker run -p 80:80 -u me:staff login".to_owned()),
+        Just("curl -u me https://host:80/ -o \"a:b\" | zip -r a:b".to_owned()),
+        Just("make -j4 A=b PATH=$PATH:/x".to_owned()),
     ]
 }
 
@@ -89,6 +92,34 @@ fn planted() -> impl Strategy<Value = (String, Value)> {
         ("headers", json!({"X-Who": SECRET})),
         ("pair", json!({"name": "SOME_TOKEN", "value": SECRET})),
         ("args", json!(["run", "--api-key", SECRET, "now"])),
+        (
+            "run",
+            json!({"command": "curl", "args": ["-u", format!("me:{SECRET}"), "x"]}),
+        ),
+        (
+            "run",
+            json!({"command": "mysql", "args": ["-u", "me", format!("-p{SECRET}")]}),
+        ),
+        (
+            "run",
+            json!({"command": "docker", "args": ["login", "-p", SECRET]}),
+        ),
+        (
+            "run",
+            json!({"command": "make", "args": [format!("token={SECRET}")]}),
+        ),
+        (
+            "run",
+            json!({"command": ["bash", "-lc", format!("curl -u me:{SECRET} x")]}),
+        ),
+        (
+            "run",
+            json!({"command": ["curl", "-H", format!("X-Api-Key: {SECRET}")]}),
+        ),
+        ("run", json!({"command": format!("token={SECRET} make")})),
+        ("run", json!({"command": format!("tool --token={SECRET}")})),
+        ("title", json!(format!("Run `password={SECRET} make`"))),
+        ("text", json!(format!("$ mysql -p{SECRET} db"))),
     ])
     .prop_map(|(name, value)| (name.to_owned(), value));
     let forms = prop::sample::select(vec![
@@ -101,6 +132,13 @@ fn planted() -> impl Strategy<Value = (String, Value)> {
         format!("curl -H 'Authorization: Basic {SECRET}' x"),
         format!("Cookie: a={SECRET}"),
         format!("OPENAI_API_KEY={SECRET}"),
+        format!("TOKEN={SECRET} make"),
+        format!("export DB_PASS={SECRET}"),
+        format!("curl -u me:{SECRET} https://host"),
+        format!("Run `curl -sSu me:{SECRET} host`"),
+        format!("sh -c 'curl --user \"me:{SECRET}\" host'"),
+        format!("curl -H 'X-Api-Key: {SECRET}' host"),
+        format!("sshpass -p {SECRET} ssh host"),
         format!("{{\"token\": \"{SECRET}\"}}"),
         format!("-----BEGIN PRIVATE KEY-----\n{SECRET}\n-----END PRIVATE KEY-----"),
     ]);

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::commands;
 use super::names::{self, Named};
 use super::{REDACTED, Redactor};
 
@@ -41,6 +42,15 @@ pub(super) fn redact(redactor: &Redactor, json: &str) -> Option<(String, u64)> {
     redacted.push_str(json.get(end..)?);
     Some((redacted, count))
 }
+
+/// What the lists of arguments are called that stand beside the name of a program.
+const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
+
+/// What command lines are called, and what has one in it.
+const COMMANDS: &[&str] = &["command", "cmd", "commandLine", "script", "title"];
+
+/// How many strings of a list are kept for a look at all of them: no command has more arguments.
+const MOST_ARGUMENTS: usize = 4096;
 
 /// What is done with strings and numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +94,9 @@ struct Frame {
     value: Option<Range<usize>>,
     /// What comes next is the secret that an argument before it asks for.
     flagged: bool,
+    /// The program that it runs, as an object, and its arguments; as a list, the strings in it.
+    program: Option<String>,
+    arguments: Vec<(Range<usize>, String)>,
 }
 
 struct Walk<'a> {
@@ -160,6 +173,8 @@ impl Walk<'_> {
             has_secret_name: false,
             value: None,
             flagged: false,
+            program: None,
+            arguments: Vec::new(),
         });
         self.at += 1;
     }
@@ -176,6 +191,35 @@ impl Walk<'_> {
         if let (true, Some(value)) = (frame.has_secret_name, frame.value) {
             self.found.push((value, format!("\"{REDACTED}\"")));
         }
+        if frame.arguments.is_empty() {
+            return;
+        }
+        match self.frames.last_mut() {
+            // The program that they are for may come behind them.
+            Some(parent) if !frame.object && ARGUMENTS.contains(&parent.name.as_str()) => {
+                parent.arguments = frame.arguments;
+            }
+            _ => self.arguments(frame.program.as_deref(), &frame.arguments),
+        }
+    }
+
+    /// Replaces what is secret in the arguments of a program.
+    fn arguments(&mut self, program: Option<&str>, arguments: &[(Range<usize>, String)]) {
+        let words: Vec<&str> = arguments.iter().map(|(_, word)| word.as_str()).collect();
+        for (at, without) in commands::arguments(program, &words) {
+            if let Some((place, _)) = arguments.get(at) {
+                let instead = serde_json::to_string(&without);
+                let instead = instead.unwrap_or_else(|_| format!("\"{REDACTED}\""));
+                self.found.push((place.clone(), instead));
+            }
+        }
+    }
+
+    /// Whether the string that comes is a command line, or has one in it.
+    fn is_command(&self) -> bool {
+        self.frames.last().is_some_and(|frame| {
+            frame.object && !frame.awaits_name && COMMANDS.contains(&frame.name.as_str())
+        })
     }
 
     /// A number, `true`, `false`, `null`, or what is none of these.
@@ -236,6 +280,12 @@ impl Walk<'_> {
         }
         if let Some(frame) = self.frames.last_mut() {
             if frame.object {
+                if matches!(
+                    frame.name.as_str(),
+                    "command" | "cmd" | "program" | "executable"
+                ) {
+                    frame.program = Some(read.to_string());
+                }
                 match frame.name.as_str() {
                     "value" => frame.value = (!text.is_empty()).then_some(place),
                     "name" | "id" | "key" | "configId" => {
@@ -245,6 +295,9 @@ impl Walk<'_> {
                 }
             } else {
                 frame.flagged = names::is_secret_flag(&read);
+                if hide == Hide::No && frame.arguments.len() < MOST_ARGUMENTS {
+                    frame.arguments.push((place, read.into_owned()));
+                }
             }
         }
     }
@@ -269,7 +322,7 @@ impl Walk<'_> {
 
     /// Replaces what looks like a secret in a string, which is `text` as it is written and `read` as it is meant.
     fn look_at(&mut self, place: Range<usize>, text: &str, read: &str) {
-        let Some(without) = self.redactor.within(read) else {
+        let Some(without) = self.redactor.within(read, self.is_command()) else {
             return;
         };
         // It was escaped, in its own way; what is left of it is escaped in ours.
@@ -381,6 +434,15 @@ mod tests {
             r#"{"value":"[redacted]","name":"GH_TOKEN","args":["--token","[redacted]","--verbose"]}"#,
         );
         stays(r#"{"usage":{"inputTokens":5,"maxToken":7},"key":"x"}"#);
+    }
+
+    #[test]
+    fn the_program_that_arguments_are_for_may_come_behind_them() {
+        becomes(
+            r#"{"args":["-u","me:x","-o","a:b"],"command":"curl"}"#,
+            r#"{"args":["-u","me:[redacted]","-o","a:b"],"command":"curl"}"#,
+        );
+        stays(r#"{"args":["-u","me:x"],"command":"sort","cwd":"/curl"}"#);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Taking secrets out of what is recorded.
 //!
 //! Secret is what a message has where the protocol puts secrets (values of environment variables and of HTTP
-//! headers), what stands under a name that tells of one (`names.rs`), and what looks like one wherever it stands
-//! (`patterns.rs`). A fast search (`needles.rs`) finds the few messages that may have any; only they are taken apart
+//! headers), what stands under a name that tells of one (`names.rs`), what looks like one wherever it stands
+//! (`patterns.rs`), and what a program is given as one on its command line (`commands.rs`). A fast search (`needles.rs`) finds the few messages that may have any; only they are taken apart
 //! (`message.rs`), and of them only what is replaced changes.
 
+mod commands;
 mod message;
 mod names;
 mod needles;
@@ -67,7 +68,8 @@ impl Redactor {
             Some(format!("{before}{json}"))
         });
         let loose = self.patterns.loose(json.as_deref().unwrap_or(text));
-        loose.or(json)
+        let without = loose.or(json);
+        commands::text(without.as_deref().unwrap_or(text), false).or(without)
     }
 
     /// A line of standard error without its secrets; `None` if there are none. A private key may take many lines.
@@ -87,11 +89,15 @@ impl Redactor {
     /// A command line without its secrets.
     #[must_use]
     pub fn command(&self, command: &[String]) -> Vec<String> {
+        let args: Vec<&str> = command.iter().map(String::as_str).collect();
+        let known = commands::arguments(None, &args);
         let mut secret = false;
-        let redacted = command.iter().map(|arg| {
+        let redacted = command.iter().enumerate().map(|(at, arg)| {
             if std::mem::replace(&mut secret, names::is_secret_flag(arg)) {
                 return REDACTED.to_owned();
             }
+            let known = known.iter().find(|(known, _)| *known == at);
+            let arg = known.map_or(arg, |(_, redacted)| redacted);
             let suspected = self.suspects(arg.as_bytes());
             let redacted = suspected.then(|| self.text(arg)).flatten();
             redacted.unwrap_or_else(|| arg.clone())
@@ -99,11 +105,13 @@ impl Redactor {
         redacted.collect()
     }
 
-    /// Text within a message without its secrets; `None` if there are none.
-    fn within(&self, text: &str) -> Option<String> {
+    /// Text within a message without its secrets; `None` if there are none. `is_command`: it is a command line, or has
+    /// one in it.
+    fn within(&self, text: &str, is_command: bool) -> Option<String> {
         if !self.suspects(text.as_bytes()) {
             return None;
         }
-        self.patterns.strict(text)
+        let strict = self.patterns.strict(text);
+        commands::text(strict.as_deref().unwrap_or(text), is_command).or(strict)
     }
 }

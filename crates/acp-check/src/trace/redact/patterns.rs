@@ -27,7 +27,7 @@ const FORMS: &[&str] = &[
 
 /// Assignments in text that is a person's, a program's or a model's, and mostly about something else.
 const STRICT: &[&str] = &[
-    r#"(?-u:\b)([A-Z][A-Z0-9_]*(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'=;&|]+)"#,
+    r#"(?-u:\b)((?:[A-Z][A-Z0-9_]*KEY|[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?)|(?:[A-Z0-9_]*_)?PASS)\s?=\s?)(?:"[^"]*"|'[^']*'|[^\s"'`=;&|]+)"#,
     r#"(?i)("[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*"\s*:\s*")(?:[^"\\]|\\.)+"#,
     r"(?i)('[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*'\s*:\s*')(?:[^'\\]|\\.)+",
     r#"(?i)(\\+"[\w .-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|cookie|credential|private[_-]?key|access[_-]?key)[\w .-]*\\+"\s*:\s*\\+")[^"\\]+"#,
@@ -124,6 +124,9 @@ mod tests {
                 "curl -H 'Authorization: Basic [redacted]'",
             ),
             ("tool --api-key abc --x", "tool --api-key [redacted] --x"),
+            ("TOKEN=x run", "TOKEN=[redacted] run"),
+            ("Run `PASSWORD=x make`", "Run `PASSWORD=[redacted] make`"),
+            ("export DB_PASS=x", "export DB_PASS=[redacted]"),
             ("DB_PASSWORD=\"a b\" run", "DB_PASSWORD=[redacted] run"),
             (
                 r#"{"apiKey": "a\"b", "x": 1}"#,
