@@ -207,6 +207,7 @@ impl Choice {
         for (n, model) in self.configured().enumerate() {
             let mut model = model.clone();
             model.key = model.key.take().or_else(|| keys.of(&model.account()));
+            model.keys_unread = offer.wrong.as_ref().map(ToString::to_string);
             // The one that was asked for stays: that there is no key for it is said when it is asked.
             if (n == 0 && asked_for) || !model.lacks_key() {
                 offer.add(model);
@@ -342,6 +343,11 @@ impl Choice {
     /// [`ModelErrorKind::Unauthorized`], and what to do.
     pub(crate) fn ready(&self, chosen: &Chosen) -> Result<(), ModelError> {
         let offer = self.offer();
+        // There would be models if the keys had been read.
+        if let (None, true, Some(wrong)) = (&self.only, offer.models.is_empty(), &offer.wrong) {
+            let why = format!("there is no model to ask: {wrong}");
+            return Err(ModelError::of(ModelErrorKind::Unauthorized, why));
+        }
         let lacks_key = |offered: &&Offered| offered.model.lacks_key() && !offered.lost;
         let Some(offered) = offer.chosen(chosen).filter(lacks_key) else {
             return Ok(());
@@ -426,6 +432,7 @@ impl Offer {
         }
         let mut model = before.model.clone();
         model.key = None;
+        model.keys_unread = self.wrong.as_ref().map(ToString::to_string);
         self.models.push(Offered {
             id: before.id.clone(),
             model,

@@ -303,3 +303,59 @@ async fn a_file_that_others_can_read_is_refused() {
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     home.opens(&agent).await.unwrap();
 }
+
+/// A file of keys that is refused, and a part of what is said of it.
+#[cfg(unix)]
+fn refused_files() -> [(fn(&std::path::Path), &'static str); 2] {
+    use std::os::unix::fs::PermissionsExt;
+    [
+        (
+            |file| {
+                let opened = std::fs::Permissions::from_mode(0o644);
+                std::fs::set_permissions(file, opened).unwrap();
+            },
+            "can be read by others",
+        ),
+        (|file| std::fs::write(file, "{oops").unwrap(), "line 1"),
+    ]
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_server_that_wants_a_key_is_not_said_to_refuse_one_that_was_not_read() {
+    for (refuse, expected) in refused_files() {
+        let refusal = r#"{"error":{"message":"no key"}}"#.to_owned();
+        let refusal = Answer::Status(401, &[], refusal);
+        let server = Server::new(Provider::OpenAi, [refusal]).await;
+        let home = Home::new();
+        // It may be one that needs none.
+        let mut model = server.model();
+        model.key = None;
+        let account = model.account();
+        home.file.keep(&account, &Secret::new("a-key")).unwrap();
+        refuse(home.file.path());
+        let agent = agent(ModelChoices::new(home.keys()).first(model));
+        let f = Fixture::new(agent, NONE).await;
+        let said = must_log_in(f.prompt("hello").await);
+        let file = home.file.path().display().to_string();
+        assert!(said.contains(expected) && said.contains(&file), "{said}");
+        assert!(said.contains("HTTP 401: no key"), "{said}");
+        assert!(!said.contains("not taken"), "{said}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_refused_is_not_taken_for_none() {
+    for (refuse, expected) in refused_files() {
+        let home = Home::new();
+        home.types(Provider::Anthropic);
+        refuse(home.file.path());
+        let agent = home.agent(ModelChoices::new(home.keys())).await;
+        let said = must_log_in(home.opens(&agent).await);
+        let file = home.file.path().display().to_string();
+        assert!(said.contains(expected) && said.contains(&file), "{said}");
+        std::fs::remove_file(home.file.path()).unwrap();
+        home.opens(&agent).await.unwrap();
+    }
+}

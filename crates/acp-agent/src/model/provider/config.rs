@@ -173,6 +173,8 @@ pub struct ProviderModel {
     /// The environment variable in which the user looks for its key, where that is not its provider's. Nothing is
     /// read here; it is what a person is told. A model that has one needs a key.
     pub key_variable: Option<String>,
+    /// Why the file with the keys was not read, if it was not: its key may be in it.
+    pub(crate) keys_unread: Option<String>,
     /// How much it is to think, where a session does not say it.
     pub thought: Option<ThoughtLevel>,
     /// How many tokens a conversation and the answer may have together, if it is not what is known of the model.
@@ -198,6 +200,7 @@ impl ProviderModel {
             base_url: None,
             key: None,
             key_variable: None,
+            keys_unread: None,
             thought: None,
             context_window: None,
             max_output: None,

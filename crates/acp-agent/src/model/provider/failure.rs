@@ -208,7 +208,10 @@ impl About<'_> {
             return self.too_long(&what("the conversation is too long for it"));
         }
         if matches!(code, 401 | 403) || said.is_about_key() {
-            return self.unauthorized(&what("the key is not taken"));
+            return self.unauthorized(&what(match &self.model.key {
+                Some(_) => "the key is not taken",
+                None => "it wants a key, and there is none for it",
+            }));
         }
         if said.is_about_model() || code == 404 && said.message.is_some() {
             let todo = "check its name";
@@ -270,8 +273,13 @@ impl About<'_> {
     }
 
     pub(super) fn unauthorized(&self, what: &str) -> Failure {
-        let variable = self.model.key_variable();
-        let todo = format!("set {variable} to a key that is valid there");
+        let unread = self.model.keys_unread.clone();
+        let todo = unread
+            .filter(|_| self.model.key.is_none())
+            .unwrap_or_else(|| {
+                let variable = self.model.key_variable();
+                format!("set {variable} to a key that is valid there")
+            });
         self.failure(ModelErrorKind::Unauthorized, Again::No, what, &todo)
     }
 
