@@ -138,6 +138,10 @@ fn project<'a>(cwd: &'a Path, home: &Path) -> &'a Path {
 }
 
 #[cfg(all(test, unix))]
+#[allow(
+    clippy::unwrap_used,
+    reason = "clippy takes only what is in a test function for a test"
+)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
