@@ -4,7 +4,7 @@
 mod process;
 mod tree;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,6 +174,12 @@ impl Workspace {
                 .await
                 .map(|written| written.map_err(acp::Error::Rpc))
         };
+        // It was allowed, also if it is one that commands must not change: the end of one must not undo it.
+        let sandbox = self.own().ok().and_then(|own| own.sandbox.clone());
+        if let Some(sandbox) = sandbox {
+            let path = PathBuf::from(path);
+            let _ = tokio::task::spawn_blocking(move || sandbox.accept(&path)).await;
+        }
         match written {
             Some(written) => Ok(written?),
             None => Err(Fault::failed(

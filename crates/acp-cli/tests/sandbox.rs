@@ -241,3 +241,38 @@ fn without_the_network_tcp_reaches_nothing_but_the_ports_given() {
         .code(2)
         .says("no-network");
 }
+
+#[test]
+fn a_command_of_the_bundled_agent_leaves_no_trap_behind() {
+    let Some((project, _outside)) = place() else {
+        return;
+    };
+    project.shell("git init -q .").code(0);
+    let trap = "/run echo evil > .git/hooks/pre-commit; echo evil > .envrc; echo good > here";
+    project
+        .run(&["--sandbox", "--allow", "all", trap])
+        .code(0)
+        .shows(&["acp undid 2 changes to files that other programs obey"]);
+    assert!(!project.file(".git/hooks/pre-commit").exists());
+    assert!(!project.file(".envrc").exists());
+    assert_eq!(project.read("here"), "good\n");
+    // Through the client's terminal, for another agent.
+    let agent = format!("exec {ACP} agent");
+    let run = [
+        "--sandbox",
+        "--allow",
+        "all",
+        trap,
+        "--",
+        "sh",
+        "-c",
+        &agent,
+    ];
+    project.run(&run).code(0).shows(&["acp undid 2 changes"]);
+    assert!(!project.file(".envrc").exists());
+    // What the person allows the agent to write is not undone.
+    project
+        .run(&["--sandbox", "--allow", "all", "/write .envrc ours"])
+        .code(0);
+    assert_eq!(project.read(".envrc"), "ours\n");
+}

@@ -254,6 +254,8 @@ pub struct AgentProcess {
     running: Running,
     stdio: Mutex<Option<(ChildStdin, ChildStdout)>>,
     tail: Arc<Mutex<BoundedText>>,
+    /// What is to be said of what was undone as it ended: at most twice something.
+    undone: Arc<Mutex<Vec<String>>>,
 }
 
 impl AgentProcess {
@@ -292,8 +294,14 @@ impl AgentProcess {
         let tail = Arc::new(Mutex::new(BoundedText::new(TAIL_BYTES)));
         let kept = tail.clone();
         let mut line = String::new();
+        let undone = Arc::<Mutex<Vec<String>>>::default();
+        let told = Arc::clone(&undone);
         let report = move |event: Event<'_>| match event {
             Event::Started => {}
+            Event::Undone(text) => told
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(text.trim().to_owned()),
             Event::Text(text) => {
                 kept.lock()
                     .unwrap_or_else(PoisonError::into_inner)
@@ -307,7 +315,9 @@ impl AgentProcess {
             }
         };
         let sandbox = command.sandbox.as_ref();
-        let (running, pipes) = Running::start(child, sandbox, stderr, report).map_err(failed)?;
+        let watch = sandbox.and_then(Sandbox::watch);
+        let (running, pipes) =
+            Running::start(child, sandbox, watch, stderr, report).map_err(failed)?;
         let stdio = Mutex::new(match pipes {
             (Some(stdin), Some(stdout)) => Some((stdin, stdout)),
             _ => None,
@@ -316,6 +326,7 @@ impl AgentProcess {
             running,
             stdio,
             tail,
+            undone,
         })
     }
 
@@ -380,6 +391,19 @@ impl AgentProcess {
             text.extend(line.chars().filter(|c| !c.is_control() || *c == '\t'));
         }
         text
+    }
+
+    /// Undoes what the agent has changed so far of the files that other programs obey, if it is in a sandbox where it
+    /// could ([`SandboxRules::in_roots`](crate::SandboxRules::in_roots)). What a person is to be told of that, if
+    /// anything. When the agent has ended, that is done by itself, and [`undone`](Self::undone) has what is to be told.
+    pub async fn undo(&self) -> Option<String> {
+        let undone = self.running.undo().await?;
+        Some(undone.trim().to_owned())
+    }
+
+    /// What a person is to be told of what was undone as the agent ended. It is given once.
+    pub fn undone(&self) -> Vec<String> {
+        std::mem::take(&mut self.undone.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// How the agent ended, if it has.

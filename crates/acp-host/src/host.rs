@@ -273,7 +273,9 @@ impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
                 asking.await?;
             }
         }
-        Ok(self.files.write(&request).await?)
+        let written = self.files.write(&request).await?;
+        self.terminals.accept(request.path.into()).await;
+        Ok(written)
     }
 }
 

@@ -49,6 +49,7 @@ mod roots;
 mod sandbox;
 mod sys;
 mod terminals;
+mod undo;
 
 pub use agent_process::{AgentCommand, AgentProcess, ParseLineError, SpawnError, words_of_line};
 pub use attachment::{Attachment, AttachmentError, AttachmentKind};

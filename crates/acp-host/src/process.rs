@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::output::Decoder;
 use crate::sandbox::Sandbox;
 use crate::sys::{Group, OutputPipe, Pipes};
+use crate::undo::Watch;
 
 /// How a process ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +68,8 @@ pub(crate) enum Event<'a> {
     Started,
     /// It printed something. Never empty.
     Text(&'a str),
+    /// Something that it did was undone: what there is to say of that.
+    Undone(&'a str),
     /// It ended, and all that it printed was reported.
     Exited(&'a Exit),
     /// Its whole group has ended, or been ended. Nothing follows.
@@ -91,26 +94,42 @@ pub(crate) struct Running {
     exit: watch::Receiver<Option<Exit>>,
     /// Ends it; being dropped does, too.
     stop: watch::Sender<bool>,
+    watch: Option<Arc<Watch>>,
 }
 
 impl Running {
     /// Starts `command`, in a sandbox if there is one, whose output comes through `output`, and reports to
-    /// `report`. That is called within a task: it must not block. `command` must hold every writing end of
+    /// `report`. What `watch` finds is undone when it has ended. That is called within a task: it must not block. `command` must hold every writing end of
     /// that pipe.
     pub(crate) fn start(
         command: Command,
         sandbox: Option<&Sandbox>,
+        watch: Option<Watch>,
         output: PipeReader,
         mut report: impl FnMut(Event<'_>) + Send + 'static,
     ) -> io::Result<(Self, Pipes)> {
         let output = OutputPipe::new(output)?;
+        let watch = watch.map(Arc::new);
         let (group, pipes) = Group::spawn(command, sandbox)?;
         let group = Arc::new(group);
         report(Event::Started);
         let (exits, exit) = watch::channel(None);
         let (stop, stopped) = watch::channel(false);
-        tokio::spawn(follow(group.clone(), output, exits, stopped, report));
-        Ok((Self { group, exit, stop }, pipes))
+        let kept = watch.clone();
+        tokio::spawn(follow(group.clone(), output, exits, stopped, kept, report));
+        let running = Self {
+            group,
+            exit,
+            stop,
+            watch,
+        };
+        Ok((running, pipes))
+    }
+
+    /// Undoes what it has changed of the files that other programs obey, if it is in a sandbox where it could. What
+    /// there is to say of that, if anything.
+    pub(crate) fn undo(&self) -> impl Future<Output = Option<String>> + Send + use<> {
+        undo(self.watch.clone())
     }
 
     /// The process id.
@@ -182,6 +201,7 @@ async fn follow(
     mut pipe: OutputPipe,
     exits: watch::Sender<Option<Exit>>,
     mut stopped: watch::Receiver<bool>,
+    watch: Option<Arc<Watch>>,
     mut report: impl FnMut(Event<'_>) + Send,
 ) {
     let mut buffer = vec![0; PIECE];
@@ -217,6 +237,10 @@ async fn follow(
                         }
                     }
                     finish(&mut decoder, &mut text, &mut report);
+                    // Whoever waits for the exit may be about to run what was changed.
+                    if let Some(undone) = undo(watch.clone()).await {
+                        report(Event::Undone(&undone));
+                    }
                     report(Event::Exited(&exit));
                     exits.send_replace(Some(exit));
                 }
@@ -235,7 +259,20 @@ async fn follow(
         }
     }
     group.finish().await;
+    // Others that it had left running may have gone on.
+    if let Some(watch) = watch {
+        let undone = tokio::task::spawn_blocking(move || watch.end());
+        if let Some(undone) = undone.await.unwrap_or_default() {
+            report(Event::Undone(&undone));
+        }
+    }
     report(Event::Ended);
+}
+
+async fn undo(watch: Option<Arc<Watch>>) -> Option<String> {
+    let watch = watch?;
+    let undone = tokio::task::spawn_blocking(move || watch.undo());
+    undone.await.unwrap_or_default()
 }
 
 fn decode(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 
 use crate::sys::Confined;
+use crate::undo::{Guard, Watch};
 
 /// A sandbox for agents and commands, by Linux's Landlock.
 ///
@@ -39,6 +40,8 @@ pub struct Sandbox(Arc<Inner>);
 struct Inner {
     confined: Confined,
     temporary: TempDir,
+    /// Who watches what other programs obey in the directories that are worked in.
+    guard: Option<Arc<Guard>>,
 }
 
 /// They are the same if one is a clone of the other.
@@ -54,6 +57,8 @@ impl Eq for Sandbox {}
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SandboxRules {
     writable: Vec<PathBuf>,
+    roots: Vec<PathBuf>,
+    undone: Option<PathBuf>,
     read_only: bool,
     tcp: Option<Vec<u16>>,
 }
@@ -94,13 +99,26 @@ impl SandboxRules {
         self
     }
 
+    /// Where that is kept which is undone; see [`in_roots`](Self::in_roots). Without it that stays where it was,
+    /// under another name.
+    #[must_use]
+    pub fn keep_undone_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.undone = Some(directory.into());
+        self
+    }
+
     /// The same for someone who works in these directories: they may be written, unless that was ruled out.
+    ///
+    /// What other programs obey in them ([`OBEYED`](crate::obeyed::OBEYED); of `.git` the hooks and settings) is put
+    /// back when a command has ended that has changed it, or an agent, and its output says so. That goes for all
+    /// changes meanwhile, whoever made them. What is [`writable`](Self::writable) is left alone.
     #[must_use]
     pub fn in_roots(&self, roots: impl IntoIterator<Item = PathBuf>) -> Self {
-        match self.read_only {
-            true => self.clone(),
-            false => self.clone().writable(roots),
+        let mut rules = self.clone();
+        if !self.read_only {
+            rules.roots.extend(roots);
         }
+        rules
     }
 }
 
@@ -150,11 +168,14 @@ impl Sandbox {
             .prefix("acp-sandbox-")
             .tempdir()
             .map_err(failed)?;
+        let guard = Guard::new(&rules.roots, &rules.writable, rules.undone).map_err(failed)?;
         let mut writable = rules.writable;
+        writable.extend(rules.roots);
         writable.push(temporary.path().to_owned());
         Ok(Self(Arc::new(Inner {
             confined: Confined::new(writable, rules.tcp)?,
             temporary,
+            guard,
         })))
     }
 
@@ -162,6 +183,19 @@ impl Sandbox {
     #[must_use]
     pub fn temporary_directory(&self) -> &Path {
         self.0.temporary.path()
+    }
+
+    /// Says that a change to this file, which has just been made, was allowed: it is not undone. Reads files.
+    pub fn accept(&self, file: &Path) {
+        if let Some(guard) = &self.0.guard {
+            let real = std::fs::canonicalize(file);
+            guard.accept(real.as_deref().unwrap_or(file));
+        }
+    }
+
+    /// Watches what other programs obey, if there is anything to be watched. Reads files.
+    pub(crate) fn watch(&self) -> Option<Watch> {
+        self.0.guard.as_ref().map(Guard::watch)
     }
 
     /// Tells a command that will be started in it where its temporary directory is.

@@ -176,6 +176,14 @@ impl Terminals {
         self
     }
 
+    /// Says that a change to this file was allowed, so that no command's end undoes it; see [`Sandbox::accept`].
+    pub async fn accept(&self, file: PathBuf) {
+        if let Some(sandbox) = self.sandbox.clone() {
+            let accepted = tokio::task::spawn_blocking(move || sandbox.accept(&file));
+            let _ = accepted.await;
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
     }
@@ -289,7 +297,7 @@ impl Terminals {
         let report = move |event: Event<'_>| {
             tell(match event {
                 Event::Started => started.clone(),
-                Event::Text(text) => {
+                Event::Text(text) | Event::Undone(text) => {
                     lock(&kept).push(text);
                     TerminalEventKind::Output(text.to_owned())
                 }
@@ -297,8 +305,12 @@ impl Terminals {
                 Event::Ended => TerminalEventKind::Released,
             });
         };
-        let (running, _) =
-            Running::start(command, self.sandbox.as_ref(), reader, report).map_err(cannot_start)?;
+        // What other programs obey is recorded first, which reads many files.
+        let sandbox = self.sandbox.clone();
+        let watch = tokio::task::spawn_blocking(move || sandbox.as_ref()?.watch());
+        let watch = watch.await.ok().flatten();
+        let (running, _) = Running::start(command, self.sandbox.as_ref(), watch, reader, report)
+            .map_err(cannot_start)?;
         let terminal = Arc::new(Terminal {
             number,
             running,

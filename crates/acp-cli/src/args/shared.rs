@@ -8,7 +8,11 @@ use acp_host::{Policy, SandboxRules};
 use clap::ValueEnum;
 
 use crate::exit::Exit;
+use crate::places;
 use crate::run::mcp;
+
+/// Where that is kept which was undone after a command, in the directory of what is kept from run to run.
+const UNDONE: &str = "undone";
 
 // Where what is started may write.
 #[derive(Debug, Clone, clap::Args)]
@@ -131,7 +135,10 @@ impl SandboxArgs {
                 .map_err(|e| Exit::usage(format!("--writable {}: {e}", path.display())))
         };
         let writable: Vec<PathBuf> = self.writable.iter().map(called).collect::<Result<_, _>>()?;
-        let rules = rules.writable(writable);
+        let mut rules = rules.writable(writable);
+        if let Some(state) = places::state() {
+            rules = rules.keep_undone_in(state.join(UNDONE));
+        }
         if mode.is_some_and(|mode| mode.no_network) {
             let ports = self.reachable.iter().map(|Reachable(port)| *port);
             return Ok(Some(rules.without_tcp(ports)));
@@ -250,7 +257,9 @@ mod tests {
             };
             args.rules(policy).unwrap()
         };
-        let (workspace, read_only) = (SandboxRules::new(), SandboxRules::new().read_only());
+        let kept = places::state().unwrap().join(UNDONE);
+        let workspace = SandboxRules::new().keep_undone_in(kept);
+        let read_only = workspace.clone().read_only();
         for policy in [None, Some(Policy::Ask), Some(Policy::All)] {
             assert_eq!(rules(None, policy), None);
             assert_eq!(rules(Some("workspace"), policy), Some(workspace.clone()));

@@ -151,6 +151,9 @@ impl Run {
                 process.shutdown(Duration::ZERO).await;
             }
         }
+        for note in process.undone() {
+            turn.renderer.note(&note);
+        }
         exit
     }
 }

@@ -206,3 +206,54 @@ fn in_the_chat_it_is_the_same() {
     assert_ne!(answers[1]["code"], 0, "{answers:?}");
     assert!(!project.file("stolen").exists());
 }
+
+#[test]
+fn an_agent_in_the_sandbox_leaves_no_trap_behind() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    let git = project
+        .shell("git init -q . && git config user.name me")
+        .code(0);
+    let config = project.read(".git/config");
+    let steps = [
+        agent::shell("git config core.fsmonitor 'touch stolen'; echo evil > .git/hooks/pre-commit"),
+        agent::shell("mkdir .vscode && echo evil > .vscode/tasks.json && echo hers > file"),
+    ];
+    let ended = agent::run(&project, &["--sandbox", "--allow", "all"], &steps).code(0);
+    let answers = agent::answers(&project);
+    assert!(
+        answers.iter().all(|answer| answer["code"] == 0),
+        "{answers:?} {git:?}"
+    );
+    assert_eq!(project.read(".git/config"), config);
+    assert!(!project.file(".git/hooks/pre-commit").exists());
+    assert!(!project.file(".vscode").exists());
+    assert_eq!(project.read("file"), "hers\n");
+    project.shell("git status").code(0);
+    assert!(!project.file("stolen").exists());
+    // The person is told, and can look at it.
+    let line = ended.line("acp undid 3 changes");
+    let kept = line.rsplit("kept in ").next().unwrap();
+    let kept = std::fs::read_to_string(Path::new(kept).join("undone__.git__hooks__pre-commit"));
+    assert_eq!(kept.unwrap(), "evil\n");
+}
+
+#[test]
+fn in_the_chat_it_leaves_none_when_its_turn_ends() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    agent::configure(&project, &[agent::shell("echo evil > .envrc")]);
+    let answers = project.beside("answers");
+    let line = format!(
+        "{ACP} chat --sandbox --writable {} --agent hostile go",
+        answers.display()
+    );
+    let mut screen = Screen::start(&project, 160, 30, &line);
+    screen.until("acp undid a change");
+    assert_eq!(agent::answers(&project)[0]["code"], 0);
+    assert!(!project.file(".envrc").exists());
+}

@@ -10,7 +10,7 @@ use acp::v1::{
     RequestPermissionOutcome, SessionId, StopReason,
 };
 use acp::{Result, ThreadHandle};
-use acp_host::{Always, Host, Prompter};
+use acp_host::{AgentProcess, Always, Host, Prompter};
 use tokio::sync::Notify;
 
 use super::desk::{Answer, Desk, Question};
@@ -63,6 +63,7 @@ impl Prompter for Ask {
 /// The chat as a client of one agent's.
 pub(crate) struct ChatClient {
     pub(crate) host: Arc<Host<Ask>>,
+    pub(crate) process: Arc<AgentProcess>,
     pub(crate) elicit: Elicit,
     pub(crate) notes: Arc<Notes>,
     pub(crate) wake: Arc<Notify>,
@@ -79,6 +80,14 @@ impl Client for ChatClient {
 
     fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
         self.host.turn_ended(session, stop_reason);
+        let process = Arc::clone(&self.process);
+        let (notes, wake) = (Arc::clone(&self.notes), Arc::clone(&self.wake));
+        tokio::spawn(async move {
+            if let Some(undone) = process.undo().await {
+                notes.add(undone);
+                wake.notify_one();
+            }
+        });
     }
 
     fn session_closed(&self, session: &SessionId) {

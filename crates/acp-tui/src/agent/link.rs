@@ -92,6 +92,7 @@ pub(crate) async fn connect(
     let host = Arc::new(host);
     let client = ChatClient {
         host: Arc::clone(&host),
+        process: Arc::clone(&process),
         elicit: Elicit(Arc::clone(desk)),
         notes: Arc::clone(notes),
         wake: Arc::clone(&around.wake),

@@ -144,5 +144,10 @@ pub(crate) fn tail(process: &AgentProcess) -> String {
     let tail = process.printed_tail();
     let lines: Vec<&str> = tail.trim_end().lines().collect();
     let last = lines.get(lines.len().saturating_sub(TAIL)..);
-    last.unwrap_or_default().join("\n")
+    let mut tail = last.unwrap_or_default().join("\n");
+    for undone in process.undone() {
+        tail.push('\n');
+        tail.push_str(&undone);
+    }
+    tail
 }
