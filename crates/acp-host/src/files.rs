@@ -22,7 +22,8 @@ use crate::roots::{Place, Refusal, Roots, names_a_directory, shown};
 const MAX_READ: usize = 64 * 1024 * 1024;
 
 /// How many files are read or written at the same time. The rest wait: the memory that a flood of
-/// requests takes is this many times the most that is read at once.
+/// requests takes is this many times the most that is read at once, and the answers that the agent has not taken yet,
+/// which the connection bounds (`acp::Limits::request_memory`).
 const AT_ONCE: usize = 4;
 
 /// The text files of a session: those under its roots and no others.
@@ -63,7 +64,8 @@ impl Files {
     }
 
     /// The most that one reading may give, in bytes; 64 MiB if it is not set. It is what one answer
-    /// may hold, not how large a file may be: of a larger one, `line` and `limit` read a part.
+    /// may hold, written as JSON, where a control character takes six bytes, and not how large a file may be: of a
+    /// larger one, `line` and `limit` read a part.
     #[must_use]
     pub fn max_read(mut self, bytes: usize) -> Self {
         self.max_read = bytes;
@@ -286,7 +288,7 @@ impl Files {
             }
             Fault::TooLarge => {
                 return Error::invalid_params(format!(
-                    "{shown}: more than {} bytes, which is the most that is read at once; use `line` and `limit` to read a part",
+                    "{shown}: more than {} bytes as JSON, which is the most that is read at once; use `line` and `limit` to read a part",
                     self.max_read
                 ))
                 .data(data);

@@ -129,9 +129,9 @@ impl<P: Prompter + Send + Sync> Host<P> {
     /// A session of the connection has been seen; for
     /// [`Client::session_seen`](acp::Client::session_seen).
     ///
-    /// It need not be one that the client has opened: agents may ask for something ahead of the answer that names
-    /// their session, so each is seen for which something arrives, and the protocol does not say that it must be known.
-    /// Its files and terminals are served as those of any other; what a person allowed in another does not hold in it.
+    /// It need not be one that the client has opened: agents may speak ahead of the answer that names their session,
+    /// and what arrives for others is shown, too. But the `acp` crate passes on no request in a session that the client
+    /// has neither opened nor is opening.
     pub fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
         lock(&self.threads).insert(session.clone(), thread.clone());
         self.terminals.open_session(session, &self.cwd);

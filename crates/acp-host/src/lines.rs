@@ -48,7 +48,8 @@ pub(crate) enum NotRead {
     Io(io::Error),
 }
 
-/// Reads the lines, line ends included: `max` bytes at most.
+/// Reads the lines, line ends included: `max` bytes at most, as a JSON string has them, where a control character
+/// takes six.
 pub(crate) fn read_lines(
     mut file: impl Read,
     lines: Lines,
@@ -58,6 +59,7 @@ pub(crate) fn read_lines(
     let mut skip = lines.first - 1;
     let mut left = lines.limit;
     let mut kept = Vec::new();
+    let mut written = 0;
     let mut buffer = vec![0; PIECE];
     while left != Some(0) {
         if given_up.load(Ordering::Relaxed) {
@@ -90,10 +92,45 @@ pub(crate) fn read_lines(
                 }
             }
         }
-        if kept.len() + piece.len() > max {
+        written += json_len(piece);
+        if written > max {
             return Err(NotRead::TooLarge);
+        }
+        if kept.capacity() - kept.len() < piece.len() {
+            // As a vector grows by itself, but never to more than there may be.
+            let more = kept.capacity().max(piece.len()).min(max - kept.len());
+            kept.reserve_exact(more);
         }
         kept.extend_from_slice(piece);
     }
+    // It may wait long to be sent.
+    kept.shrink_to_fit();
     Ok(kept)
+}
+
+/// How many bytes these take in a JSON string.
+fn json_len(bytes: &[u8]) -> usize {
+    // So few that a byte counts what they take more, whatever they are.
+    const FEW: usize = 48;
+    let more = |byte: &u8| match *byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 1,
+        0..0x20 => 5,
+        _ => 0_u8,
+    };
+    let of_few = |few: &[u8]| usize::from(few.iter().map(more).sum::<u8>());
+    bytes.len() + bytes.chunks(FEW).map(of_few).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_counted_as_json_has_it() {
+        let every: String = (0..=0x2FF_u32).filter_map(char::from_u32).collect();
+        for text in ["", "plain", &"\0".repeat(1000), &every] {
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(json_len(text.as_bytes()), json.len() - 2, "{text:?}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +34,10 @@ const MAX_OUTPUT: usize = 8 * 1024 * 1024;
 
 /// How many terminals a session may have at the same time.
 const MAX_PER_SESSION: usize = 64;
+
+/// How many terminals there may be at the same time, and how much output of theirs is kept, in bytes.
+const MAX_TERMINALS: usize = 256;
+const MAX_TOTAL_OUTPUT: usize = 64 * 1024 * 1024;
 
 /// How long processes that were killed may take to be gone.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
@@ -83,9 +88,34 @@ pub struct Terminals {
     default_output: usize,
     max_output: usize,
     max_per_session: usize,
+    max_terminals: usize,
+    max_total_output: usize,
+    used: Arc<Used>,
     environment: Environment,
     sandbox: Option<Sandbox>,
     state: Mutex<State>,
+}
+
+/// What all terminals take together.
+#[derive(Debug, Default)]
+struct Used {
+    terminals: AtomicUsize,
+    /// How much output they may keep, in bytes.
+    output: AtomicUsize,
+}
+
+/// Room for a terminal, from before its command starts until its processes are gone.
+#[derive(Debug)]
+struct Room {
+    used: Arc<Used>,
+    output: usize,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.used.terminals.fetch_sub(1, Ordering::Relaxed);
+        self.used.output.fetch_sub(self.output, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -134,6 +164,9 @@ impl Terminals {
             default_output: DEFAULT_OUTPUT,
             max_output: MAX_OUTPUT,
             max_per_session: MAX_PER_SESSION,
+            max_terminals: MAX_TERMINALS,
+            max_total_output: MAX_TOTAL_OUTPUT,
+            used: Arc::default(),
             environment: Environment::new(),
             sandbox: None,
             state: Mutex::default(),
@@ -158,6 +191,22 @@ impl Terminals {
     #[must_use]
     pub fn max_per_session(mut self, terminals: usize) -> Self {
         self.max_per_session = terminals;
+        self
+    }
+
+    /// How many terminals all sessions may have together; 256 if it is not set. One that was released counts until its
+    /// processes are gone.
+    #[must_use]
+    pub fn max_terminals(mut self, terminals: usize) -> Self {
+        self.max_terminals = terminals;
+        self
+    }
+
+    /// How much output all terminals may keep together, in bytes; 64 MiB if it is not set. Each counts with all that it
+    /// may keep.
+    #[must_use]
+    pub fn max_total_output(mut self, bytes: usize) -> Self {
+        self.max_total_output = bytes;
         self
     }
 
@@ -247,8 +296,8 @@ impl Terminals {
     /// the system's shell if it looks like such a line and is no program in `PATH` and no absolute path of one.
     ///
     /// # Errors
-    /// `INVALID_PARAMS` if the session is unknown, has as many terminals as it may have, or if the
-    /// command or its directory is not there or cannot be used. `INTERNAL_ERROR` if the system cannot
+    /// `INVALID_PARAMS` if the session is unknown, if it or all sessions together have as many terminals or may keep as
+    /// much output as they may, or if the command or its directory is not there or cannot be used. `INTERNAL_ERROR` if the system cannot
     /// start another process.
     pub async fn create(
         &self,
@@ -259,9 +308,16 @@ impl Terminals {
             state.created += 1;
             let number = state.created;
             let terminal_id = TerminalId::from(format!("term_{number}"));
-            let session = self.room(&mut state, &request.session_id)?;
+            let session = self.session_with_room(&mut state, &request.session_id)?;
             (number, terminal_id, session.cwd.clone())
         };
+        let limit = request
+            .output_byte_limit
+            .map_or(self.default_output, |limit| {
+                usize::try_from(limit).unwrap_or(usize::MAX)
+            })
+            .min(self.max_output);
+        let room = self.room(limit)?;
         let cwd = request.cwd.as_ref().map_or(cwd, PathBuf::from);
         let mut command = command(request, &cwd, &self.environment)?;
         let cannot_start = |e: io::Error| cannot_start(request, &e);
@@ -271,12 +327,7 @@ impl Terminals {
             .stdout(writer.try_clone().map_err(cannot_start)?)
             .stderr(writer);
 
-        let limit = request
-            .output_byte_limit
-            .map_or(self.default_output, |limit| {
-                usize::try_from(limit).unwrap_or(usize::MAX)
-            });
-        let output = Arc::new(Mutex::new(BoundedText::new(limit.min(self.max_output))));
+        let output = Arc::new(Mutex::new(BoundedText::new(limit)));
         let tell = {
             let events = self.events.clone();
             let (session_id, terminal_id) = (request.session_id.clone(), terminal_id.clone());
@@ -295,6 +346,8 @@ impl Terminals {
         };
         let kept = output.clone();
         let report = move |event: Event<'_>| {
+            // Taken until the processes are gone and nothing is kept any more.
+            let _ = &room;
             tell(match event {
                 Event::Started => started.clone(),
                 Event::Text(text) | Event::Undone(text) => {
@@ -320,7 +373,7 @@ impl Terminals {
         // The session or its turn may have ended since, or it has got other terminals; this one is dropped
         // then, and ends.
         let mut state = self.state();
-        let session = self.room(&mut state, &request.session_id)?;
+        let session = self.session_with_room(&mut state, &request.session_id)?;
         if number <= session.turn_cancelled {
             return Err(Error::request_cancelled());
         }
@@ -328,8 +381,31 @@ impl Terminals {
         Ok(CreateTerminalResponse::new(terminal_id))
     }
 
+    /// Room for a terminal that keeps so much output.
+    fn room(&self, output: usize) -> Result<Room, Error> {
+        // Counted first, so that two at once do not both find the last place.
+        let room = Room {
+            used: Arc::clone(&self.used),
+            output,
+        };
+        let terminals = self.used.terminals.fetch_add(1, Ordering::Relaxed);
+        let kept = self.used.output.fetch_add(output, Ordering::Relaxed);
+        if terminals >= self.max_terminals {
+            return Err(Error::invalid_params(format!(
+                "there are {terminals} terminals in all sessions, which is the most there may be; release some first"
+            )));
+        }
+        if kept.saturating_add(output) > self.max_total_output {
+            return Err(Error::invalid_params(format!(
+                "the terminals of all sessions may keep {kept} bytes of output, and no more than {} are kept; release some first, or set a lower `outputByteLimit` than {output}",
+                self.max_total_output
+            )));
+        }
+        Ok(room)
+    }
+
     /// The session, if it may have another terminal.
-    fn room<'a>(
+    fn session_with_room<'a>(
         &self,
         state: &'a mut State,
         session_id: &SessionId,

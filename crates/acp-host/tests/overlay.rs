@@ -79,11 +79,11 @@ async fn an_agent_reads_what_the_person_sees() {
         assert_eq!(read.unwrap(), expected);
     }
     // As large as anything that is read at once, and no larger.
-    let small = files.clone().max_read(5);
+    let small = files.clone().max_read(7);
     let error = soon(small.read_text(&editor.file, None, None))
         .await
         .unwrap_err();
-    assert!(error.message.contains("more than 5 bytes"), "{error}");
+    assert!(error.message.contains("more than 7 bytes"), "{error}");
     assert_eq!(
         soon(small.read_text(&editor.file, Some(2), Some(1)))
             .await

@@ -567,6 +567,45 @@ async fn a_session_may_have_so_many_terminals() {
     assert_ne!(first, third);
 }
 
+#[tokio::test]
+async fn all_sessions_together_have_so_many_terminals() {
+    let host = host_with(|terminals| terminals.max_terminals(2));
+    host.terminals.open_session("t", &host.cwd);
+    let of_t = CreateTerminalRequest::new("t", "true");
+    let first = host.create(&sh("exec sleep 1000")).await;
+    host.create(&of_t).await;
+    let error = host.refused(&of_t).await;
+    assert!(
+        error.message.contains("2 terminals in all sessions"),
+        "{error}"
+    );
+    assert!(error.message.contains("release some"), "{error}");
+    // One that could not be started takes no place.
+    host.release(&first).await;
+    host.refused(&CreateTerminalRequest::new("s", "no-such-program"))
+        .await;
+    host.create(&of_t).await;
+}
+
+#[tokio::test]
+async fn all_sessions_together_keep_so_much_output() {
+    let host = host_with(|terminals| terminals.max_total_output(3000));
+    host.terminals.open_session("t", &host.cwd);
+    let keeping = |session: &str, bytes: u64| {
+        CreateTerminalRequest::new(session, "true").output_byte_limit(bytes)
+    };
+    let first = host.create(&keeping("s", 2000)).await;
+    let error = host.refused(&keeping("t", 2000)).await;
+    assert!(error.message.contains("2000 bytes of output"), "{error}");
+    assert!(error.message.contains("outputByteLimit"), "{error}");
+    host.create(&keeping("t", 1000)).await;
+    host.release(&first).await;
+    host.create(&keeping("t", 2000)).await;
+    // The end of a session ends what it takes.
+    soon(host.terminals.close_session(&"t".into())).await;
+    host.create(&keeping("s", 3000)).await;
+}
+
 /// Waits until none of them runs. Nothing tells when a process that is not one's own child is gone.
 async fn gone(pids: &[u32]) {
     soon(async {

@@ -16,6 +16,7 @@ mod agent;
 mod answers;
 mod bundled;
 mod forbidden;
+mod floods;
 mod rules;
 mod secrets;
 

@@ -174,21 +174,26 @@ impl AgentConnection {
     ) -> Result<Session> {
         let id = old.as_ref().map(|old| old.id.clone());
         let sessions = Arc::clone(&self.0.sessions);
-        let on_answer = move |answer: Result<&R::Response, &crate::Error>| match (answer, old) {
-            (Ok(answer), old) => {
-                let id = answer.new_session().or(old.as_ref().map(|old| &old.id));
-                if let Some(id) = id {
-                    answer.tell(&sessions, id);
+        // Until the answer has said which session it is, also if nobody waits for it any more.
+        let opening = sessions.opening(id.as_ref());
+        let on_answer = move |answer: Result<&R::Response, &crate::Error>| {
+            let _opening = opening;
+            match (answer, old) {
+                (Ok(answer), old) => {
+                    let id = answer.new_session().or(old.as_ref().map(|old| &old.id));
+                    if let Some(id) = id {
+                        answer.tell(&sessions, id);
+                    }
                 }
+                (
+                    Err(_),
+                    Some(Old {
+                        id,
+                        replay: Some(before),
+                    }),
+                ) => sessions.restore(&id, before),
+                (Err(_), _) => {}
             }
-            (
-                Err(_),
-                Some(Old {
-                    id,
-                    replay: Some(before),
-                }),
-            ) => sessions.restore(&id, before),
-            (Err(_), _) => {}
         };
         let conn = self.connection();
         let answer = conn.request_with(request, ask, on_answer).await?;

@@ -1,7 +1,7 @@
 //! The sessions a client has open, and their threads.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp_wire::v1::{
     SessionConfigOption, SessionId, SessionModeState, SessionModelState, StopReason,
@@ -20,6 +20,8 @@ const UNCLAIMED: usize = 64;
 
 pub(crate) struct Sessions {
     table: Mutex<HashMap<SessionId, State>>,
+    /// How many requests that open a session wait for their answers.
+    openings: Mutex<usize>,
     /// How much a thread keeps, in bytes.
     kept: usize,
     /// Tells the client what becomes of its sessions.
@@ -41,14 +43,39 @@ type Tell = dyn Fn(&SessionId, Told<'_>) + Send + Sync;
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) thread: ThreadHandle,
-    /// Someone has opened it.
-    claimed: bool,
+    standing: Standing,
     pub(crate) replaying: bool,
     /// Of the turn that runs, or ran last: cancelled when the turn is.
     pub(crate) turn: CancellationToken,
     pub(crate) running: bool,
     /// What a turn of an agent that speaks version 2 waits for.
     prompting: Option<Prompting>,
+}
+
+/// Whose a session is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Standing {
+    /// Nobody has opened it: the agent has named it.
+    #[default]
+    Unclaimed,
+    /// It may be the one that is being opened. There are no more of these than requests that open sessions.
+    Provisional,
+    /// Someone has opened it.
+    Claimed,
+}
+
+/// A request that opens a session and waits for its answer. As long as it does, the agent may speak for one session
+/// that is not known yet.
+pub(crate) struct Opening {
+    sessions: Arc<Sessions>,
+    /// The session, if it is an old one.
+    id: Option<SessionId>,
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        self.sessions.opening_ended(self.id.as_ref());
+    }
 }
 
 /// What the agent says of a session that is open.
@@ -115,6 +142,7 @@ impl Sessions {
     ) -> Self {
         Self {
             table: Mutex::default(),
+            openings: Mutex::default(),
             kept,
             tell: Box::new(tell),
         }
@@ -155,7 +183,8 @@ impl Sessions {
         };
         let unclaimed = || {
             let sessions = self.lock();
-            sessions.values().filter(|state| !state.claimed).count()
+            let unclaimed = |state: &&State| state.standing == Standing::Unclaimed;
+            sessions.values().filter(unclaimed).count()
         };
         if id.as_str().len() > LONGEST_ID || unclaimed() >= UNCLAIMED {
             return None;
@@ -164,14 +193,84 @@ impl Sessions {
         self.with(id, f)
     }
 
+    /// A request is about to open a session: a new one, or this old one. `None` if it is known already which one.
+    pub(crate) fn opening(self: &Arc<Self>, id: Option<&SessionId>) -> Option<Opening> {
+        let is_known = |state: &State| state.standing != Standing::Unclaimed;
+        if id.is_some_and(|id| self.lock().get(id).is_some_and(is_known)) {
+            return None;
+        }
+        *self.openings() += 1;
+        let opening = Opening {
+            sessions: Arc::clone(self),
+            id: id.cloned(),
+        };
+        if let Some(id) = id {
+            self.serves(id);
+        }
+        Some(opening)
+    }
+
+    fn openings(&self) -> MutexGuard<'_, usize> {
+        self.openings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The request has been answered, or nobody waits for it any more. What it did not open goes.
+    fn opening_ended(&self, id: Option<&SessionId>) {
+        let left = {
+            let mut openings = self.openings();
+            *openings = openings.saturating_sub(1);
+            *openings
+        };
+        let gone: Vec<SessionId> = {
+            let sessions = self.lock();
+            let provisional = sessions
+                .iter()
+                .filter(|(_, state)| state.standing == Standing::Provisional)
+                .map(|(id, _)| id);
+            match id {
+                Some(id) => provisional.filter(|other| *other == id).cloned().collect(),
+                None => provisional.skip(left).cloned().collect(),
+            }
+        };
+        for id in gone {
+            self.remove(&id);
+        }
+    }
+
+    /// Whether what the agent asks for in this session is done: the client has opened it, or may be opening it.
+    pub(crate) fn serves(&self, id: &SessionId) -> bool {
+        {
+            let openings = *self.openings();
+            let mut sessions = self.lock();
+            let provisional = |state: &&State| state.standing == Standing::Provisional;
+            let has_room = sessions.values().filter(provisional).count() < openings;
+            match sessions.get_mut(id) {
+                Some(state) if state.standing != Standing::Unclaimed => return true,
+                _ if !has_room || id.as_str().len() > LONGEST_ID => return false,
+                Some(state) => {
+                    state.standing = Standing::Provisional;
+                    return true;
+                }
+                None => {}
+            }
+        }
+        self.add(
+            id,
+            State {
+                standing: Standing::Provisional,
+                ..State::default()
+            },
+        );
+        true
+    }
+
     /// Adds a session. The client is told outside of the lock, for it may look at sessions itself.
     fn add(&self, id: &SessionId, state: State) -> ThreadHandle {
         let thread = state.thread.clone();
         // All that nobody has opened keep as much as one that somebody has.
-        let kept = if state.claimed {
-            self.kept
-        } else {
-            self.kept / UNCLAIMED
+        let kept = match state.standing {
+            Standing::Claimed => self.kept,
+            Standing::Unclaimed | Standing::Provisional => self.kept / UNCLAIMED,
         };
         thread.change(|thread| thread.set_limit(kept));
         self.lock().insert(id.clone(), state);
@@ -182,7 +281,7 @@ impl Sessions {
     /// Someone opens the session.
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
         let known = self.with(id, |state| {
-            state.claimed = true;
+            state.standing = Standing::Claimed;
             state.thread.change(|thread| thread.set_limit(self.kept));
             state.thread.clone()
         });
@@ -190,7 +289,7 @@ impl Sessions {
             self.add(
                 id,
                 State {
-                    claimed: true,
+                    standing: Standing::Claimed,
                     ..State::default()
                 },
             )
@@ -204,7 +303,7 @@ impl Sessions {
         self.add(
             id,
             State {
-                claimed: true,
+                standing: Standing::Claimed,
                 replaying: true,
                 ..State::default()
             },

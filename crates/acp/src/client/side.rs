@@ -44,7 +44,9 @@ pub(crate) enum Event {
 /// Starts an optional request of a session, or refuses it.
 macro_rules! offer {
     ($side:ident, $responder:ident, $method:ident, $request:ident, $offer:ident, $call:ident) => {{
-        $side.sessions.receive(&$request.session_id, |_| ());
+        if !$side.sessions.serves(&$request.session_id) {
+            return unknown_session(&$request.session_id, $responder);
+        }
         start!($side, $responder, $method, $request, $offer, $call);
     }};
 }
@@ -96,6 +98,9 @@ impl<C: Client> ClientSide<C> {
     }
 
     fn permission(self: &Arc<Self>, request: v1::RequestPermissionRequest, responder: Responder) {
+        if !self.sessions.serves(&request.session_id) {
+            return unknown_session(&request.session_id, responder);
+        }
         let found = self.sessions.receive(&request.session_id, |state| {
             let tool_call = state
                 .thread
@@ -118,6 +123,9 @@ impl<C: Client> ClientSide<C> {
         responder: Responder,
     ) {
         use v2::RequestPermissionSubject::{Command, ToolCall};
+        if !self.sessions.serves(&request.session_id) {
+            return unknown_session(&request.session_id, responder);
+        }
         let found = self.sessions.receive(&request.session_id, |state| {
             let tool_call = match &request.subject {
                 Some(ToolCall(subject)) => Some(
@@ -226,7 +234,9 @@ impl<C: Client> ClientSide<C> {
         match request {
             Ok(AgentRequest::RequestPermission(r)) => self.permission(r, responder),
             Ok(AgentRequest::ReadTextFile(r)) => {
-                self.sessions.receive(&r.session_id, |_| ());
+                if !self.sessions.serves(&r.session_id) {
+                    return unknown_session(&r.session_id, responder);
+                }
                 let (side, method) = (Arc::clone(self), method.to_owned());
                 responder.spawn_text(async move {
                     match side.client.read_text_file() {
@@ -242,7 +252,17 @@ impl<C: Client> ClientSide<C> {
                 offer!(self, responder, method, r, terminals, create)
             }
             Ok(AgentRequest::TerminalOutput(r)) => {
-                offer!(self, responder, method, r, terminals, output)
+                if !self.sessions.serves(&r.session_id) {
+                    return unknown_session(&r.session_id, responder);
+                }
+                let (side, method) = (Arc::clone(self), method.to_owned());
+                let work = async move {
+                    match side.client.terminals() {
+                        Some(offer) => offer.output(r).await,
+                        None => Err(Error::Rpc(jsonrpc::Error::method_not_found(&method))),
+                    }
+                };
+                responder.spawn_weighed(work, |response| response.output.len());
             }
             Ok(AgentRequest::WaitForTerminalExit(r)) => {
                 offer!(self, responder, method, r, terminals, wait_for_exit);

@@ -143,6 +143,19 @@ impl Responder {
             .map_err(Error::internal)
     }
 
+    /// The answer takes so much memory until the peer has read it.
+    ///
+    /// # Errors
+    /// There is no room for it beside the other requests and answers: [`Limits::request_memory`].
+    fn keeps(&self, answer: usize) -> Result<(), Error> {
+        self.takes(answer).map_err(|_| {
+            Error::internal(format!(
+                "the answers that were not read yet take {} bytes, and no more are kept; read them first, or ask for less at once",
+                self.conn.0.limits.request_memory
+            ))
+        })
+    }
+
     /// Is cancelled when the peer cancels this request.
     pub(crate) fn cancelled(&self) -> &CancellationToken {
         &self.cancel
@@ -213,7 +226,13 @@ impl Responder {
         let tasks = self.conn.0.tasks.clone();
         start(&tasks, async move {
             let answer = match self.unless_cancelled(work).await {
-                Some(Ok(response)) => in_pieces(self.id.as_ref(), response),
+                Some(Ok(response)) => match self.keeps(response.content.len()) {
+                    Ok(()) => in_pieces(self.id.as_ref(), response),
+                    Err(error) => {
+                        drop(response);
+                        return self.answer::<()>(Err(error)).await;
+                    }
+                },
                 Some(Err(error)) => return self.answer::<()>(Err(error)).await,
                 None => return,
             };
@@ -249,6 +268,22 @@ impl Responder {
         let tasks = self.conn.0.tasks.clone();
         start(&tasks, async move {
             if let Some(result) = self.unless_cancelled(work).await {
+                self.answer(result).await;
+            }
+        });
+    }
+
+    /// As [`spawn`](Self::spawn), for an answer that may be large: `weigh` tells how much memory it takes.
+    pub(crate) fn spawn_weighed<R: Serialize + Send + Sync>(
+        self,
+        work: impl Future<Output = Result<R, Error>> + Send + 'static,
+        weigh: impl Fn(&R) -> usize + Send + 'static,
+    ) {
+        let tasks = self.conn.0.tasks.clone();
+        start(&tasks, async move {
+            if let Some(result) = self.unless_cancelled(work).await {
+                let result =
+                    result.and_then(|response| self.keeps(weigh(&response)).map(|()| response));
                 self.answer(result).await;
             }
         });
