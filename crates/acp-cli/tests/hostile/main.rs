@@ -15,8 +15,8 @@ mod ordinary_user;
 mod agent;
 mod answers;
 mod bundled;
-mod forbidden;
 mod floods;
+mod forbidden;
 mod rules;
 mod secrets;
 
