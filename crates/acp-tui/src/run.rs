@@ -198,6 +198,7 @@ struct Ended {
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     hangup: tokio::signal::unix::Signal,
+    #[cfg(unix)]
     gone: tokio::sync::oneshot::Receiver<()>,
 }
 
