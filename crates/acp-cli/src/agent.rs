@@ -136,6 +136,20 @@ fn sessions_directory() -> Option<PathBuf> {
     Some(state.unwrap_or_else(|| directories.data_dir()).join("acp"))
 }
 
+/// Why the bundled agent keeps no sessions, if it cannot.
+pub(crate) fn why_not_kept() -> Option<String> {
+    let Some(directory) = sessions_directory() else {
+        return Some("there is no home directory".to_owned());
+    };
+    let made = std::fs::create_dir_all(&directory);
+    let tried = made.and_then(|()| tempfile::tempfile_in(&directory).map(drop));
+    let error = tried.err()?;
+    Some(format!(
+        "{} cannot be written: {error}",
+        directory.display()
+    ))
+}
+
 /// Whether the bundled agent has kept any session there.
 pub(crate) fn keeps_sessions() -> bool {
     sessions_directory().is_some_and(|directory| directory.join("sessions.db").is_file())

@@ -84,7 +84,10 @@ async fn keep(file: &KeyFile, model: ProviderModel) -> Result<(), Exit> {
     model.check().map_err(|e| Exit::usage(e.to_string()))?;
     let kept = file.keep(&account, &key);
     kept.map_err(|e| Exit::failed(e.to_string()))?;
-    let said = format!("logged in: the key is kept in {}\n", file.path().display());
+    let said = format!(
+        "the key is kept in {}; it has not been tried yet, the first prompt does\n",
+        file.path().display()
+    );
     print(said.as_bytes());
     if account.address().is_none() {
         still_given(Some(account.provider()));

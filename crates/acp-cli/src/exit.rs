@@ -5,6 +5,8 @@ use std::process::ExitCode;
 use acp::v1::StopReason;
 use acp_host::clean;
 
+use crate::screen;
+
 /// The end of a command: a code, and what to say about it on stderr.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Exit {
@@ -87,8 +89,27 @@ impl Exit {
         }
     }
 
+    /// What was printed did not get there: a success is none then, and nobody has stopped reading.
+    fn unless_unwritten(self, why: Option<&str>) -> Self {
+        let Some(why) = why else {
+            return self;
+        };
+        if let Some(message) = &self.message {
+            eprintln!("acp: {}", clean::clean(message));
+        }
+        let code = match self.code {
+            0 | 141 => 1,
+            code => code,
+        };
+        Self::with(code, format!("cannot write to stdout: {why}"))
+    }
+
     /// Says what is to be said.
     pub(crate) fn report(self) -> ExitCode {
+        self.unless_unwritten(screen::why_unwritten()).told()
+    }
+
+    fn told(self) -> ExitCode {
         if let Some(message) = self.message {
             // Some of it is the agent's own words.
             eprintln!("acp: {}", clean::clean(&message));

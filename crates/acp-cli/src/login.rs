@@ -12,7 +12,7 @@ use crate::args::{LoginArgs, LogoutArgs};
 use crate::exit::Exit;
 use crate::screen::{Screen, print};
 use crate::signals::{Signal, Signals};
-use crate::start::{Failure, Target};
+use crate::start::{Failure, Target, option};
 use crate::visit::visit;
 
 pub(crate) async fn login(args: LoginArgs) -> Exit {
@@ -161,13 +161,29 @@ fn shown(methods: &[AuthMethod]) -> String {
 fn commands(target: &Target<'_>, agent: &AgentConnection) -> String {
     let mut text = String::new();
     let methods = agent.auth_methods();
+    if target.agent.is_bundled() {
+        // Its keys are typed by a command of their own, one for each provider.
+        for (id, name) in methods.iter().filter_map(AuthMethod::id_and_name) {
+            if id.as_str().parse::<acp_agent::Provider>().is_ok() {
+                text.push_str(&format!(
+                    "\n  acp agent login {id}  # {}",
+                    clean::line(&name)
+                ));
+            }
+        }
+        return text;
+    }
     for method in methods.iter().filter(|method| can(agent, method)) {
         let Some((id, name)) = method.id_and_name() else {
             continue;
         };
         let command = match methods {
             [_] => target.to_type(&["login"]),
-            _ => target.to_type(&["login", "--method", id.as_str()]),
+            _ => {
+                let method = option("--method", id.as_str());
+                let words = std::iter::once("login").chain(method.iter().map(String::as_str));
+                target.to_type(&words.collect::<Vec<_>>())
+            }
         };
         text.push_str(&format!("\n  {command}  # {}", clean::line(&name)));
     }

@@ -1,7 +1,7 @@
 //! Where it is shown: stdout, and on a terminal a line on stderr that says that time passes.
 
 use std::io::{IsTerminal, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use acp_host::clean;
@@ -89,10 +89,24 @@ fn colors(to: &impl IsTerminal) -> bool {
     to.is_terminal() && !dumb() && !unwanted
 }
 
-/// Writes to stdout; `false` when nobody reads it any more.
+/// Why stdout could not be written, other than that nobody reads it any more.
+static UNWRITTEN: OnceLock<String> = OnceLock::new();
+
+/// Writes to stdout; `false` when nobody reads it any more, or it cannot be written.
 pub(crate) fn print(bytes: &[u8]) -> bool {
     let mut out = std::io::stdout().lock();
-    out.write_all(bytes).and_then(|()| out.flush()).is_ok()
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    if let Err(e) = &written
+        && e.kind() != std::io::ErrorKind::BrokenPipe
+    {
+        let _ = UNWRITTEN.set(e.to_string());
+    }
+    written.is_ok()
+}
+
+/// Why something that was printed did not get to stdout, such as a full disk.
+pub(crate) fn why_unwritten() -> Option<&'static str> {
+    UNWRITTEN.get().map(String::as_str)
 }
 
 /// Shared by what shows the thread and what asks questions.

@@ -99,7 +99,7 @@ impl Target<'_> {
         }
         words.extend(self.agent.given.typed().iter().cloned());
         if let Some(name) = &self.agent.name {
-            words.push(format!("--agent {}", quoted(name)));
+            words.extend(option("--agent", name).iter().map(|word| quoted(word)));
         } else if !self.agent.is_bundled() {
             words.push("--".to_owned());
             words.extend(self.agent.command.iter().map(|word| quoted(word)));
@@ -118,6 +118,14 @@ fn not_started(error: &SpawnError, what_to_do: &str) -> Exit {
     Exit::broken(format!(
         "the agent could not be started: {error}{what_to_do}"
     ))
+}
+
+/// An option with its value, as words. A value that looks like an option must not stand alone.
+pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
+    match value.starts_with('-') {
+        true => vec![format!("{name}={value}")],
+        false => vec![name.to_owned(), value.to_owned()],
+    }
 }
 
 /// A word as one types it in a shell.

@@ -1,4 +1,5 @@
-//! The terminal where something is typed: its settings while that is not shown, and what was typed too early.
+//! Stdin and the terminal where something is typed: its settings while that is not shown, what was typed too early, and
+//! whether something is piped in.
 
 /// The settings as they were. Whoever hides what is typed gives them back itself, but not where it is stopped.
 #[cfg(unix)]
@@ -47,3 +48,21 @@ pub(crate) fn forget(terminal: &std::fs::File) {
 /// What was typed early stays there.
 #[cfg(not(unix))]
 pub(crate) fn forget(_: &std::fs::File) {}
+
+/// Whether stdin is a file or a pipe, and not a terminal, `/dev/null` or closed.
+#[cfg(unix)]
+pub(crate) fn is_piped() -> bool {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let stdin = std::io::stdin().as_fd().try_clone_to_owned();
+    let kind = stdin.and_then(|stdin| std::fs::File::from(stdin).metadata());
+    let kind = kind.map(|metadata| metadata.file_type());
+    kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket())
+}
+
+/// What is no terminal may be a pipe; `NUL` ends at once.
+#[cfg(not(unix))]
+pub(crate) fn is_piped() -> bool {
+    use std::io::IsTerminal;
+    !std::io::stdin().is_terminal()
+}

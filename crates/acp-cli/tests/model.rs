@@ -202,7 +202,9 @@ fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
     let line = format!("agent login openai --at {at}");
     let screen = shell(&line, "it is not shown", "sk-typed\n").ends(0);
     assert!(
-        screen.contains("logged in") && !screen.contains("sk-typed"),
+        screen.contains("the key is kept in")
+            && screen.contains("not been tried")
+            && !screen.contains("sk-typed"),
         "{screen}"
     );
     let file = project.sessions().join("keys.json");

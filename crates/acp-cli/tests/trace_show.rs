@@ -205,8 +205,8 @@ fn a_trace_that_was_cut_off_is_shown_as_far_as_it_goes() {
 
     project.write("notes", "{}\n");
     let show = |file: &str| Ended::of(project.acp(&["trace", "show", file]).output().unwrap());
-    show("notes").code(1).says("notes is no trace");
-    show("nowhere").code(1).says("nowhere cannot be read");
+    show("notes").code(2).says("notes is no trace");
+    show("nowhere").code(2).says("nowhere cannot be read");
     Ended::of(project.acp(&["trace", "show"]).output().unwrap()).code(2);
 }
 

@@ -169,7 +169,8 @@ impl All {
         }
         if !agents.iter().any(|agent| agent.default) {
             notes.push(format!(
-                "the default agent is `{default}`, and there is none of that name"
+                "the default agent is `{default}`, and there is none of that name that can be used; change `default_agent` in {}",
+                config::file().map_or_else(|| config::FILE.to_owned(), |file| short(&file))
             ));
         }
         Ok(Self {
@@ -205,7 +206,10 @@ impl All {
             text.push('\n');
             table(&agents, &mut text);
         }
-        text.push_str("\n* is used where no agent is named. Another: --agent NAME\n");
+        text.push_str(match self.agents.iter().any(|agent| agent.default) {
+            true => "\n* is used where no agent is named. Another: --agent NAME\n",
+            false => "\nNone is used where no agent is named: the default agent is not there. One of these: --agent NAME\n",
+        });
         text
     }
 

@@ -17,7 +17,8 @@ use crate::names::SessionName;
     after_help = "See --help for the exit codes."
 )]
 pub(crate) struct RunArgs {
-    /// What to say to the agent; `-` reads it from stdin.
+    /// What to say to the agent; `-` reads it from stdin. What is piped in is added behind it; where nothing comes for 3
+    /// seconds, the prompt goes without it (`< /dev/null` waits for nothing).
     #[arg(value_name = "PROMPT")]
     pub(crate) prompt: Vec<String>,
 
@@ -68,7 +69,7 @@ pub(crate) struct RunArgs {
 const EXIT_CODES: &str = "\
 Exit codes:
     0  the agent has finished (end_turn)
-    1  the agent answered with an error
+    1  the agent answered with an error, or the output cannot be written
     2  wrong usage, or something the agent does not offer or take
     3  the agent could not be started, or broke the connection
     4  the agent refused (refusal)

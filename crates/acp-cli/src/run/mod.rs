@@ -353,31 +353,46 @@ impl TurnOfAgent<'_> {
         let keeps = agent.load_session || agent.session_capabilities.resume.is_some();
         // In version 2 every agent resumes, the bundled one also where it keeps nothing.
         let keeps = keeps && (!self.run.agent.is_bundled() || crate::agent::keeps_sessions());
-        if !keeps || args.format != Format::Text {
+        if args.format != Format::Text {
+            return;
+        }
+        if !keeps {
+            if let Some(why) = self.run.why_not_kept() {
+                self.renderer
+                    .note(&format!("this session is not kept: {why}"));
+            }
             return;
         }
         let cwd = args.work.cwd.to_string_lossy();
-        let mut words = vec!["run"];
+        let mut words = vec!["run".to_owned()];
         let named = self.run.named.as_ref();
-        match named.filter(|named| named.is_of(session.id().as_str())) {
-            Some(named) => words.extend(["--session", named.name()]),
-            None => words.extend(["--resume", session.id().as_str()]),
-        }
+        words.extend(
+            match named.filter(|named| named.is_of(session.id().as_str())) {
+                Some(named) => start::option("--session", named.name()),
+                None => start::option("--resume", session.id().as_str()),
+            },
+        );
         if args.work.cwd != Path::new(".") {
-            words.extend(["--cwd", &cwd]);
+            words.extend(start::option("--cwd", &cwd));
         }
         let confined = self.run.sandbox.iter().flat_map(Confinement::arguments);
-        let confined: Vec<String> = confined
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect();
-        words.extend(confined.iter().map(String::as_str));
-        words.push("PROMPT");
+        words.extend(confined.map(|word| word.to_string_lossy().into_owned()));
+        words.push("PROMPT".to_owned());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let command = self.run.target().to_type(&words);
         self.renderer.hint(&format!("go on with: {command}"));
     }
 }
 
 impl Run {
+    /// Why the bundled agent keeps no sessions, if it is the one and cannot.
+    fn why_not_kept(&self) -> Option<String> {
+        match self.agent.is_bundled() {
+            true => crate::agent::why_not_kept(),
+            false => None,
+        }
+    }
+
     fn target(&self) -> Target<'_> {
         Target {
             agent: &self.agent,

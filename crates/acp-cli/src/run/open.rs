@@ -1,8 +1,11 @@
 //! Opening the session: a new one, an old one, or the one of a name.
 
 use std::path::Path;
+use std::time::Duration;
 
 use acp::client::{AgentConnection, Session, SessionSetup};
+
+use tokio::time::Instant;
 
 use super::Run;
 use super::client::{Notes, RunClient};
@@ -12,6 +15,9 @@ use crate::exit::Exit;
 use crate::login;
 use crate::names::{Names, SessionName};
 use crate::start::{Failure, gone};
+
+/// How long an option may take to be offered.
+const OFFERED: Duration = Duration::from_secs(3);
 
 /// `--session`: the name, and which session has it.
 pub(super) struct Naming {
@@ -60,6 +66,12 @@ impl Naming {
         if offers.load_session || offers.session_capabilities.resume.is_some() {
             return Ok(());
         }
+        if let Some(why) = run.why_not_kept() {
+            return Err(Exit::usage(format!(
+                "sessions are not kept, so that --session {} could not be gone on with: {why}",
+                self.name
+            )));
+        }
         Err(Exit::usage(format!(
             "{} does not keep its sessions (it offers neither loadSession nor sessionCapabilities.resume), so that --session {} could not be gone on with",
             run.agent.title(),
@@ -92,6 +104,24 @@ impl Naming {
             ));
         }
         Ok(())
+    }
+}
+
+/// Sets an option. Some agents learn only when a session is open what there is to choose from, such as the models of a
+/// server; that is waited for.
+async fn set_when_offered(session: &Session, key: &str, value: &str) -> acp::Result<()> {
+    let deadline = Instant::now() + OFFERED;
+    let mut seen = 0;
+    loop {
+        let error = match session.set_config_option(key, value).await {
+            Err(error @ (acp::Error::NotOffered { .. } | acp::Error::Invalid(_))) => error,
+            set => return set,
+        };
+        let changed = session.thread().changed(seen);
+        match tokio::time::timeout_at(deadline, changed).await {
+            Ok(revision) => seen = revision,
+            Err(_) => return Err(error),
+        }
     }
 }
 
@@ -149,9 +179,7 @@ impl Run {
             }
         }
         for (key, value) in &self.args.work.options {
-            session
-                .set_config_option(key.as_str(), value.as_str())
-                .await?;
+            set_when_offered(session, key, value).await?;
         }
         Ok(())
     }

@@ -1,36 +1,96 @@
 //! What is said to the agent: the text and the files that go with it.
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use acp::v1::{AgentCapabilities, ContentBlock};
 use acp_host::{Attachment, AttachmentError};
 
 use crate::args::RunArgs;
 use crate::exit::Exit;
+use crate::typing;
 
 /// Files beyond this are not put into the prompt; the agent is given their place instead.
 const EMBEDDED: u64 = 4 * 1024 * 1024;
 
-/// The text, from wherever it was asked to be read.
+/// The most that is read from stdin, in bytes.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// How long nothing may come from a pipe before the prompt goes without it. Scripts often have one that nobody writes to.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// The text, from wherever it was asked to be read, and behind it what is piped in.
 pub(super) fn read(args: &RunArgs) -> Result<String, Exit> {
-    let text = match (&args.file, args.prompt.as_slice()) {
+    let mut text = match (&args.file, args.prompt.as_slice()) {
         (Some(file), _) => std::fs::read_to_string(file)
             .map_err(|e| Exit::usage(format!("--file {}: {e}", file.display())))?,
-        (None, [dash]) if dash == "-" => {
-            let mut text = String::new();
-            std::io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|e| Exit::usage(format!("stdin: {e}")))?;
-            text
-        }
+        (None, [dash]) if dash == "-" => text_of(stdin(&|| ()))?,
         (None, words) => words.join(" "),
     };
+    let is_stdin = args.file.is_none() && args.prompt == ["-"];
+    if !is_stdin && let Some(piped) = piped()? {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(&piped);
+    }
     if text.trim().is_empty() {
         let message = "nothing to say: give a PROMPT, --file FILE, or - to read it from stdin";
         return Err(Exit::usage(message));
     }
     Ok(text)
+}
+
+/// What is piped in, if anything is.
+fn piped() -> Result<Option<String>, Exit> {
+    if !typing::is_piped() {
+        return Ok(None);
+    }
+    // First that something comes, or the end; then all of it.
+    let (begun, begins) = mpsc::channel();
+    let (read, reads) = mpsc::channel();
+    let reading = std::thread::Builder::new().spawn(move || {
+        let bytes = stdin(&|| {
+            let _ = begun.send(());
+        });
+        let _ = read.send(bytes);
+    });
+    reading.map_err(|e| Exit::failed(format!("stdin cannot be read: {e}")))?;
+    if begins.recv_timeout(SILENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+        let seconds = SILENCE.as_secs();
+        eprintln!(
+            "acp: nothing came from stdin for {seconds} s, so the prompt goes without it; with `< /dev/null` nothing is waited for"
+        );
+        return Ok(None);
+    }
+    let stopped = || Err(std::io::Error::other("reading stopped"));
+    let text = text_of(reads.recv().unwrap_or_else(|_| stopped()))?;
+    Ok(Some(text).filter(|text| !text.trim().is_empty()))
+}
+
+/// Reads stdin to its end; `begun` is called when something has come, or the end.
+fn stdin(begun: &dyn Fn()) -> std::io::Result<Vec<u8>> {
+    let mut stdin = std::io::stdin().lock();
+    let waited = stdin.fill_buf().map(drop);
+    begun();
+    waited?;
+    let mut bytes = Vec::new();
+    stdin.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn text_of(bytes: std::io::Result<Vec<u8>>) -> Result<String, Exit> {
+    let bytes = bytes.map_err(|e| Exit::usage(format!("stdin: {e}")))?;
+    if bytes.len() as u64 > LARGEST {
+        let message = format!("stdin: more than {LARGEST} bytes; give the agent a file to read");
+        return Err(Exit::usage(message));
+    }
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        Exit::usage(format!("stdin: not UTF-8 text (at byte {at})"))
+    })
 }
 
 /// The files that go with it. They are read before an agent is started.

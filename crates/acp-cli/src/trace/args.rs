@@ -238,8 +238,7 @@ Exit codes:
 const SHOW_EXIT_CODES: &str = "\
 Exit codes:
     0  it was shown
-    1  FILE cannot be read, or is no trace
-    2  wrong usage
+    2  wrong usage, or FILE cannot be read or is no trace
   130  ended by Ctrl-C";
 
 const LINT_EXIT_CODES: &str = "\
@@ -251,8 +250,8 @@ Exit codes:
 const HTML_EXIT_CODES: &str = "\
 Exit codes:
     0  the page was written
-    1  FILE cannot be read or is no trace, or the page cannot be written
-    2  wrong usage";
+    1  the page cannot be written
+    2  wrong usage, or FILE cannot be read or is no trace";
 
 const REPLAY_EXIT_CODES: &str = "\
 Exit codes:

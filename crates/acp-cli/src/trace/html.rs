@@ -15,7 +15,7 @@ const FINDINGS: usize = 10_000;
 pub(super) fn html(args: &HtmlArgs) -> Exit {
     let reader = match Reader::open(&args.file) {
         Ok(reader) => reader,
-        Err(e) => return Exit::failed(format!("{} {e}", args.file.display())),
+        Err(e) => return Exit::usage(format!("{} {e}", args.file.display())),
     };
     let findings = findings(&args.file);
     let out = args.out.clone();
@@ -34,7 +34,18 @@ pub(super) fn html(args: &HtmlArgs) -> Exit {
             screen::print(line.as_bytes());
             Exit::SUCCESS
         }
-        Err(e) => Exit::failed(format!("{} to {}: {e}", args.file.display(), out.display())),
+        Err(e) => failed(
+            &e,
+            format!("{} to {}: {e}", args.file.display(), out.display()),
+        ),
+    }
+}
+
+/// A trace that cannot be read to its end has the code of one that cannot be read at all.
+fn failed(error: &PageError, message: String) -> Exit {
+    match error {
+        PageError::Read(_) => Exit::usage(message),
+        _ => Exit::failed(message),
     }
 }
 
@@ -91,6 +102,6 @@ fn to_stdout(reader: Reader<std::io::BufReader<std::fs::File>>, findings: &[Find
     match written {
         Ok(()) => Exit::SUCCESS,
         Err(PageError::Write(e)) if e.kind() == std::io::ErrorKind::BrokenPipe => Exit::UNREAD,
-        Err(e) => Exit::failed(e.to_string()),
+        Err(e) => failed(&e, e.to_string()),
     }
 }

@@ -37,7 +37,7 @@ const PLAIN: usize = 2000;
 const PRINT: usize = 64 * 1024;
 
 pub(super) async fn show(args: &ShowArgs) -> Exit {
-    let of_file = |e: &dyn std::fmt::Display| Exit::failed(format!("{} {e}", args.file.display()));
+    let of_file = |e: &dyn std::fmt::Display| Exit::usage(format!("{} {e}", args.file.display()));
     let mut reader = match Reader::open(&args.file) {
         Ok(reader) => reader,
         Err(e) => return of_file(&e),
