@@ -111,3 +111,42 @@ fn permission_is_not_given_for_a_line_that_is_more_than_the_rule_says() {
         assert_eq!(chosen, Some("reject_once"), "{answer}");
     }
 }
+
+#[test]
+fn a_denied_command_does_not_run_behind_another() {
+    let project = Project::new();
+    project.configure(
+        "permissions.toml",
+        "[[rule]]\ndecision = \"deny\"\ncommand = \"touch *\"\n",
+    );
+    let lines = [
+        "2>/dev/null touch stolen",
+        "touch >/dev/null stolen",
+        "env -u X touch stolen",
+        "nice -n 5 touch stolen",
+        "timeout -k 1 5 touch stolen",
+        "flock lock touch stolen",
+        "flock lock -c 'touch stolen'",
+        "find . -maxdepth 0 -exec touch stolen \\;",
+        "find . -maxdepth 0 -execdir touch stolen {} +",
+        "script -qc 'touch stolen' /dev/null",
+        "setsid -w touch stolen",
+        "stdbuf -oL touch stolen",
+        "xargs -a /dev/null touch stolen",
+        "git -c 'alias.x=!touch stolen' x",
+        "echo 'touch stolen' | sh",
+        "bash <<< 'touch stolen'",
+        "trap 'touch stolen' EXIT",
+        "{touch,stolen}",
+        "touch${IFS}stolen",
+        "/usr/bin/touch stolen",
+    ];
+    let steps: Vec<Value> = lines.iter().flat_map(|line| ways_to_run(line)).collect();
+    agent::run(&project, &["--allow", "all"], &steps);
+    let answers = agent::answers(&project);
+    assert_eq!(answers.len(), steps.len());
+    let started = steps.iter().zip(&answers);
+    let started: Vec<_> = started.filter(|(_, a)| a["error"].is_null()).collect();
+    assert!(started.is_empty(), "{started:#?}");
+    assert!(!project.file("stolen").exists());
+}

@@ -159,9 +159,11 @@ impl Apart {
                 }
             }
         }
+        let runs_git = words.iter().any(|word| name(word) == "git");
         for alias in words
             .iter()
-            .filter_map(|word| git_alias(name(program), word))
+            .filter_map(|word| git_alias(word))
+            .filter(|_| runs_git)
         {
             match alias.strip_prefix('!') {
                 Some(line) => self.line(line, true)?,
@@ -185,10 +187,9 @@ fn values_in(word: &str) -> impl Iterator<Item = usize> {
 }
 
 /// What an alias stands for that git is given with `-c alias.NAME=VALUE`.
-fn git_alias<'a>(program: &str, word: &'a str) -> Option<&'a str> {
+fn git_alias(word: &str) -> Option<&str> {
     let alias = word.find("alias.").and_then(|at| word.get(at..))?;
-    let (_, value) = alias.split_once('=')?;
-    (program == "git").then_some(value)
+    alias.split_once('=').map(|(_, value)| value)
 }
 
 fn is_syntax(c: char) -> bool {

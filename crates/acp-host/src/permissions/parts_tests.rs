@@ -59,6 +59,8 @@ const PUSHES: &[&str] = &[
     "git -P push",
     "git -c alias.x=push x",
     "git -c 'alias.x=!git push' x",
+    "sudo -u root git -C . push",
+    "sudo git -c alias.x=push x",
     // Shells.
     "bash -lc 'cd x; git push'",
     "bash --norc -c 'sh -c \"git push\"'",
