@@ -112,7 +112,8 @@ impl Exit {
     fn told(self) -> ExitCode {
         if let Some(message) = self.message {
             // Some of it is the agent's own words.
-            eprintln!("acp: {}", clean::clean(&message));
+            let message = clean::clean(&message);
+            eprintln!("acp: {}", clean::cut(&message, clean::MESSAGE));
         }
         ExitCode::from(self.code)
     }

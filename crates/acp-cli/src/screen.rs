@@ -207,7 +207,7 @@ impl Screen {
             print(b"\n");
             state.at_line_start = true;
         }
-        eprintln!("acp: {}", clean::line(note));
+        eprintln!("acp: {}", clean::cut(&clean::line(note), clean::MESSAGE));
     }
 
     pub(crate) fn finish(&self) {

@@ -2,6 +2,11 @@
 //!
 //! Whatever comes from another program may hold what commands a terminal: a title to set, a screen to erase, keys
 //! to be typed back. None of it passes. What is left are printable characters, tabs and line feeds.
+//!
+//! This is for what an agent says and prints. What a person decides about is shown by [`literal`](mod@crate::literal),
+//! which leaves nothing out.
+
+use std::borrow::Cow;
 
 use anstyle_parse::{DefaultCharAccumulator, Parser, Perform};
 
@@ -82,9 +87,61 @@ pub fn line(text: &str) -> String {
     clean(text).replace(['\n', '\t'], " ")
 }
 
+/// How much of a single value is shown outside of questions, in characters: of a title, a name, a command that runs.
+pub const VALUE: usize = 300;
+
+/// How much of a message about a fault is shown, in characters.
+pub const MESSAGE: usize = 4_000;
+
+/// A value such as a title, [on one line](line), cut in the middle where it is longer than [`VALUE`].
+#[must_use]
+pub fn value(text: &str) -> String {
+    cut(&line(text), VALUE).into_owned()
+}
+
+/// A text without its middle, if it has more than `most` characters; it says how many are left out. It is for what is
+/// told, never for what a person decides about.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    // A character has one byte at least.
+    let all = match text.len() > most {
+        true => text.chars().count(),
+        false => 0,
+    };
+    if all <= most {
+        return Cow::Borrowed(text);
+    }
+    let end = most / 3;
+    let begin = most - end;
+    let at = |n: usize| text.char_indices().nth(n).map_or(text.len(), |(at, _)| at);
+    let (before, after) = (
+        text.get(..at(begin)).unwrap_or_default(),
+        text.get(at(all - end)..).unwrap_or_default(),
+    );
+    Cow::Owned(format!(
+        "{before} [… {} characters left out …] {after}",
+        all - most
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_long_is_cut_in_the_middle() {
+        let long = format!("{}é{}", "a".repeat(200), "z".repeat(1000));
+        let shown = value(&long);
+        assert!(shown.starts_with(&"a".repeat(200)), "{shown}");
+        assert!(
+            shown.contains(" [… 901 characters left out …] zzz"),
+            "{shown}"
+        );
+        assert!(shown.chars().count() < 340, "{shown}");
+        let whole = "é".repeat(VALUE);
+        assert_eq!(value(&whole), whole);
+        assert_eq!(cut("abc", 0), " [… 3 characters left out …] ");
+    }
 
     #[test]
     fn what_commands_the_terminal_is_taken_out_even_in_pieces() {

@@ -181,7 +181,7 @@ fn shown(sessions: &[SessionInfo], names: &[Named], format: ListFormat) -> Resul
                 &session.cwd,
                 title,
             ]
-            .map(clean::line)
+            .map(clean::value)
         })
         .collect();
     let width = |column: fn(&[String; 5]) -> &String| {

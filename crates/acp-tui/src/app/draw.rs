@@ -172,7 +172,11 @@ impl App {
         }
         lines.extend(self.trouble(tab, width));
         for note in &self.notes {
-            lines.extend(indented(clean::line(&note.text), theme.warn, width));
+            lines.extend(indented(
+                clean::cut(&clean::line(&note.text), clean::MESSAGE).into_owned(),
+                theme.warn,
+                width,
+            ));
         }
         let skipped = tab.queue.len().saturating_sub(QUEUED);
         for draft in tab.queue.iter().skip(skipped) {

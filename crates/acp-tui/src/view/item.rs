@@ -121,7 +121,7 @@ impl Laid {
                     NoticeSeverity::Warning => theme.warn,
                     _ => theme.dim,
                 };
-                let mut all = vec![said("! ", &notice.title, style)];
+                let mut all = vec![said("! ", &clean::value(&notice.title), style)];
                 let more = notice.description.as_deref().unwrap_or_default();
                 let more = clean::clean(more);
                 all.extend(more.lines().map(|line| said("  ", line, theme.dim)));

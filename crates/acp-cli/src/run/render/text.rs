@@ -135,7 +135,7 @@ impl Text {
                     NoticeSeverity::Error => out.styles.bad,
                     _ => out.styles.dim,
                 };
-                out.styled(style, &format!("! {}\n", clean::line(&notice.title)));
+                out.styled(style, &format!("! {}\n", clean::value(&notice.title)));
                 for line in clean::clean(notice.description.as_deref().unwrap_or_default()).lines()
                 {
                     out.styled(out.styles.dim, &format!("  {line}\n"));
@@ -146,7 +146,7 @@ impl Text {
                 let how = match (&compaction.status, &compaction.error) {
                     (CompactionStatus::InProgress, _) => "is being shortened".to_owned(),
                     (CompactionStatus::Completed, _) => "has been shortened".to_owned(),
-                    (_, Some(error)) => format!("could not be shortened: {}", clean::line(error)),
+                    (_, Some(error)) => format!("could not be shortened: {}", clean::value(error)),
                     (_, None) => "could not be shortened".to_owned(),
                 };
                 out.styled(out.styles.dim, &format!("(the conversation {how})\n"));
@@ -156,7 +156,7 @@ impl Text {
                 let kind: String = object.field("sessionUpdate").unwrap_or_default();
                 let text = format!(
                     "(an update of a kind unknown here: {})\n",
-                    clean::line(&kind)
+                    clean::value(&kind)
                 );
                 out.styled(out.styles.dim, &text);
             }
@@ -268,7 +268,7 @@ impl Text {
             };
             out.text("  ");
             out.styled(style, mark);
-            out.text(&format!(" {}\n", clean::line(&entry.content)));
+            out.text(&format!(" {}\n", clean::value(&entry.content)));
         }
     }
 
@@ -276,7 +276,7 @@ impl Text {
     fn other_plan(&mut self, plan: &ThreadPlan, out: &mut Out) {
         let text = match &plan.content {
             PlanContent::Markdown(text) => clean::clean(text),
-            PlanContent::File(uri) => clean::line(uri),
+            PlanContent::File(uri) => clean::value(uri),
             _ => return,
         };
         self.separate(usize::MAX, out);
@@ -306,7 +306,7 @@ impl Text {
         let known = self.mode.is_some();
         if let (true, Some(mode)) = (known, &mode) {
             self.separate(usize::MAX, out);
-            out.styled(out.styles.dim, &format!("(mode: {})\n", clean::line(mode)));
+            out.styled(out.styles.dim, &format!("(mode: {})\n", clean::value(mode)));
         }
         self.mode = mode;
     }
@@ -326,5 +326,5 @@ pub(super) fn placeholder(block: &ContentBlock) -> String {
         },
         _ => "[content of a kind unknown here]".to_owned(),
     };
-    clean::line(&text)
+    clean::value(&text)
 }
