@@ -19,6 +19,7 @@ mod floods;
 mod forbidden;
 mod rules;
 mod secrets;
+mod type_ahead;
 
 use common::screen::Screen;
 use common::terminal::Terminal;
