@@ -10,8 +10,8 @@ use acp::v1::{
     ElicitationAction, ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId,
     ElicitationMode, ElicitationNoContent, ElicitationSchema, ElicitationUrlCapabilities,
 };
-use acp_host::clean;
 use acp_host::elicitation::{self, Field, Given};
+use acp_host::literal;
 
 use crate::ask::{Dialog, Person};
 
@@ -51,7 +51,7 @@ impl Elicit {
             out.text(&head(message));
             out.text(&format!(
                 "  It is asked on this web page, which is for you to open:\n  {}\n",
-                clean::line(url)
+                literal::line(url)
             ));
         };
         let Some(mut dialog) = self.person.ask(question).await else {
@@ -78,8 +78,8 @@ impl Elicit {
         let question = |out: &mut crate::screen::Out| {
             out.text(&head(message));
             for about in [&form.title, &form.description].into_iter().flatten() {
-                for line in clean::clean(about).lines() {
-                    out.text(&format!("  {line}\n"));
+                for line in literal::lines(about.trim_end()) {
+                    out.text(&format!("  | {line}\n"));
                 }
             }
             if fields.iter().any(|field| field.is_required()) {
@@ -136,11 +136,10 @@ impl Elicitation for Elicit {
 
 /// Who asks, and what: an agent must not look like this program.
 fn head(message: &str) -> String {
-    let message = clean::clean(message);
-    let mut lines = message.lines();
+    let mut lines = literal::lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
     for line in lines {
-        text.push_str(&format!("  {line}\n"));
+        text.push_str(&format!("  | {line}\n"));
     }
     text
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use acp_agent::RuleFiles;
 use acp_host::{
-    Answer, By, Effect, Note, Permissions, Policy, Project, Remembered, Rule, Rules, Subject, clean,
+    Answer, By, Effect, Note, Permissions, Policy, Project, Remembered, Rule, Rules, Subject,
+    clean, literal,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -97,6 +98,8 @@ pub(crate) fn rule_files() -> RuleFiles {
 
 /// A note as `acp run` tells it.
 pub(crate) fn in_words(note: &Note) -> String {
+    // It has no end of its own: the agent's words could fill a screen.
+    let what = |what: &str| clean::cut(what, clean::VALUE).into_owned();
     let by = |by: &By| match by {
         By::Policy(policy) => format!("--allow {policy}"),
         By::Rule { file, number, rule } => format!("{}, rule {number} ({rule})", short(file)),
@@ -107,21 +110,30 @@ pub(crate) fn in_words(note: &Note) -> String {
         other => other.to_string(),
     };
     let text = match note {
-        Note::Rejected { by: who, what } => format!("rejected by {}: {what}", by(who)),
-        Note::NobodyToAsk { by: who, what } => {
+        Note::Rejected {
+            by: who,
+            what: said,
+        } => format!("rejected by {}: {}", by(who), what(said)),
+        Note::NobodyToAsk {
+            by: who,
+            what: said,
+        } => {
             let wants = who.as_ref().map(by);
             let wants = wants
                 .map(|wants| format!(" by {wants}"))
                 .unwrap_or_default();
-            format!("rejected{wants}, since there is no terminal to ask on: {what}")
+            format!(
+                "rejected{wants}, since there is no terminal to ask on: {}",
+                what(said)
+            )
         }
         Note::Remembered(answer) => format!(
             "remembered for this project: {answer}; to forget it: acp permissions revoke {}",
             answer.number
         ),
-        other => other.to_string(),
+        other => clean::cut(&other.to_string(), clean::MESSAGE).into_owned(),
     };
-    clean::line(&text)
+    literal::line(&text)
 }
 
 pub(crate) fn permissions(args: &PermissionsArgs) -> Exit {
@@ -153,7 +165,7 @@ fn revoke(args: &RevokeArgs) -> Result<Exit, Exit> {
     let remembered = said.remembered.as_ref().ok_or_else(nothing)?;
     let told = match args.number {
         Some(number) => match remembered.revoke(number).map_err(failed)? {
-            Some(answer) => format!("revoked: {}\n", clean::line(&answer.to_string())),
+            Some(answer) => format!("revoked: {}\n", literal::line(&answer.to_string())),
             None => {
                 let message = format!(
                     "nothing is remembered with the number {number}; `acp permissions` lists what is"
@@ -174,14 +186,17 @@ fn revoke(args: &RevokeArgs) -> Result<Exit, Exit> {
 fn in_text(said: &Said, answers: &[Answer]) -> String {
     let mut text = format!(
         "What agents may do in {}: the stricter wins (deny, then ask, then allow).\n",
-        said.project.root().display()
+        literal::line(&said.project.root().display().to_string())
     );
     text.push_str("\nYour rules");
     match (&said.user, places::config()) {
         (Some(rules), _) => text.push_str(&rules_in_text(rules)),
         (None, Some(config)) => {
             let file = config.join(RULES);
-            text.push_str(&format!(": none; they would be in {}\n", short(&file)));
+            text.push_str(&format!(
+                ": none; they would be in {}\n",
+                literal::line(&short(&file))
+            ));
         }
         (None, None) => text.push_str(": none\n"),
     }
@@ -238,7 +253,7 @@ fn in_text(said: &Said, answers: &[Answer]) -> String {
 
 /// The rules of a file, below what they are called.
 fn rules_in_text(rules: &Rules) -> String {
-    let mut text = format!(", in {}:\n", short(rules.file()));
+    let mut text = format!(", in {}:\n", literal::line(&short(rules.file())));
     let quoted = |texts: Vec<&str>| {
         let texts: Vec<String> = texts.iter().map(|text| format!("`{text}`")).collect();
         texts.join(" or ")
@@ -281,7 +296,7 @@ fn rules_in_text(rules: &Rules) -> String {
 fn table(rows: &[[String; 4]], text: &mut String) {
     let cleaned: Vec<[String; 4]> = rows
         .iter()
-        .map(|row| row.each_ref().map(|cell| clean::line(cell)))
+        .map(|row| row.each_ref().map(|cell| literal::line(cell)))
         .collect();
     let width = |column: usize| {
         let cells = cleaned.iter().filter_map(|row| row.get(column));

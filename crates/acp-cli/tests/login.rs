@@ -221,10 +221,10 @@ fn a_web_page_is_shown_and_its_end_told() {
     let project = Project::new();
     let mut terminal = login(&project, "--ways page");
     terminal.until("go on? [Y/n]: ");
-    // The whole of it, without what would command the terminal.
+    // The whole of it: what would command the terminal is written out.
     for part in [
         "log in on the web",
-        "\n  https://example.org/login?code=42\r\n",
+        "\n  https://example.org/login?code=\\u{1b}[2K42\r\n",
     ] {
         assert!(terminal.seen.contains(part), "{part}: {}", terminal.seen);
     }

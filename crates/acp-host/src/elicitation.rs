@@ -1,6 +1,6 @@
 //! Elicitation: the fields of a form, how they are asked for, and what an answer means.
 //!
-//! Texts that are for a person are clean already (see [`clean`]); names and values are the agent's own.
+//! Texts that are for a person are as [`literal`] has them, ready to be shown; names and values are the agent's own.
 
 use acp_wire::v1::{
     ElicitationContentValue as Value, ElicitationPropertySchema as Schema, ElicitationSchema,
@@ -8,7 +8,7 @@ use acp_wire::v1::{
 };
 use regex::RegexBuilder;
 
-use crate::clean;
+use crate::literal;
 
 /// How large a pattern of the agent's may become, in bytes.
 const PATTERN: usize = 1024 * 1024;
@@ -88,14 +88,14 @@ impl Field {
     pub fn of(form: &ElicitationSchema) -> Result<Vec<Self>, FormError> {
         let required = form.required.as_deref().unwrap_or_default();
         if let Some(name) = required.iter().find(|n| !form.properties.contains_key(*n)) {
-            return Err(FormError::Undescribed(clean::line(name)));
+            return Err(FormError::Undescribed(literal::line(name)));
         }
         let mut fields = Vec::new();
         for (name, schema) in &form.properties {
             let required = required.contains(name);
             match Self::new(name, schema, required) {
                 Some(field) => fields.push(field),
-                None if required => return Err(FormError::UnknownType(clean::line(name))),
+                None if required => return Err(FormError::UnknownType(literal::line(name))),
                 None => {}
             }
         }
@@ -164,7 +164,7 @@ impl Field {
             Schema::Array(s) => &s.title,
             _ => &None,
         };
-        clean::line(title.as_deref().unwrap_or(&self.name))
+        literal::line(title.as_deref().unwrap_or(&self.name))
     }
 
     /// What it is, maybe in several lines; empty if the agent does not say.
@@ -178,7 +178,10 @@ impl Field {
             Schema::Array(s) => &s.description,
             _ => &None,
         };
-        clean::clean(description.as_deref().unwrap_or_default())
+        match description.as_deref().unwrap_or_default().trim_end() {
+            "" => String::new(),
+            text => literal::lines(text).join("\n"),
+        }
     }
 
     /// What values it takes, in a few words such as `18 to 99`; `None` if it takes any.
@@ -187,7 +190,10 @@ impl Field {
         match &self.schema {
             Schema::String(_) if !self.choices.is_empty() => None,
             Schema::String(s) => {
-                let format = s.format.as_ref().map(|format| clean::line(format.as_str()));
+                let format = s
+                    .format
+                    .as_ref()
+                    .map(|format| literal::line(format.as_str()));
                 let length = between(s.min_length, s.max_length).map(|n| format!("{n} characters"));
                 let bounds: Vec<String> = format.into_iter().chain(length).collect();
                 (!bounds.is_empty()).then(|| bounds.join(", "))
@@ -231,7 +237,7 @@ impl Field {
             // No field here has such a value.
             _ => String::new(),
         };
-        clean::line(&text)
+        literal::line(&text)
     }
 
     /// What is said of it before it is asked for on a line: what it is, and what there is to choose from.
@@ -243,7 +249,7 @@ impl Field {
             let about = choice.description.as_ref();
             let about = about.map(|about| format!(" - {about}"));
             let line = format!("{}{}", choice.title, about.unwrap_or_default());
-            lines.push(format!("  {}) {}", n + 1, clean::line(&line)));
+            lines.push(format!("  {}) {}", n + 1, literal::line(&line)));
         }
         lines
     }
@@ -357,7 +363,7 @@ impl Field {
 
     fn is_choice(&self, value: &str) -> Result<(), Unfit> {
         let known = self.choices.iter().any(|choice| choice.value == value);
-        let value = clean::line(value);
+        let value = literal::line(value);
         known
             .then_some(())
             .ok_or_else(|| Unfit(format!("`{value}` is not offered.")))
@@ -372,7 +378,8 @@ impl Field {
         let choice = by_number.or_else(named);
         choice.map(|choice| choice.value.as_str()).ok_or_else(|| {
             Unfit(format!(
-                "`{answer}` is none of 1 to {}.",
+                "`{}` is none of 1 to {}.",
+                literal::line(answer),
                 self.choices.len()
             ))
         })
@@ -436,7 +443,7 @@ fn check_text(schema: &StringPropertySchema, text: &str) -> Result<(), Unfit> {
     let regex = RegexBuilder::new(pattern).size_limit(PATTERN).build();
     match regex {
         Ok(regex) if !regex.is_match(text) => {
-            let pattern = clean::line(pattern);
+            let pattern = literal::line(pattern);
             Err(Unfit(format!("It must match {pattern}.")))
         }
         _ => Ok(()),

@@ -16,6 +16,8 @@
 //! | [`Sandbox`]       | where agents and commands may write               | –                  |
 //! | [`KeptFile`]      | what is kept for the user from run to run         | –                  |
 //! | [`clean`](mod@clean) | text of an agent's made fit to be shown        | –                  |
+//! | [`question`]      | what a permission request is about, all of it     | Tool Calls         |
+//! | [`literal`]       | text that a person decides about, with nothing left out | –            |
 //!
 //! Everything but [`Host`], which joins them, takes the wire's requests and gives the wire's answers or
 //! errors, and knows nothing of connections. All of it runs on tokio and needs a runtime with I/O and time enabled.
@@ -37,6 +39,7 @@ mod in_terminal;
 mod kept;
 mod laid;
 mod lines;
+pub mod literal;
 mod obeyed;
 mod output;
 mod overlay;
@@ -44,6 +47,7 @@ pub mod own_process;
 mod permissions;
 mod process;
 mod program;
+pub mod question;
 mod replace;
 mod roots;
 mod sandbox;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use acp_host::{KeptError, KeptFile, Project, clean};
+use acp_host::{KeptError, KeptFile, Project, literal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -158,17 +158,17 @@ impl ProjectAgents {
         )
     }
 
-    /// What the file is called, fit to be shown.
+    /// What the file is called, with nothing left out.
     pub(crate) fn shown_file(&self) -> String {
-        clean::line(&places::short(&self.file))
+        literal::line(&places::short(&self.file))
     }
 
-    /// All that the file says, for someone who decides about it. It is the project's own words, made fit to be shown.
+    /// All that the file says, for someone who decides about it. It is the project's own words, with nothing left out.
     pub(crate) fn in_words(&self) -> String {
         let mut text = String::new();
         let mut line = |indent: usize, what: &str| {
             text.push_str(&" ".repeat(indent));
-            text.push_str(&clean::line(what));
+            text.push_str(&literal::line(what));
             text.push('\n');
         };
         for (name, settings) in &self.agents {

@@ -40,7 +40,10 @@ pub(super) struct RunClient {
 
 impl RunClient {
     pub(super) fn new(run: &Run, person: &Arc<Person>, notes: Notes) -> io::Result<Self> {
-        let asks = Ask(Arc::clone(person));
+        let asks = Ask {
+            person: Arc::clone(person),
+            cwd: run.cwd.clone(),
+        };
         let host = Host::new(run.permissions.clone(), asks, [run.cwd.clone()])?;
         let mut host = host
             .environment(run.agent.given.environment())

@@ -1,21 +1,34 @@
 //! Asking for permission.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use acp::client::PermissionRequest;
 use acp::v1::PermissionOptionId;
-use acp_host::Prompter;
+use acp_host::{Always, Prompter, question};
 
 use super::render;
 use crate::ask::{self, Person};
 
 /// Asks the person at the terminal.
-pub(super) struct Ask(pub(super) Arc<Person>);
+pub(super) struct Ask {
+    pub(super) person: Arc<Person>,
+    /// The session's directory.
+    pub(super) cwd: PathBuf,
+}
 
 impl Prompter for Ask {
     async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
-        let question = |out: &mut _| render::question(request, out);
-        let mut dialog = self.0.ask(question).await?;
+        self.ask_with(request, &Always::ByAgent).await
+    }
+
+    async fn ask_with(
+        &self,
+        request: &PermissionRequest,
+        always: &Always,
+    ) -> Option<PermissionOptionId> {
+        let draw = |out: &mut _| render::question(request, always, &self.cwd, out);
+        let mut dialog = self.person.ask(draw).await?;
         let prompt = format!("answer [1-{}]: ", request.options.len());
         loop {
             let answer = dialog.answer(&prompt).await?;
@@ -23,8 +36,12 @@ impl Prompter for Ask {
                 .parse::<usize>()
                 .ok()
                 .and_then(|n| request.options.get(n.checked_sub(1)?));
-            if let Some(option) = chosen {
-                return Some(option.option_id.clone());
+            match chosen {
+                Some(option) if option.kind.rejects() || question::is_whole(request) => {
+                    return Some(option.option_id.clone());
+                }
+                Some(_) => dialog.say("  What is not shown can only be rejected."),
+                None => {}
             }
         }
     }

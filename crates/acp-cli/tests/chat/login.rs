@@ -86,6 +86,10 @@ fn of_several_ways_one_is_chosen() {
         screen.until("vault asks: Who are you?");
         read_what_is_asked();
         screen.key("abcd");
+        // Where there is no room for all of it, it is read to its end first.
+        screen.key("\u{1b}[6~");
+        screen.key("\u{1b}[6~");
+        screen.until("[ ] bugs");
         screen.key("\u{13}");
         screen.until("· vault");
         assert_eq!(project.read("signed-in"), r#"{"days":30,"key":"abcd"}"#);

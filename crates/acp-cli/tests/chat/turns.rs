@@ -141,10 +141,12 @@ fn an_option_is_taken_by_the_arrow_keys_and_shows_what_a_tool_is_given() {
             {"optionId": "no", "name": "Keep", "kind": "reject_once"}]}}, says("So be it.")]);
     play(&project, &mut screen, &asks);
     screen.until("Player wants to: Send the letter");
-    // Nothing else says what it does, so what it is given is shown unasked.
-    screen.until("\"to\": \"all@example.org\"");
+    // What the tool is given is shown unasked.
+    screen.until("to: all@example.org");
     screen.until("2 a  Send all letters – ");
     read_what_is_asked();
+    screen.key("i");
+    screen.until("\"to\": \"all@example.org\"");
     screen.key(UP);
     screen.key(ENTER);
     screen.until("So be it.");

@@ -19,6 +19,7 @@ mod floods;
 mod forbidden;
 mod rules;
 mod secrets;
+mod shown;
 mod type_ahead;
 
 use common::screen::Screen;

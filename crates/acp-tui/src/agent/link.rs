@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use acp::client::{AgentConnection, Session, SessionSetup};
 use acp::{CloseReason, Transport};
-use acp_host::{AgentProcess, Environment, Host, Permissions, Sandbox};
+use acp_host::{AgentProcess, Environment, Host, Note, Permissions, Sandbox, clean, literal};
 use tokio::sync::Notify;
 
 use super::client::{Ask, ChatClient, Elicit, Notes};
@@ -80,7 +80,12 @@ pub(crate) async fn connect(
     let mut host = host
         .environment(around.environment.clone())
         .on_note(move |note| {
-            told.add(note.to_string());
+            // What is remembered counts to the last character; other notes have titles of the agent's.
+            let most = match note {
+                Note::Remembered(_) => clean::MESSAGE,
+                _ => clean::VALUE,
+            };
+            told.add(literal::line(&clean::cut(&note.to_string(), most)));
             wake.notify_one();
         });
     if spec.asks {

@@ -95,10 +95,8 @@ impl AddressView {
         let theme = look.theme;
         let asks = format!("{agent} asks: {}", self.message);
         let mut lines = paragraph(&asks, theme.text, theme, width);
-        let whole = |text: &str, style: Style| {
-            let line = text.replace('\n', "\\n");
-            wrap(&exact(&line, style, theme), Break::Anywhere, 2, width)
-        };
+        let whole =
+            |text: &str, style: Style| wrap(&exact(text, style, theme), Break::Anywhere, 2, width);
         lines.push(Line::default());
         match &self.url {
             Some(url) => {

@@ -12,7 +12,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::text::{Line, Span};
 
 use self::entry::{Entry, Key};
-use super::lines::{Break, exact, paragraph, wrap};
+use super::lines::{Break, paragraph, wrap};
 use super::{Body, Outcome, cancelled, declined};
 use crate::agent::Answer;
 use crate::look::Look;
@@ -178,7 +178,8 @@ impl FormView {
         lines.extend(paragraph(description, theme.dim, theme, width));
         if let Some(why) = &self.broken {
             let why = format!("This form cannot be filled in: {why}.");
-            let spans = exact(&why, theme.warn, theme);
+            // It is fit to be shown already.
+            let spans = [Span::styled(why, theme.warn)];
             lines.extend(wrap(&spans, Break::Words, 0, width));
         }
         let mut body = Body {

@@ -1,9 +1,9 @@
 //! Lines in which nothing is hidden: what is to be decided upon is shown to the last character.
 //!
-//! What cannot be seen, or makes other text look different, is written out as `\u{202e}`, in the style of a
-//! warning: so it is told from an agent that writes just these eight characters.
+//! What cannot be seen, or makes other text look different, is written out as [`literal`] says, in the style of a
+//! warning.
 
-use acp_host::clean;
+use acp_host::literal::{self, Piece};
 use ratatui::buffer::CellWidth;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -14,9 +14,6 @@ use crate::Theme;
 /// How many columns a tab takes.
 const TAB: &str = "    ";
 
-/// How many marks may stand on one letter; more would paint over the lines around it.
-const MARKS: usize = 8;
-
 /// Where a line may be broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Break {
@@ -26,92 +23,50 @@ pub(crate) enum Break {
     Anywhere,
 }
 
-/// A line in which each character counts: a command, a path, an address. It has no line feeds.
-pub(crate) fn exact(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
-    reveal(line, style, theme, is_seen)
+/// A text that is shown on one line, in which each character counts: a path, a title, a name.
+pub(crate) fn exact(text: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
+    spans(literal::pieces(text), style, theme)
 }
 
-/// A line for people to read. It has no line feeds.
+/// A line of a text that has several: of a command, of what an agent says.
 pub(crate) fn prose(line: &str, style: Style, theme: &Theme) -> Vec<Span<'static>> {
-    // Scripts and emoji join and part letters with these, and set spaces of many kinds.
-    let joins = |c: char| matches!(c, '\u{200c}' | '\u{200d}');
-    reveal(line, style, theme, |c| {
-        joins(c) || (c.is_whitespace() && !c.is_control()) || is_seen(c)
-    })
+    spans(literal::pieces_of_line(line), style, theme)
 }
 
 /// A text for people to read, wrapped by words.
 pub(crate) fn paragraph(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
-    let text = clean::clean(text);
-    let lines = text.trim_end().lines();
-    lines
+    let text = text.trim_end_matches(['\n', ' ']);
+    if text.is_empty() {
+        return Vec::new();
+    }
+    text.split('\n')
         .flat_map(|line| wrap(&prose(line, style, theme), Break::Words, 0, width))
         .collect()
 }
 
-fn reveal(
-    line: &str,
-    style: Style,
-    theme: &Theme,
-    plain: impl Fn(char) -> bool,
-) -> Vec<Span<'static>> {
-    let mut spans: Vec<Span<'static>> = Vec::new();
-    let mut text = String::new();
-    let mut marks = 0;
-    for c in line.chars() {
-        let mark = !c.is_ascii() && c.to_string().as_str().cell_width() == 0;
-        marks = if mark { marks + 1 } else { 0 };
-        if c == '\t' {
-            text.push_str(TAB);
-        } else if plain(c) && (!mark || (marks <= MARKS && stands(&text, c))) {
-            text.push(c);
-        } else {
-            if !text.is_empty() {
-                spans.push(Span::styled(std::mem::take(&mut text), style));
-            }
-            let written = match c {
-                '\r' => "\\r".to_owned(),
-                c => c.escape_unicode().to_string(),
-            };
-            spans.push(Span::styled(written, theme.warn));
-        }
-    }
-    if !text.is_empty() || spans.is_empty() {
-        spans.push(Span::styled(text, style));
-    }
-    spans
+/// A text that stands in a question beside what this program says: with a bar before each of its lines.
+pub(crate) fn quoted(text: &str, style: Style, theme: &Theme, width: u16) -> Vec<Line<'static>> {
+    let bar = || Span::styled("| ", theme.border);
+    let lines = paragraph(text, style, theme, width.saturating_sub(2).max(1));
+    lines
+        .into_iter()
+        .map(|mut line| {
+            line.spans.insert(0, bar());
+            line
+        })
+        .collect()
 }
 
-/// Whether a mark becomes one with the letter before it: nobody sees one that stands alone.
-fn stands(text: &str, mark: char) -> bool {
-    let letter = text.graphemes(true).next_back();
-    letter.is_some_and(|letter| {
-        let both: String = letter.chars().chain([mark]).collect();
-        both.graphemes(true).count() == 1
-    })
-}
-
-/// Whether a character is seen as what it is.
-fn is_seen(c: char) -> bool {
-    if c.is_ascii() {
-        return !c.is_control();
-    }
-    // Blank or without any effect of their own, and yet no spaces to Unicode; selectors of variants can carry
-    // text that nobody sees, but for the two that belong to emoji.
-    let blank = matches!(
-        c,
-        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{ffa0}' | '\u{e0100}'..='\u{e01ef}'
-    );
-    // The standard library knows what is printable; behind a letter it takes marks for that, too.
-    let printable = || {
-        !['a', c]
-            .iter()
-            .collect::<String>()
-            .escape_debug()
-            .any(|c| c == '\\')
+fn spans(pieces: Vec<Piece<'_>>, style: Style, theme: &Theme) -> Vec<Span<'static>> {
+    let span = |piece| match piece {
+        Piece::Plain(text) => Span::styled(str::replace(text, '\t', TAB), style),
+        Piece::Escaped(text) => Span::styled(text, theme.warn),
     };
-    !blank && printable()
+    let spans: Vec<Span<'static>> = pieces.into_iter().map(span).collect();
+    match spans.is_empty() {
+        true => vec![Span::styled("", style)],
+        false => spans,
+    }
 }
 
 /// Lines of at most `width` columns, at least one. All but the first begin with `hang` spaces.
@@ -233,38 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_written_out() {
+    fn what_cannot_be_seen_is_written_out_as_a_warning() {
         let theme = Theme::default();
-        let said = |text: &str| {
-            let spans = exact(text, theme.text, &theme);
-            let warned = spans.iter().filter(|span| span.style == theme.warn);
-            let warned: Vec<String> = warned.map(|span| span.content.to_string()).collect();
-            (plain(&Line::from(spans)), warned.join(" "))
-        };
-        let shown = |text: &str| said(text).0;
-        assert_eq!(
-            said("rm\u{202e}fdp.x \\u{202e}"),
-            (
-                r"rm\u{202e}fdp.x \u{202e}".to_owned(),
-                r"\u{202e}".to_owned()
-            )
-        );
-        assert_eq!(
-            shown("a\u{200b}b\u{a0}c\u{3164}d"),
-            r"a\u{200b}b\u{a0}c\u{3164}d"
-        );
-        assert_eq!(shown("\u{1b}[2Jx\r\u{7}"), r"\u{1b}[2Jx\r\u{7}");
-        assert_eq!(shown("\u{e0041}"), r"\u{e0041}");
-        // What people write stays.
-        let people = "naïve e\u{301}t 日本語 שלום नमस्ते ❤\u{fe0f} \"'\\";
-        assert_eq!(shown(people), people);
-        let family = "👩\u{200d}👧 x\u{3000}y";
-        let spans = prose(family, theme.text, &theme);
-        assert_eq!(plain(&Line::from(spans)), family);
-        // Marks upon nothing, and towers of them.
-        assert_eq!(shown("\u{301}a"), r"\u{301}a");
-        let tower = shown(&format!("a{}", "\u{301}".repeat(20)));
-        assert_eq!(tower.matches(r"\u{301}").count(), 12, "{tower}");
+        let spans = exact("rm\u{202e}fdp.x \\u{202e}", theme.text, &theme);
+        let warned = spans.iter().filter(|span| span.style == theme.warn);
+        let warned: Vec<String> = warned.map(|span| span.content.to_string()).collect();
+        assert_eq!(warned, [r"\u{202e}", r"\u{5c}"]);
+        assert_eq!(plain(&Line::from(spans)), r"rm\u{202e}fdp.x \u{5c}u{202e}");
+        let spans = prose("\tx\u{200d}", theme.text, &theme);
+        assert_eq!(plain(&Line::from(spans)), r"    x\u{200d}");
     }
 
     proptest! {

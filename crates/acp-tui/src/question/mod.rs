@@ -64,6 +64,12 @@ pub(crate) struct QuestionView {
     top: usize,
     /// How many lines of the body were seen last.
     seen: usize,
+    /// Its end has been seen.
+    read: bool,
+    /// Not all of it can be shown.
+    partial: bool,
+    /// An answer that allows something came before that.
+    was_unread: bool,
     /// What has the keyboard is to be scrolled to.
     follow: bool,
     /// Told apart from what was laid out before something changed.
@@ -93,6 +99,8 @@ struct Body {
     focus: Option<Range<usize>>,
     /// Where the cursor is: line and column.
     cursor: Option<(usize, u16)>,
+    /// There is more that cannot be shown.
+    partial: bool,
 }
 
 impl QuestionView {
@@ -114,12 +122,15 @@ impl QuestionView {
         };
         Self {
             asked,
-            agent: clean::line(agent),
+            agent: clean::value(agent),
             kind,
             unsettled: now,
             was_early: false,
             top: 0,
             seen: 0,
+            read: false,
+            partial: false,
+            was_unread: false,
             follow: true,
             revision: 0,
             laid_out: RefCell::default(),
@@ -187,11 +198,29 @@ impl QuestionView {
             Kind::Form(view) => view.key(key),
             Kind::Address(view) => view.key(key),
         };
+        self.was_unread = (!self.read || self.partial) && self.allows(&outcome);
+        if self.was_unread {
+            return Outcome::Changed;
+        }
         if !matches!(outcome, Outcome::Ignored) {
             self.follow = true;
             self.changed();
         }
         outcome
+    }
+
+    /// Whether this allows the agent something: nobody can who has not seen all that is asked.
+    fn allows(&self, outcome: &Outcome) -> bool {
+        match (outcome, &self.kind) {
+            (Outcome::Open(_), _) => true,
+            (Outcome::Answer(Answer::Permission(Some(id))), Kind::Permission(view)) => {
+                view.allows(id)
+            }
+            (Outcome::Answer(Answer::Elicitation(action)), _) => {
+                matches!(action, ElicitationAction::Accept(_))
+            }
+            _ => false,
+        }
     }
 
     /// Text was pasted at the time `now`.
@@ -212,6 +241,7 @@ impl QuestionView {
 
     /// Shows what is so many lines further down, or up.
     pub(crate) fn scroll(&mut self, lines: isize) -> Outcome {
+        self.was_unread = false;
         self.top = self.top.saturating_add_signed(lines);
         self.follow = false;
         Outcome::Changed
@@ -282,16 +312,26 @@ impl QuestionView {
         // A third of the room is for what is asked about, if there is so much of it.
         let least = body.lines.len().min(height / 3) + 1;
         let choices = self.choices(inner.width, height.saturating_sub(least), look);
+        // Where options are shortened, all that is said of them is read with what is asked.
+        let all = self.choices(inner.width, usize::MAX, look);
+        let more = match all.len() > choices.len() {
+            true => all,
+            false => Vec::new(),
+        };
+        let length = body.lines.len() + more.len();
         let rows = height.saturating_sub(choices.len() + 1);
         self.seen = rows;
-        self.scroll_to(&body, rows);
+        self.partial = body.partial;
+        self.scroll_to(&body, length, rows);
+        self.read |= self.top + rows >= length;
 
-        let shown = body.lines.iter().skip(self.top).take(rows);
+        let lines = body.lines.iter().chain(&more);
+        let shown = lines.skip(self.top).take(rows);
         for (y, line) in (inner.y..).zip(shown) {
             buf.set_line(inner.x, y, line, inner.width);
         }
-        let shown = body.lines.len().saturating_sub(self.top).min(rows);
-        let below = body.lines.len() - shown - self.top;
+        let shown = length.saturating_sub(self.top).min(rows);
+        let below = length - shown - self.top;
         let row = |row: usize| inner.y + u16::try_from(row).unwrap_or(inner.height);
         if choices.len() < height {
             let rule = rule(self.top, below, inner.width, look);
@@ -310,7 +350,7 @@ impl QuestionView {
     }
 
     /// Sets what is scrolled to: within the body, and what has the keyboard is seen.
-    fn scroll_to(&mut self, body: &Body, rows: usize) {
+    fn scroll_to(&mut self, body: &Body, length: usize, rows: usize) {
         if let (true, Some(focus)) = (self.follow, &body.focus) {
             let cursor = body.cursor.map_or(focus.start, |(line, _)| line);
             // All of it, or at least where the cursor is.
@@ -320,7 +360,7 @@ impl QuestionView {
                 .min(focus.start);
             self.top = self.top.max((cursor + 1).saturating_sub(rows)).min(cursor);
         }
-        self.top = self.top.min(body.lines.len().saturating_sub(rows));
+        self.top = self.top.min(length.saturating_sub(rows));
     }
 
     fn title(&self, look: &Look<'_>) -> Line<'static> {
@@ -340,6 +380,13 @@ impl QuestionView {
         if self.was_early {
             let early = " that key came too early to count; pause, then answer ";
             return Line::styled(early, look.theme.warn);
+        }
+        if self.was_unread {
+            let unread = match self.partial {
+                true => " not all of this can be shown: it can only be rejected ",
+                false => " this must be read to its end first: PgDn or End ",
+            };
+            return Line::styled(unread, look.theme.warn);
         }
         let keys: &[(&str, &str)] = match &self.kind {
             Kind::Permission(view) => view.keys(),

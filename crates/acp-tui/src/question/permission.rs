@@ -3,21 +3,22 @@
 use std::path::Path;
 
 use acp::client::PermissionRequest;
-use acp::thread::{ThreadToolCall, ToolCallContent};
-use acp::v1::{
-    ContentBlock, EmbeddedResourceResource, PermissionOption, PermissionOptionKind, TerminalId,
-};
-use acp_host::{Always, Subject};
+use acp::thread::{FileTexts, ThreadToolCall, ToolCallContent};
+use acp::v1::{PermissionOption, PermissionOptionId, PermissionOptionKind, TerminalId};
+use acp_host::Always;
+use acp_host::question::{self, Part};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::{Line, Span};
-use serde_json::Value;
 
-use super::lines::{Break, exact, paragraph, prose, wrap};
+use super::lines::{Break, exact, prose, quoted, wrap};
 use super::{Body, Outcome};
 use crate::agent::Answer;
 use crate::look::Look;
 use crate::text::diff::{DiffOf, Layout, diff};
 use crate::text::fit::fit;
+
+/// How much text of a question is laid out, in bytes. Nobody reads that much, and what is not shown cannot be allowed.
+const LONGEST: usize = 2 * 1024 * 1024;
 
 /// Where an option's name begins: behind its keys.
 const NAME: u16 = 6;
@@ -33,27 +34,17 @@ pub(super) struct PermissionView {
     input: bool,
 }
 
-/// A command that is asked about.
-struct Command {
-    line: String,
-    cwd: Option<String>,
-}
-
 impl PermissionView {
     pub(super) fn new(request: &PermissionRequest, always: &Always) -> Self {
         let request = request.clone();
         let letters = letters(&request.options);
-        let mut view = Self {
+        Self {
             letters,
             always: always.clone(),
             highlighted: None,
             input: false,
             request,
-        };
-        // Where nothing else says what it is about, this does.
-        let call = &view.request.tool_call;
-        view.input = call.content.is_empty() && view.commands().is_empty();
-        view
+        }
     }
 
     fn call(&self) -> &ThreadToolCall {
@@ -128,49 +119,32 @@ impl PermissionView {
 
     pub(super) fn body(&self, agent: &str, width: u16, look: &Look<'_>) -> Body {
         let theme = look.theme;
-        let call = self.call();
         let mut lines = self.head(agent, width, look);
         let description = self.request.description.as_deref().unwrap_or_default();
-        lines.extend(paragraph(description, theme.text, theme, width));
-        for command in self.commands() {
-            lines.extend(show_command(&command, width, look));
+        lines.extend(quoted(description, theme.text, theme, width));
+        let mut left = LONGEST;
+        for part in question::parts(&self.request, look.cwd) {
+            // Laid out, it takes many times the memory.
+            let Some(rest) = left.checked_sub(weight(&part)) else {
+                let cut = "This is not all of it: the rest is too long to be shown.";
+                lines.push(Line::styled(cut, theme.warn));
+                left = 0;
+                break;
+            };
+            left = rest;
+            self.part(&part, width, look, &mut lines);
         }
-        let mut named: Vec<&str> = Vec::new();
-        for content in &call.content {
-            match content {
-                ToolCallContent::Diff(change) => {
-                    named.extend(change.changes.iter().map(|change| change.path.as_str()));
-                    let of = DiffOf {
-                        diff: change,
-                        cwd: Some(look.cwd),
-                    };
-                    lines.extend(diff(of, Layout::Unified, width, look.theme));
-                }
-                ToolCallContent::Content(block) => lines.extend(show_block(block, width, look)),
-                ToolCallContent::Terminal(id) => lines.extend(self.terminal(id, width, look)),
-                ToolCallContent::Unknown(_) | _ => {
-                    lines.push(Line::styled("[content of a kind unknown here]", theme.warn));
-                }
-            }
-        }
-        for location in &call.locations {
-            if !named.contains(&location.path.as_str()) {
-                let at = location.line.map(|line| format!(":{line}"));
-                let path = format!("{}{}", location.path, at.unwrap_or_default());
-                let spans = path_spans("file ", &path, look);
-                lines.extend(wrap(&spans, Break::Anywhere, 5, width));
-            }
-        }
-        if let (true, Some(input)) = (self.input, &call.raw_input) {
+        if let (true, Some(input)) = (self.input, &self.call().raw_input) {
             lines.push(Line::styled("raw input", theme.dim));
             let text = serde_json::to_string_pretty(input).unwrap_or_else(|_| input.to_string());
             for line in text.split('\n') {
                 let mut spans = vec![Span::raw("  ")];
-                spans.extend(exact(line, theme.code, theme));
+                spans.extend(prose(line, theme.code, theme));
                 lines.extend(wrap(&spans, Break::Anywhere, 4, width));
             }
         }
-        if call.cut {
+        let whole = question::is_whole(&self.request);
+        if !whole {
             let cut = "This is not all of it: the session has become larger than is kept, and what the \
                        agent said of this call was cut.";
             let spans = [Span::styled(cut, theme.warn)];
@@ -178,63 +152,92 @@ impl PermissionView {
         }
         Body {
             lines,
+            partial: !whole || left == 0,
             ..Body::default()
+        }
+    }
+
+    fn part(&self, part: &Part<'_>, width: u16, look: &Look<'_>, lines: &mut Vec<Line<'static>>) {
+        let theme = look.theme;
+        let labelled = |label: Vec<Span<'static>>, value: Vec<Span<'static>>| {
+            let spans: Vec<Span<'static>> = label.into_iter().chain(value).collect();
+            wrap(&spans, Break::Anywhere, 2, width)
+        };
+        match part {
+            Part::Command(line) => lines.extend(show_command(line, width, look)),
+            Part::Directory(cwd) => {
+                let spans = path_spans("in ", cwd, look);
+                lines.extend(wrap(&spans, Break::Anywhere, 3, width));
+            }
+            Part::Variable(name, value) => {
+                let mut label = vec![Span::styled("with ", theme.dim)];
+                label.extend(exact(name, theme.warn, theme));
+                label.push(Span::styled("=", theme.dim));
+                lines.extend(labelled(label, exact(value, theme.code, theme)));
+            }
+            Part::Content(ToolCallContent::Diff(change)) => {
+                let of = DiffOf {
+                    diff: change,
+                    cwd: Some(look.cwd),
+                    whole: true,
+                };
+                lines.extend(diff(of, Layout::Unified, width, theme));
+            }
+            Part::Content(ToolCallContent::Content(block)) => {
+                let (label, text) = question::block(block);
+                if let Some(label) = label {
+                    let spans = exact(&label, theme.dim, theme);
+                    lines.extend(wrap(&spans, Break::Anywhere, 0, width));
+                }
+                lines.extend(quoted(text.unwrap_or_default(), theme.text, theme, width));
+            }
+            Part::Content(ToolCallContent::Terminal(id)) => {
+                lines.extend(self.terminal(id, width, look));
+            }
+            Part::File(file) => {
+                let at = file.line.map(|line| format!(":{line}"));
+                let path = format!("{}{}", file.path, at.unwrap_or_default());
+                let spans = path_spans("file ", &path, look);
+                lines.extend(wrap(&spans, Break::Anywhere, 5, width));
+            }
+            Part::Field(key, value) => {
+                let mut label = exact(key, theme.dim, theme);
+                if value.contains('\n') {
+                    label.push(Span::styled(":", theme.dim));
+                    lines.extend(labelled(label, Vec::new()));
+                    lines.extend(quoted(value, theme.code, theme, width));
+                } else {
+                    label.push(Span::styled(": ", theme.dim));
+                    lines.extend(labelled(label, exact(value, theme.code, theme)));
+                }
+            }
+            _ => lines.push(Line::styled("[content of a kind unknown here]", theme.warn)),
         }
     }
 
     /// Who wants what.
     fn head(&self, agent: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
         let theme = look.theme;
-        let call = self.call();
-        let mut titles: Vec<&str> = Vec::new();
-        for title in [&*self.request.title, &*call.title] {
-            if !title.trim().is_empty() && !titles.contains(&title) {
-                titles.push(title);
-            }
-        }
-        if titles.is_empty() {
-            titles.push(call.id.as_str());
-        }
-        let mut spans = vec![Span::styled(format!("{agent} wants to: "), theme.text)];
         let mut lines = Vec::new();
-        let kind = format!(" ({})", call.kind.as_str());
-        for (n, title) in titles.iter().enumerate() {
-            let mut rows = title.trim_end().split('\n').peekable();
-            while let Some(row) = rows.next() {
-                spans.extend(exact(row, theme.strong, theme));
-                if n == 0 && rows.peek().is_none() {
-                    spans.extend(exact(&kind, theme.dim, theme));
-                }
-                lines.extend(wrap(&spans, Break::Words, 2, width));
-                spans = vec![Span::raw("  ")];
+        let kind = format!(" ({})", self.call().kind.as_str());
+        for (n, title) in question::titles(&self.request).into_iter().enumerate() {
+            let mut spans = match n {
+                0 => vec![Span::styled(format!("{agent} wants to: "), theme.text)],
+                _ => vec![Span::raw("  ")],
+            };
+            spans.extend(exact(title, theme.strong, theme));
+            if n == 0 {
+                spans.extend(exact(&kind, theme.dim, theme));
             }
+            lines.extend(wrap(&spans, Break::Words, 2, width));
         }
         lines
     }
 
-    /// The commands it says it runs: as it asks, and as its tool is given them.
-    fn commands(&self) -> Vec<Command> {
-        let mut commands: Vec<Command> = Vec::new();
-        if let Some(command) = &self.request.command {
-            commands.push(Command {
-                line: command.command.clone(),
-                cwd: Some(command.cwd.clone()),
-            });
-        }
-        if let Some(input) = &self.call().raw_input {
-            let text = |key: &str| input.get(key)?.as_str().map(str::to_owned);
-            let cwd = text("cwd").or_else(|| text("workdir"));
-            for key in ["command", "cmd"] {
-                let Some(line) = input.get(key).and_then(line_of) else {
-                    continue;
-                };
-                if commands.iter().all(|known| known.line != line) {
-                    let cwd = cwd.clone();
-                    commands.push(Command { line, cwd });
-                }
-            }
-        }
-        commands
+    /// Whether this answer allows something, or may.
+    pub(super) fn allows(&self, id: &PermissionOptionId) -> bool {
+        let mut options = self.request.options.iter();
+        options.any(|option| option.option_id == *id && !option.kind.rejects())
     }
 
     /// A terminal that is part of it: by its command, if that is known.
@@ -244,7 +247,7 @@ impl PermissionView {
             .thread
             .read(|thread| thread.terminal(id)?.command.clone());
         match command {
-            Some(line) => show_command(&Command { line, cwd: None }, width, look),
+            Some(line) => show_command(&line, width, look),
             None => {
                 let spans = exact(&format!("[terminal {id}]"), look.theme.dim, look.theme);
                 wrap(&spans, Break::Anywhere, 0, width)
@@ -336,9 +339,10 @@ impl PermissionView {
             format!("{mark}{number} {letter}  "),
             theme.accent,
         )];
-        spans.extend(prose(&one_line(&option.name), theme.strong, theme));
+        spans.extend(exact(&option.name, theme.strong, theme));
         if meaning {
-            let (means, style) = match self.means(&option.kind, look.cwd) {
+            let means = question::meaning(&option.kind, &self.always, &self.request, look.cwd);
+            let (means, style) = match means {
                 Some(means) => (means, theme.dim),
                 None => (
                     "the agent does not say whether this is a yes".to_owned(),
@@ -351,54 +355,6 @@ impl PermissionView {
             }
         }
         spans
-    }
-
-    /// What an answer of this kind means here, whatever it is called; `None` if that is not known.
-    fn means(&self, kind: &PermissionOptionKind, cwd: &Path) -> Option<String> {
-        let yes = match kind {
-            PermissionOptionKind::AllowOnce => return Some("yes, this time".to_owned()),
-            PermissionOptionKind::RejectOnce => return Some("no, this time".to_owned()),
-            PermissionOptionKind::AllowAlways => true,
-            PermissionOptionKind::RejectAlways => false,
-            _ => return None,
-        };
-        let word = if yes { "yes" } else { "no" };
-        Some(match &self.always {
-            Always::Remembered { kind, subjects } => {
-                let subjects: Vec<String> = subjects
-                    .iter()
-                    .map(|subject| match subject {
-                        Subject::Command(line) if self.is_shown(line) => {
-                            "exactly this command".to_owned()
-                        }
-                        Subject::Command(line) => format!("exactly the command {line}"),
-                        Subject::Path(path) => {
-                            let path = path.strip_prefix(cwd).unwrap_or(path);
-                            format!("any {} of {}", kind.as_str(), path.display())
-                        }
-                        _ => "exactly this".to_owned(),
-                    })
-                    .collect();
-                format!(
-                    "{word}, in this project until you revoke it: {}",
-                    subjects.join("; ")
-                )
-            }
-            Always::ByAgent => {
-                format!("{word}, for as long and as much as the agent remembers it; not kept here")
-            }
-            Always::EachTime(by) => {
-                format!("{word}, but you are asked again each time, as {by} wants")
-            }
-            // The names are ours, and say it.
-            Always::AsNamed => String::new(),
-            _ => word.to_owned(),
-        })
-    }
-
-    /// Whether this is the only command that is shown.
-    fn is_shown(&self, line: &str) -> bool {
-        matches!(&self.commands()[..], [only] if only.line == line)
     }
 }
 
@@ -420,33 +376,47 @@ fn letters(options: &[PermissionOption]) -> Vec<Option<char>> {
     options.iter().map(letter).collect()
 }
 
-/// A command line of what a tool is given: a text, or words.
-fn line_of(value: &Value) -> Option<String> {
-    if let Some(line) = value.as_str() {
-        return Some(line.to_owned());
+/// How much text a part has, in bytes.
+fn weight(part: &Part<'_>) -> usize {
+    match part {
+        Part::Command(line) => line.len(),
+        Part::Directory(cwd) => cwd.len(),
+        Part::Variable(name, value) => name.len() + value.len(),
+        Part::Field(key, value) => key.len() + value.len(),
+        Part::File(file) => file.path.len(),
+        Part::Content(ToolCallContent::Content(block)) => {
+            let (label, text) = question::block(block);
+            label.map_or(0, |label| label.len()) + text.map_or(0, str::len)
+        }
+        Part::Content(ToolCallContent::Diff(diff)) => {
+            let texts = diff
+                .changes
+                .iter()
+                .filter_map(|change| change.texts.as_ref());
+            let patch = diff.patch.as_ref().map_or(0, |patch| patch.text.len());
+            // What the two have in common is not shown.
+            let changed = |texts: &FileTexts| {
+                let old = texts.old.as_deref().unwrap_or_default();
+                let longest = old.len().max(texts.new.len());
+                let same = old.lines().zip(texts.new.lines());
+                let same = same.take_while(|(old, new)| old == new);
+                longest.saturating_sub(same.map(|(line, _)| line.len() + 1).sum())
+            };
+            texts.map(changed).sum::<usize>() + patch
+        }
+        _ => 0,
     }
-    let words = value.as_array()?.iter();
-    let words: Option<Vec<&str>> = words.map(Value::as_str).collect();
-    words.map(shell_words::join)
-}
-
-fn one_line(text: &str) -> String {
-    acp_host::clean::line(text)
 }
 
 /// A command, whole: its first line behind `$`, each further one behind `>`.
-fn show_command(command: &Command, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
+fn show_command(command: &str, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
     let theme = look.theme;
     let mut lines = Vec::new();
-    for (n, line) in command.line.split('\n').enumerate() {
+    for (n, line) in command.split('\n').enumerate() {
         let prompt = if n == 0 { "$ " } else { "> " };
         let mut spans = vec![Span::styled(prompt, theme.accent)];
-        spans.extend(exact(line, theme.code, theme));
+        spans.extend(prose(line, theme.code, theme));
         lines.extend(wrap(&spans, Break::Anywhere, 2, width));
-    }
-    if let Some(cwd) = &command.cwd {
-        let spans = path_spans("in ", cwd, look);
-        lines.extend(wrap(&spans, Break::Anywhere, 3, width));
     }
     lines
 }
@@ -466,34 +436,6 @@ fn path_spans(what: &'static str, path: &str, look: &Look<'_>) -> Vec<Span<'stat
         _ => (path, theme.warn),
     };
     let mut spans = vec![Span::styled(what, theme.dim)];
-    for (n, line) in shown.split('\n').enumerate() {
-        if n > 0 {
-            spans.push(Span::styled("\\n", theme.warn));
-        }
-        spans.extend(exact(line, style, theme));
-    }
+    spans.extend(exact(shown, style, theme));
     spans
-}
-
-fn show_block(block: &ContentBlock, width: u16, look: &Look<'_>) -> Vec<Line<'static>> {
-    let theme = look.theme;
-    let placeholder = match block {
-        ContentBlock::Text(text) => return paragraph(&text.text, theme.text, theme, width),
-        ContentBlock::Image(image) => format!("[image: {}]", image.mime_type),
-        ContentBlock::Audio(audio) => format!("[sound: {}]", audio.mime_type),
-        ContentBlock::ResourceLink(link) => format!("[{}: {}]", link.name, link.uri),
-        ContentBlock::Resource(embedded) => match &embedded.resource {
-            EmbeddedResourceResource::Text(text) => {
-                let name = exact(&one_line(&format!("[{}]", text.uri)), theme.dim, theme);
-                let mut lines = wrap(&name, Break::Anywhere, 0, width);
-                lines.extend(paragraph(&text.text, theme.text, theme, width));
-                return lines;
-            }
-            EmbeddedResourceResource::Blob(blob) => format!("[{}]", blob.uri),
-            _ => "[a resource]".to_owned(),
-        },
-        _ => "[content of a kind unknown here]".to_owned(),
-    };
-    let spans = exact(&one_line(&placeholder), theme.dim, theme);
-    wrap(&spans, Break::Anywhere, 0, width)
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use acp_host::literal;
 use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -25,14 +26,15 @@ pub(super) struct Visible {
     pub named: Vec<Range<usize>>,
 }
 
-/// Makes a line visible, and finds in it what `stressed` are in `raw`: ranges of bytes, in order.
-pub(super) fn visible(raw: &str, stressed: &[Range<usize>]) -> Visible {
+/// Makes at most `most` characters of a line visible, and finds in it what `stressed` are in `raw`: ranges of bytes, in
+/// order.
+pub(super) fn visible(most: usize, raw: &str, stressed: &[Range<usize>]) -> Visible {
     let mut line = Visible::default();
     let mut stressed = stressed.iter().peekable();
     let mut column = 0;
     for (characters, (at, grapheme)) in raw.grapheme_indices(true).enumerate() {
         let start = line.text.len();
-        if characters == LINE {
+        if characters == most {
             let left = raw.get(at..).unwrap_or_default().chars().count();
             line.text
                 .push_str(&format!("… {} more characters", grouped(left)));
@@ -43,8 +45,9 @@ pub(super) fn visible(raw: &str, stressed: &[Range<usize>]) -> Visible {
             let spaces = TAB - column % TAB;
             line.text.push_str(&" ".repeat(spaces));
         } else {
+            let escape = raw.get(at..).is_some_and(|rest| rest.starts_with("\\u{"));
             for c in grapheme.chars() {
-                line.push(c);
+                line.push(c, escape);
             }
         }
         let end = line.text.len();
@@ -58,20 +61,13 @@ pub(super) fn visible(raw: &str, stressed: &[Range<usize>]) -> Visible {
 }
 
 impl Visible {
-    fn push(&mut self, c: char) {
-        let start = self.text.len();
-        match c {
-            // The pictures of the control characters are in their order.
-            '\0'..='\x1f' => self
-                .text
-                .push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('?')),
-            '\x7f' => self.text.push('\u{2421}'),
-            _ if is_hidden(c) => {
-                let code = u32::from(c);
-                self.text.push_str(&format!("<U+{code:04X}>"));
-            }
-            _ => return self.text.push(c),
+    /// Puts a character behind the others, escaped as in all that a person decides about.
+    fn push(&mut self, c: char, escape: bool) {
+        if literal::is_seen(c) && !escape {
+            return self.text.push(c);
         }
+        let start = self.text.len();
+        self.text.extend(c.escape_unicode());
         extend(&mut self.named, start..self.text.len());
     }
 }
@@ -176,19 +172,20 @@ mod tests {
 
     #[test]
     fn nothing_in_a_line_is_hidden() {
-        let shown = |raw| visible(raw, &[]).text;
+        let shown = |raw| visible(LINE, raw, &[]).text;
         assert_eq!(shown("a\tb\t\tc"), "a   b       c");
         // A wide character takes two columns up to the next tab stop.
         assert_eq!(shown("漢\tx"), "漢  x");
-        assert_eq!(shown("\u{1b}[31mred\u{7}"), "␛[31mred␇");
-        assert_eq!(shown("a\u{202e}b\u{85}"), "a<U+202E>b<U+0085>");
+        assert_eq!(shown(r"a\u{1b}"), r"a\u{5c}u{1b}");
+        assert_eq!(shown("\u{1b}[31mred\u{7}"), r"\u{1b}[31mred\u{7}");
+        assert_eq!(shown("a\u{202e}b\u{85}"), r"a\u{202e}b\u{85}");
         let long = "x".repeat(LINE + 1234);
         assert!(shown(&long).ends_with("x… 1,234 more characters"));
     }
 
     #[test]
     fn what_is_stressed_is_found_again_behind_tabs() {
-        let line = visible("\tone two", &[1..4, 5..8]);
+        let line = visible(LINE, "\tone two", &[1..4, 5..8]);
         assert_eq!(line.stressed, [4..7, 8..11]);
         assert_eq!(&line.text[8..11], "two");
     }
@@ -218,7 +215,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_row_is_wider_than_asked(raw in "\\PC{0,40}|[\\s\\S]{0,40}", width in 1_usize..60) {
-            let line = visible(&raw, &[]);
+            let line = visible(LINE, &raw, &[]);
             for row in broken([(line.text.as_str(), Style::new())], width) {
                 let text: String = row.spans.iter().map(|span| &*span.content).collect();
                 prop_assert!(text.width() <= width, "{text:?}");

@@ -109,6 +109,7 @@ impl LaidCall {
                     let of = DiffOf {
                         diff: change,
                         cwd: Some(look.cwd),
+                        whole: false,
                     };
                     let layout = wanted.detail.layout;
                     let (lines, plain) =
@@ -299,9 +300,9 @@ impl Body<'_> {
 
 /// What it does, with what is between backquotes as code.
 fn title(call: &ThreadToolCall, look: &Look<'_>) -> Line<'static> {
-    let title = clean::line(&call.title);
+    let title = clean::value(&call.title);
     let title = match title.trim() {
-        "" => clean::line(call.name.as_deref().unwrap_or("tool call")),
+        "" => clean::value(call.name.as_deref().unwrap_or("tool call")),
         title => title.to_owned(),
     };
     // A backquote that has no other is one of the title's own.

@@ -1,5 +1,6 @@
 //! What `acp run` shows: the session's thread, as it grows.
 
+mod question;
 mod text;
 mod tool_call;
 
@@ -8,8 +9,8 @@ use std::time::Duration;
 use acp::Thread;
 use acp::thread::ItemKind;
 
+pub(super) use self::question::question;
 use self::text::Text;
-pub(super) use self::tool_call::question;
 use crate::args::Format;
 use crate::screen::Screen;
 

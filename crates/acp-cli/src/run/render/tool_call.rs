@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use acp::Thread;
-use acp::client::PermissionRequest;
 use acp::thread::{Diff, FileChange, FileTexts, ThreadToolCall, ToolCallContent, ToolCallStatus};
 use acp::v1::{ContentBlock, TerminalId};
 use acp_host::clean::{self, Clean};
@@ -16,7 +15,7 @@ use crate::screen::Out;
 const LINES: usize = 12;
 
 /// How long a diff may be worked on before it is made coarser.
-const DIFFING: Duration = Duration::from_millis(200);
+pub(super) const DIFFING: Duration = Duration::from_millis(200);
 
 /// How much of a text must be the end of another for it to be taken for its continuation, in bytes.
 const OVERLAP: usize = 80;
@@ -141,7 +140,7 @@ impl ShownTerminal {
             part.begin();
             let style = part.out.styles.dim;
             part.out
-                .styled(style, &format!("  $ {}\n", clean::line(command)));
+                .styled(style, &format!("  $ {}\n", clean::value(command)));
         }
         if terminal.total() == self.bytes {
             return;
@@ -188,7 +187,7 @@ impl Part<'_, '_> {
             self.name();
             self.out.styled(
                 self.out.styles.dim,
-                &format!(" ({})\n", clean::line(self.call.kind.as_str())),
+                &format!(" ({})\n", clean::value(self.call.kind.as_str())),
             );
         }
     }
@@ -266,7 +265,7 @@ impl Part<'_, '_> {
                 let status = thread.terminal(id)?.exit_status.clone()?;
                 Some(match (status.exit_code, status.signal) {
                     (Some(code), _) => format!(": exit code {code}"),
-                    (None, Some(signal)) => format!(": ended by {}", clean::line(&signal)),
+                    (None, Some(signal)) => format!(": ended by {}", clean::value(&signal)),
                     (None, None) => String::new(),
                 })
             }
@@ -329,9 +328,9 @@ fn overlap(old: &[u8], new: &[u8]) -> usize {
 }
 
 fn title(call: &ThreadToolCall) -> String {
-    let title = clean::line(&call.title);
+    let title = clean::value(&call.title);
     if title.trim().is_empty() {
-        clean::line(call.id.as_str())
+        clean::value(call.id.as_str())
     } else {
         title
     }
@@ -346,10 +345,10 @@ fn show_diff(diff: &Diff, out: &mut Out) {
         match &change.texts {
             Some(texts) => show_texts(change, texts, out),
             None if diff.patch.is_none() => {
-                let path = clean::line(&change.path);
-                let from = change.old_path.as_deref().map(clean::line);
+                let path = clean::value(&change.path);
+                let from = change.old_path.as_deref().map(clean::value);
                 let from = from.map_or_else(String::new, |from| format!(" (from {from})"));
-                let what = clean::line(change.operation.as_str());
+                let what = clean::value(change.operation.as_str());
                 out.styled(out.styles.dim, &format!("  {what} {path}{from}\n"));
             }
             None => {}
@@ -358,7 +357,7 @@ fn show_diff(diff: &Diff, out: &mut Out) {
 }
 
 fn show_texts(change: &FileChange, texts: &FileTexts, out: &mut Out) {
-    let path = clean::line(&change.path);
+    let path = clean::value(&change.path);
     let before = if texts.old.is_some() {
         path.as_str()
     } else {
@@ -392,54 +391,6 @@ fn show_patch(patch: &str, out: &mut Out) {
         out.styled(style, line);
         out.text("\n");
     }
-}
-
-/// What a permission request is about, with what the person needs to decide, and what they can answer.
-pub(in crate::run) fn question(request: &PermissionRequest, out: &mut Out) {
-    let call = &request.tool_call;
-    let title = [&request.title, &call.title];
-    let title = title.into_iter().find(|title| !title.trim().is_empty());
-    let title = title.map_or_else(|| call.id.to_string(), Clone::clone);
-    out.text(&format!(
-        "? {} ({})\n",
-        clean::line(&title),
-        clean::line(call.kind.as_str())
-    ));
-    for line in clean::clean(request.description.as_deref().unwrap_or_default()).lines() {
-        out.text(&format!("  {line}\n"));
-    }
-    for content in &call.content {
-        match content {
-            ToolCallContent::Diff(diff) => show_diff(diff, out),
-            ToolCallContent::Content(content) => {
-                for line in clean::clean(&placeholder_or_text(content)).lines() {
-                    out.text(&format!("  {line}\n"));
-                }
-            }
-            _ => {}
-        }
-    }
-    let asked = request
-        .command
-        .as_ref()
-        .map(|command| command.command.as_str());
-    let input = call.raw_input.as_ref();
-    let given = input.and_then(|input| input.get("command")?.as_str());
-    if let Some(command) = asked.or(given) {
-        out.text(&format!("  $ {}\n", clean::line(command)));
-    }
-    if let Some(command) = &request.command {
-        out.text(&format!("  in {}\n", clean::line(&command.cwd)));
-    }
-    for (n, option) in request.options.iter().enumerate() {
-        out.text(&format!("  {}) {}\n", n + 1, clean::line(&option.name)));
-    }
-}
-
-fn placeholder_or_text(block: &ContentBlock) -> String {
-    block
-        .as_text()
-        .map_or_else(|| placeholder(block), str::to_owned)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! A field that is being filled in.
 
 use acp::v1::ElicitationContentValue as Value;
-use acp_host::clean;
 use acp_host::elicitation::{Field, FieldKind};
+use acp_host::literal;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
-use super::super::lines::{Break, exact, paragraph, prose, wrap};
+use super::super::lines::{Break, exact, wrap};
 use crate::fuzzy::{self, Found, marked};
 use crate::input::{Edit, Input};
 use crate::look::Look;
@@ -222,7 +222,8 @@ impl Entry {
             };
             head.push(Span::styled(said, label));
         }
-        head.extend(prose(&self.field.label(), label, theme));
+        // The field's own texts are fit to be shown already.
+        head.push(Span::styled(self.field.label(), label));
         let mut hints = Vec::new();
         if self.field.is_required() {
             hints.push("required".to_owned());
@@ -230,7 +231,8 @@ impl Entry {
         hints.extend(self.field.bounds());
         hints.extend(self.manual(focused));
         if !hints.is_empty() {
-            head.extend(prose(&format!("  {}", hints.join(" · ")), theme.dim, theme));
+            let hints = format!("  {}", hints.join(" · "));
+            head.push(Span::styled(hints, theme.dim));
         }
         let mut lines = wrap(&head, Break::Words, 2, width);
         let indented = |lines: Vec<Line<'static>>| {
@@ -241,7 +243,10 @@ impl Entry {
         };
         let inner = width.saturating_sub(2).max(1);
         let description = self.field.description();
-        lines.extend(indented(paragraph(&description, theme.dim, theme, inner)));
+        for line in description.lines() {
+            let spans = [Span::styled(line.to_owned(), theme.dim)];
+            lines.extend(indented(wrap(&spans, Break::Words, 0, inner)));
+        }
         let mut cursor = None;
         match &self.state {
             State::Typed(input) => {
@@ -265,7 +270,7 @@ impl Entry {
         let full = format!("There is room for {MOST} bytes; the rest was left out.");
         for wrong in wrong.into_iter().chain(self.full.then_some(full)) {
             let mut spans = vec![Span::styled("  ✗ ", theme.bad)];
-            spans.extend(exact(&wrong, theme.bad, theme));
+            spans.push(Span::styled(wrong, theme.bad));
             lines.extend(wrap(&spans, Break::Words, 4, width));
         }
         (lines, cursor)
@@ -300,7 +305,7 @@ impl List {
             }
         }
         let mut list = Self {
-            titles: choices.iter().map(|c| clean::line(&c.title)).collect(),
+            titles: choices.iter().map(|c| literal::line(&c.title)).collect(),
             chosen,
             many,
             filter: Input::new(1024),
@@ -388,7 +393,7 @@ impl List {
                 true => format!("none of {}", self.titles.len()),
                 false => chosen.join(", "),
             };
-            let spans = prose(&said, theme.text, theme);
+            let spans = [Span::styled(said, theme.text)];
             return (wrap(&spans, Break::Words, 0, width), None);
         }
         let mut lines = Vec::new();
@@ -443,8 +448,8 @@ impl List {
         let description = field.choices().get(found.index);
         let description = description.and_then(|choice| choice.description.as_deref());
         if let Some(description) = description {
-            let description = format!(" – {}", clean::line(description));
-            spans.extend(prose(&description, theme.dim, theme));
+            spans.push(Span::styled(" – ", theme.dim));
+            spans.extend(exact(description, theme.dim, theme));
         }
         spans
     }

@@ -47,12 +47,15 @@ impl Shown {
         }
     }
 
+    /// A key that is pressed once what there is has been seen.
     fn key(&mut self, code: KeyCode) -> Outcome {
+        self.draw(80, 24);
         self.view
             .key(KeyEvent::new(code, KeyModifiers::NONE), self.now)
     }
 
     fn control(&mut self, c: char) -> Outcome {
+        self.draw(80, 24);
         let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL);
         self.view.key(key, self.now)
     }

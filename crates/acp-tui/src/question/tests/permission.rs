@@ -86,7 +86,7 @@ fn a_command_is_shown_to_the_last_character() {
         "{screen}"
     );
     assert!(
-        screen.contains(r"> rm -rf \u{202e}~\u{200b}; true\r\u{1b}[2K"),
+        screen.contains(r"> rm -rf \u{202e}~\u{200b}; true\u{d}\u{1b}[2K"),
         "{screen}"
     );
     assert!(screen.contains("│ in ."), "{screen}");
@@ -243,6 +243,11 @@ fn what_is_long_scrolls_and_the_options_stay() {
     shown.key(KeyCode::Up);
     let screen = text(&shown.draw(40, 12).0);
     assert!(screen.contains("Option 29"), "{screen}");
+    // Not before all that can be answered was seen.
+    assert_eq!(chosen(&shown.key(KeyCode::Enter)), None);
+    let screen = text(&shown.draw(60, 12).0);
+    assert!(screen.contains("must be read to its end first"), "{screen}");
+    shown.key(KeyCode::End);
     assert_eq!(chosen(&shown.key(KeyCode::Enter)), Some("29"));
 }
 
@@ -259,16 +264,15 @@ fn an_option_says_what_it_is_whatever_it_is_called() {
     let call = ToolCallUpdate::new("c").raw_input(json!({ "url": "https://example.org" }));
     let mut shown = Shown::new(permission(call, options, Always::ByAgent));
     let screen = shown.screen();
-    assert!(screen.contains("1 y  No way – yes, this time"), "{screen}");
+    assert!(
+        screen.contains(r"1 y  No\u{1b}[2J way\u{202e} – yes, this time"),
+        "{screen}"
+    );
     assert!(
         screen.contains("2    Hm – the agent does not say whether this is a yes"),
         "{screen}"
     );
-    // Where nothing else says what it is about, the input does.
-    assert!(
-        screen.contains("\"url\": \"https://example.org\""),
-        "{screen}"
-    );
+    assert!(screen.contains("url: https://example.org"), "{screen}");
     let call = ToolCallUpdate::new("c");
     let mut shown = Shown::new(permission(call, Vec::new(), Always::ByAgent));
     assert!(

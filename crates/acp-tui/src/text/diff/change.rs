@@ -10,10 +10,10 @@ use similar::{ChangeTag, DiffOp, InlineChangeOptions, TextDiff};
 use crate::text::columns::{counted, grouped};
 
 /// Texts above this are not compared, in bytes of both.
-const LARGEST: usize = 4 * 1024 * 1024;
+pub(super) const LARGEST: usize = 4 * 1024 * 1024;
 
 /// Lines that have not changed around those that have.
-const CONTEXT: usize = 3;
+const CONTEXT: usize = acp_host::question::CONTEXT;
 
 /// The most text whose words are compared at once, in bytes: what has more was written anew.
 const WORDS: usize = 64 * 1024;
@@ -95,11 +95,16 @@ impl<'t> FileDiff<'t> {
         file
     }
 
-    /// Of a file's texts before and after.
-    pub(super) fn of_texts(change: &FileChange, texts: &'t FileTexts, until: Instant) -> Self {
+    /// Of a file's texts before and after. Those above `largest` are not compared.
+    pub(super) fn of_texts(
+        change: &FileChange,
+        texts: &'t FileTexts,
+        until: Instant,
+        largest: usize,
+    ) -> Self {
         let mut file = Self::said(change);
         let old = texts.old.as_deref().unwrap_or_default();
-        if texts.old.is_some() && old.len() + texts.new.len() > LARGEST {
+        if texts.old.is_some() && old.len() + texts.new.len() > largest {
             file.remarks.push(format!(
                 "too large to compare: {} bytes before, {} bytes now",
                 grouped(old.len()),

@@ -16,11 +16,11 @@ use acp::v2::DiffPatchFormat;
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use self::change::FileDiff;
+use self::change::{FileDiff, LARGEST};
 use self::paint::Paint;
 use self::patch::Part;
 use crate::Theme;
-use crate::text::columns::{Visible, broken, counted, grouped, visible};
+use crate::text::columns::{LINE, Visible, broken, counted, grouped, visible};
 
 /// How many changed lines of a diff are shown. What there is beyond is counted.
 const CHANGED: usize = 5_000;
@@ -61,6 +61,8 @@ pub(crate) struct DiffOf<'a> {
     pub diff: &'a Diff,
     /// The session's directory: paths in it are shown from there on.
     pub cwd: Option<&'a Path>,
+    /// A person decides about it: nothing is left out but what has not changed.
+    pub whole: bool,
 }
 
 /// How it is shown.
@@ -108,7 +110,8 @@ fn diff_within(
         side_by_side,
         theme,
         cwd: of.cwd,
-        left: CHANGED,
+        whole: of.whole,
+        left: if of.whole { usize::MAX } else { CHANGED },
         remarks: 0,
         files: 0,
         for_words: now + patience.lines + patience.words,
@@ -138,8 +141,13 @@ fn diff_within(
     }
     for change in &of.diff.changes {
         match &change.texts {
-            Some(texts) => shown.file(&FileDiff::of_texts(change, texts, for_lines)),
-            None if !named.contains(&change.path) => shown.file(&FileDiff::said(change)),
+            Some(texts) => {
+                let largest = if of.whole { usize::MAX } else { LARGEST };
+                shown.file(&FileDiff::of_texts(change, texts, for_lines, largest));
+            }
+            None if of.whole || !named.contains(&change.path) => {
+                shown.file(&FileDiff::said(change))
+            }
             None => {}
         }
     }
@@ -153,6 +161,8 @@ struct Shown<'a> {
     side_by_side: bool,
     theme: &'a Theme,
     cwd: Option<&'a Path>,
+    /// Nothing is left out.
+    whole: bool,
     /// How many changed lines may still be shown.
     left: usize,
     /// How many other lines there were.
@@ -166,7 +176,7 @@ struct Shown<'a> {
 impl Shown<'_> {
     fn file(&mut self, file: &FileDiff<'_>) {
         self.files += 1;
-        if self.files > FILES {
+        if self.files > FILES && !self.whole {
             return;
         }
         if !self.lines.is_empty() {
@@ -174,7 +184,7 @@ impl Shown<'_> {
         }
         self.header(file);
         let changed_before = self.left;
-        let mut paint = Paint::new(file, self.theme, self.for_words);
+        let mut paint = Paint::new(file, self.theme, self.for_words, self.longest());
         let side_by_side = self.side_by_side && !file.is_one_sided();
         for hunk in &file.hunks {
             if self.left == 0 {
@@ -198,6 +208,11 @@ impl Shown<'_> {
         }
     }
 
+    /// How much of a line is shown, in characters.
+    fn longest(&self) -> usize {
+        if self.whole { usize::MAX } else { LINE }
+    }
+
     /// The path, what is to be said of it, and how many lines have changed.
     fn header(&mut self, file: &FileDiff<'_>) {
         let theme = self.theme;
@@ -207,10 +222,11 @@ impl Shown<'_> {
             .and_then(Path::to_str)
             .filter(|path| !path.is_empty())
             .unwrap_or(&file.path);
-        let path = visible(if path.is_empty() { "(no path)" } else { path }, &[]);
+        let path = if path.is_empty() { "(no path)" } else { path };
+        let path = visible(self.longest(), path, &[]);
         let mut pieces = styled(&path, theme.strong, theme.warn);
         let notes = file.notes.join(", ");
-        let notes = visible(&notes, &[]);
+        let notes = visible(self.longest(), &notes, &[]);
         if !notes.text.is_empty() {
             pieces.push(("  ", theme.text));
             pieces.extend(styled(&notes, theme.dim, theme.warn));
@@ -245,13 +261,14 @@ impl Shown<'_> {
     /// A line that is not of a change.
     fn remark(&mut self, text: &str) {
         self.remarks += 1;
-        if self.remarks <= REMARKS {
+        if self.remarks <= REMARKS || self.whole {
             self.say(text, self.theme.dim);
         }
     }
 
     fn say(&mut self, text: &str, style: Style) {
-        let text = visible(text.strip_suffix('\r').unwrap_or(text), &[]);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let text = visible(self.longest(), text, &[]);
         let warn = self.theme.warn;
         self.push(styled(&text, style, warn));
     }
@@ -263,6 +280,9 @@ impl Shown<'_> {
     }
 
     fn end(mut self) -> Vec<Line<'static>> {
+        if self.whole {
+            return self.lines;
+        }
         let more = [
             (self.files.saturating_sub(FILES), "more file"),
             (self.remarks.saturating_sub(REMARKS), "other line"),

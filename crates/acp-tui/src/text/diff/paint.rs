@@ -35,6 +35,8 @@ pub(super) struct Paint<'a, 't> {
     file: &'a FileDiff<'t>,
     theme: &'a Theme,
     until: Instant,
+    /// How much of a line is shown, in characters.
+    longest: usize,
     returns: bool,
     digits: usize,
     /// Lines in the colours of the code by their number, old and new.
@@ -45,13 +47,19 @@ pub(super) struct Paint<'a, 't> {
 
 impl<'a, 't> Paint<'a, 't> {
     /// `until`: how long words may be compared.
-    pub(super) fn new(file: &'a FileDiff<'t>, theme: &'a Theme, until: Instant) -> Self {
+    pub(super) fn new(
+        file: &'a FileDiff<'t>,
+        theme: &'a Theme,
+        until: Instant,
+        longest: usize,
+    ) -> Self {
         let rows = file.hunks.iter().flat_map(|hunk| &hunk.rows);
         let largest = rows.flat_map(|row| row.numbers).max().unwrap_or(0);
         let mut paint = Self {
             file,
             theme,
             until,
+            longest,
             returns: file.shows_returns(),
             digits: largest.to_string().len(),
             code: [HashMap::new(), HashMap::new()],
@@ -109,7 +117,7 @@ impl<'a, 't> Paint<'a, 't> {
             Kind::Added => (theme.added, theme.added_word),
         };
         let text = self.shown(row.text);
-        let mut line = visible(text, stressed);
+        let mut line = visible(self.longest, text, stressed);
         // A line with only spaces that has changed has nothing to be seen but them.
         trailing_spaces(&mut line, row.kind);
         let side = usize::from(row.kind != Kind::Removed);
@@ -149,7 +157,7 @@ impl<'a, 't> Paint<'a, 't> {
         let mut numbers = Vec::new();
         for (line, number) in lines {
             let line = line.strip_suffix('\n').unwrap_or(line);
-            code.push_str(&visible(self.shown(line), &[]).text);
+            code.push_str(&visible(self.longest, self.shown(line), &[]).text);
             code.push('\n');
             numbers.push(number);
         }

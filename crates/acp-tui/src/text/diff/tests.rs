@@ -41,7 +41,17 @@ fn of(content: ToolCallContent) -> Diff {
 
 fn lines(of: &Diff, layout: Layout, width: u16, theme: &Theme) -> Vec<Line<'static>> {
     let cwd = Some(Path::new("/code"));
-    diff_within(PATIENCE, DiffOf { diff: of, cwd }, layout, width, theme)
+    diff_within(
+        PATIENCE,
+        DiffOf {
+            diff: of,
+            cwd,
+            whole: false,
+        },
+        layout,
+        width,
+        theme,
+    )
 }
 
 fn text(lines: &[Line<'_>]) -> Vec<String> {
@@ -202,9 +212,13 @@ fn what_cannot_be_seen_is_named() {
     let all = lines(&of, Layout::Unified, 80, &theme);
     assert_eq!(
         text(&all),
-        ["a␛[2J  +1 -1", "1   - a", "  1 + a<U+202E>b␛[31m"]
+        [
+            r"a\u{1b}[2J  +1 -1",
+            "1   - a",
+            r"  1 + a\u{202e}b\u{1b}[31m"
+        ]
     );
-    assert_eq!(style(&all, "<U+202E>").fg, Some(Color::Yellow));
+    assert_eq!(style(&all, r"\u{202e}").fg, Some(Color::Yellow));
     // Spaces that a change leaves at the end of a line are seen.
     let all = lines(
         &v1("/code/a", Some("a\n"), "a  \n"),
@@ -224,7 +238,7 @@ fn ends_of_lines_are_shown_where_they_differ() {
     let all = unified(&v1("/code/a", Some("one\r\ntwo\r\n"), "one\r\n2\r\n"), 40);
     assert_eq!(all, ["a  +1 -1", "1 1   one", "2   - two", "  2 + 2"]);
     let all = unified(&v1("/code/a", Some("one\r\n"), "one\n"), 40);
-    assert_eq!(all, ["a  +1 -1", "1   - one␍", "  1 + one"]);
+    assert_eq!(all, ["a  +1 -1", "1   - one\\u{d}", "  1 + one"]);
     let all = unified(&v1("/code/a", Some("one"), "one\n"), 40);
     assert_eq!(
         all,
@@ -244,7 +258,7 @@ fn ends_of_lines_are_shown_where_they_differ() {
     assert!(all[2].starts_with("    no newline"), "{all:?}");
     // A carriage return alone does not end a line.
     let all = unified(&v1("/code/a", Some("a\rb\n"), "a\rc\n"), 40);
-    assert_eq!(all, ["a  +1 -1", "1   - a␍b", "  1 + a␍c"]);
+    assert_eq!(all, ["a  +1 -1", "1   - a\\u{d}b", "  1 + a\\u{d}c"]);
 }
 
 #[test]
@@ -286,6 +300,7 @@ fn without_time_a_change_is_shown_roughly() {
     let of = DiffOf {
         diff: &of,
         cwd: None,
+        whole: false,
     };
     let all = diff_within(none, of, Layout::Unified, 60, &Theme::default());
     let all = text(&all);
@@ -425,7 +440,7 @@ proptest! {
     ) {
         let patch = lines.join("\n");
         for line in diff(
-            DiffOf { diff: &v2(json!([]), Some(&patch)), cwd: None },
+            DiffOf { diff: &v2(json!([]), Some(&patch)), cwd: None, whole: false },
             Layout::Auto,
             width,
             &Theme::default(),

@@ -1,0 +1,187 @@
+//! Text that a person decides about: all of it is shown.
+//!
+//! What an agent prints is [cleaned](mod@crate::clean); what it asks must not be, since a terminal swallows what
+//! stands in an escape sequence, and a shell does not. Here nothing is left out. A character that is not seen, or that
+//! changes how others are seen, is written as `\u{1b}`, with its number in hexadecimal; so is the backslash (`\u{5c}`)
+//! of a text that has `\u{` in it. So each text has one way to be shown, and nothing else is shown that way.
+//!
+//! Letters that look like others of another script are shown as they are.
+
+use std::fmt::Write as _;
+
+/// How many marks may stand on one letter. More would paint over the lines around it.
+const MARKS: usize = 8;
+
+/// A part of a text as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece<'t> {
+    /// As it is.
+    Plain(&'t str),
+    /// Written out. Where there are colours, it has that of a warning.
+    Escaped(String),
+}
+
+/// A text that is shown on one line, such as a title or a path, in pieces: line ends and tabs are escaped as well.
+#[must_use]
+pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+    split(text, false)
+}
+
+/// The same for a line of a text that has several, such as one of a file: its tabs are plain.
+#[must_use]
+pub fn pieces_of_line(line: &str) -> Vec<Piece<'_>> {
+    split(line, true)
+}
+
+/// A text on one line, as [`pieces`] has it.
+#[must_use]
+pub fn line(text: &str) -> String {
+    join(pieces(text))
+}
+
+/// The lines of a text, as [`pieces_of_line`] has them, with tabs to every fourth column. There is always one; a line
+/// feed at the end begins none.
+#[must_use]
+pub fn lines(text: &str) -> Vec<String> {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let shown = |line| join(pieces_of_line(line)).replace('\t', "    ");
+    text.split('\n').map(shown).collect()
+}
+
+fn join(pieces: Vec<Piece<'_>>) -> String {
+    let parts = pieces.iter().map(|piece| match piece {
+        Piece::Plain(text) => *text,
+        Piece::Escaped(text) => text,
+    });
+    parts.collect()
+}
+
+fn split(text: &str, tabs: bool) -> Vec<Piece<'_>> {
+    let mut pieces: Vec<Piece<'_>> = Vec::new();
+    let mut plain = 0;
+    // What a mark would stand on, and how many do already.
+    let (mut letter, mut marks) = (false, 0);
+    for (at, c) in text.char_indices() {
+        let rest = text.get(at..).unwrap_or_default();
+        let mark = is_mark(c);
+        let seen = match c {
+            '\t' => tabs,
+            '\\' => !rest.starts_with("\\u{"),
+            c if mark => letter && marks < MARKS && is_seen(c),
+            c => is_seen(c),
+        };
+        marks = if mark { marks + 1 } else { 0 };
+        letter = seen && (mark || c.is_alphabetic());
+        if seen {
+            continue;
+        }
+        if plain < at {
+            pieces.push(Piece::Plain(text.get(plain..at).unwrap_or_default()));
+        }
+        plain = at + c.len_utf8();
+        match pieces.last_mut() {
+            Some(Piece::Escaped(escaped)) => escape(c, escaped),
+            _ => {
+                let mut escaped = String::new();
+                escape(c, &mut escaped);
+                pieces.push(Piece::Escaped(escaped));
+            }
+        }
+    }
+    if plain < text.len() {
+        pieces.push(Piece::Plain(text.get(plain..).unwrap_or_default()));
+    }
+    pieces
+}
+
+fn escape(c: char, into: &mut String) {
+    // A `String` takes all that is written.
+    let _ = write!(into, "{}", c.escape_unicode());
+}
+
+/// Whether a character stands on the letter before it.
+fn is_mark(c: char) -> bool {
+    !c.is_ascii() && is_escaped(c) && !is_escaped_behind_a_letter(c)
+}
+
+/// Whether a character is seen, and as what it is; a mark if it stands on a letter.
+#[must_use]
+pub fn is_seen(c: char) -> bool {
+    if c.is_ascii() {
+        return !c.is_control();
+    }
+    // Blank or without any effect of their own, and yet neither spaces nor marks of format to Unicode: joiners and
+    // fillers, vowels that are not pronounced, a blank pattern and a note without a head; and selectors of variants, in
+    // which a text can be hidden.
+    let blank = matches!(
+        c,
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}'
+            | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{16fe4}' | '\u{1d159}' | '\u{e0100}'..='\u{e01ef}'
+    );
+    !blank && !is_escaped_behind_a_letter(c)
+}
+
+/// The standard library escapes what is not printable: control and format characters, spaces other than the usual one,
+/// separators of lines, private use, what is not assigned; and marks.
+fn is_escaped(c: char) -> bool {
+    c.escape_debug().len() > 1
+}
+
+/// Behind a letter it takes marks for printable.
+fn is_escaped_behind_a_letter(c: char) -> bool {
+    let mut text = String::from("a");
+    text.push(c);
+    text.escape_debug().count() > 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_unseen_is_written_out() {
+        let unseen = "\0\u{7}\u{1b}\u{7f}\u{80}\u{9b}\u{a0}\u{ad}\u{34f}\u{61c}\u{115f}\u{1160}\u{17b4}\u{180b}\u{180e}\u{1680}\
+            \u{2000}\u{200a}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{2028}\u{2029}\u{202a}\u{202e}\u{202f}\u{205f}\u{2060}\
+            \u{2064}\u{2066}\u{2069}\u{206f}\u{2800}\u{3000}\u{3164}\u{e000}\u{fdd0}\u{fe00}\u{fe0e}\u{fe0f}\u{feff}\u{ffa0}\
+            \u{fff9}\u{ffff}\u{16fe4}\u{1d159}\u{1d173}\u{e0001}\u{e0041}\u{e007f}\u{e0100}\u{e01ef}\u{f0000}\u{10ffff}";
+        for c in unseen.chars() {
+            let number = format!("\\u{{{:x}}}", u32::from(c));
+            for before in ["a", "1", "❤", ""] {
+                assert_eq!(line(&format!("{before}{c}b")), format!("{before}{number}b"));
+                assert_eq!(
+                    lines(&format!("{before}{c}b")),
+                    [format!("{before}{number}b")]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_people_write_stays() {
+        let people = "naïve e\u{301}t 日本語 שלום नमस्ते สวัสดี ❤ 👧🏽 — “q” C:\\new 'a\\nb' `x` ~\"";
+        assert_eq!(line(people), people);
+    }
+
+    #[test]
+    fn what_is_escaped_is_told_from_what_was_written_so() {
+        assert_eq!(line("\\u{202e}\u{202e}"), r"\u{5c}u{202e}\u{202e}");
+        assert_eq!(line("\\u{5c}u{202e}"), r"\u{5c}u{5c}u{202e}");
+        assert_eq!(line("\\\u{1b}"), r"\\u{1b}");
+        assert_eq!(line("\\\\u{1b}"), r"\\u{5c}u{1b}");
+    }
+
+    #[test]
+    fn lines_end_where_they_end() {
+        assert_eq!(line("a\nb\tc\r"), r"a\u{a}b\u{9}c\u{d}");
+        assert_eq!(lines("a\r\n\tb\n\n"), [r"a\u{d}", "    b", ""]);
+        assert_eq!(lines(""), [""]);
+    }
+
+    #[test]
+    fn marks_stand_on_letters_and_not_on_each_other_without_end() {
+        assert_eq!(line("\u{301}a"), r"\u{301}a");
+        assert_eq!(line("-\u{338}"), r"-\u{338}");
+        let tower = line(&format!("a{}", "\u{301}".repeat(20)));
+        assert_eq!(tower.matches(r"\u{301}").count(), 12, "{tower}");
+    }
+}

@@ -1,0 +1,347 @@
+//! What a permission request is about, in the parts that a person is shown: all of them, in the same order in each front
+//! end. Nothing is shortened here, and nothing may be where it is shown; for the characters see
+//! [`literal`](mod@crate::literal).
+
+use std::ops::Range;
+use std::path::{Component, Path};
+
+use acp::client::PermissionRequest;
+use acp::thread::{Diff, FileTexts, ThreadToolCall, ToolCallContent};
+use acp_wire::v1::{
+    ContentBlock, EmbeddedResourceResource, PermissionOptionKind, ToolCallLocation,
+};
+use serde_json::{Map, Value};
+use similar::TextDiff;
+
+use crate::permissions::{Always, Subject};
+
+/// How many unchanged lines front ends show around those that a diff changes. One that shows fewer hides what is taken
+/// for shown here.
+pub const CONTEXT: usize = 3;
+
+/// Texts above this are not compared to find out whether a diff shows all of them, in bytes.
+const LARGEST: usize = 64 * 1024;
+
+/// The keys of a tool's input that have a command line, or its words.
+const COMMANDS: [&str; 2] = ["command", "cmd"];
+
+/// Those that have the directory in which it runs.
+const DIRECTORIES: [&str; 2] = ["cwd", "workdir"];
+
+/// Those that have variables which it gets.
+const VARIABLES: [&str; 2] = ["env", "environment"];
+
+/// Those that have what an edit replaces, and by what: it can be read within the lines that a diff shows.
+const EDITS: [&str; 9] = [
+    "search",
+    "replace",
+    "replacement",
+    "old",
+    "new",
+    "old_string",
+    "new_string",
+    "old_str",
+    "new_str",
+];
+
+/// A part of what is asked.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Part<'r> {
+    /// A command that is run: `$ …`.
+    Command(String),
+    /// Where: `in …`.
+    Directory(&'r str),
+    /// A variable that it gets: `with NAME=VALUE`.
+    Variable(&'r str, &'r str),
+    /// Something that the tool call has produced, or would.
+    Content(&'r ToolCallContent),
+    /// A file that it works on.
+    File(&'r ToolCallLocation),
+    /// Anything else that the tool is given: `key: value`, with JSON for what is no text.
+    Field(&'r str, String),
+}
+
+/// What it is called: by the request, and by its tool call where that says something else. There is at least one.
+#[must_use]
+pub fn titles(request: &PermissionRequest) -> Vec<&str> {
+    let call = &request.tool_call;
+    let mut titles: Vec<&str> = Vec::new();
+    for title in [&*request.title, &*call.title] {
+        if !title.trim().is_empty() && !titles.contains(&title) {
+            titles.push(title);
+        }
+    }
+    if titles.is_empty() {
+        titles.push(call.id.as_str());
+    }
+    titles
+}
+
+/// All that it is about, the commands first. What another part shows exactly is left out. `cwd` is the session's
+/// directory, from which paths are meant.
+#[must_use]
+pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<Part<'r>> {
+    let call = &request.tool_call;
+    let mut parts = Vec::new();
+    if let Some(command) = &request.command {
+        parts.push(Part::Command(command.command.clone()));
+        parts.push(Part::Directory(&command.cwd));
+    }
+    let mut fields = Vec::new();
+    match &call.raw_input {
+        None | Some(Value::Null) => {}
+        Some(Value::Object(input)) => fields = run(input, &mut parts),
+        Some(other) => fields.push(("input", other)),
+    }
+    let commands: Vec<String> = commands(&parts).map(str::to_owned).collect();
+    for content in &call.content {
+        let text = match content {
+            ToolCallContent::Content(block) => block.as_text(),
+            _ => None,
+        };
+        if text.is_none_or(|text| !commands.iter().any(|command| command == text)) {
+            parts.push(Part::Content(content));
+        }
+    }
+    let changed = |path: &String| {
+        let changes = diffs(call).flat_map(|diff| &diff.changes);
+        changes.into_iter().any(|change| change.path == *path)
+    };
+    let files = call.locations.iter().filter(|file| !changed(&file.path));
+    parts.extend(files.map(Part::File));
+    for (key, value) in fields {
+        match value {
+            Value::String(text) if is_shown(key, text, request, cwd) => {}
+            Value::String(text) => parts.push(Part::Field(key, text.clone())),
+            value => parts.push(Part::Field(key, value.to_string())),
+        }
+    }
+    parts
+}
+
+/// The command lines among the parts.
+pub fn commands<'a>(parts: &'a [Part<'_>]) -> impl Iterator<Item = &'a str> {
+    parts.iter().filter_map(|part| match part {
+        Part::Command(line) => Some(&**line),
+        _ => None,
+    })
+}
+
+/// A block of content: what stands for it on a line, if it is no text or has a name, and its text, if it has one.
+#[must_use]
+pub fn block(block: &ContentBlock) -> (Option<String>, Option<&str>) {
+    let named = |name: String| (Some(format!("[{name}]")), None);
+    match block {
+        ContentBlock::Text(text) => (None, Some(&text.text)),
+        ContentBlock::Image(image) => named(format!("image: {}", image.mime_type)),
+        ContentBlock::Audio(audio) => named(format!("sound: {}", audio.mime_type)),
+        ContentBlock::ResourceLink(link) => {
+            let title = link.title.as_deref().map(|title| format!("{title}, "));
+            let name = format!("{}{}: {}", title.unwrap_or_default(), link.name, link.uri);
+            (Some(format!("[{name}]")), link.description.as_deref())
+        }
+        ContentBlock::Resource(embedded) => match &embedded.resource {
+            EmbeddedResourceResource::Text(text) => {
+                (Some(format!("[{}]", text.uri)), Some(&text.text))
+            }
+            EmbeddedResourceResource::Blob(blob) => {
+                named(format!("{}, {} bytes in base64", blob.uri, blob.blob.len()))
+            }
+            _ => named("a resource".to_owned()),
+        },
+        _ => named("content of a kind unknown here".to_owned()),
+    }
+}
+
+/// Whether all of it is known. What a thread dropped, because it has become too large, cannot be shown, so that nobody
+/// can say yes to it.
+#[must_use]
+pub fn is_whole(request: &PermissionRequest) -> bool {
+    !request.tool_call.cut
+}
+
+/// What an answer of this kind means, whatever its option is called. `cwd` is the session's directory. It is empty where
+/// the option's name is this program's own; `None` if nobody knows.
+#[must_use]
+pub fn meaning(
+    kind: &PermissionOptionKind,
+    always: &Always,
+    request: &PermissionRequest,
+    cwd: &Path,
+) -> Option<String> {
+    let yes = match kind {
+        PermissionOptionKind::AllowOnce => return Some("yes, this time".to_owned()),
+        PermissionOptionKind::RejectOnce => return Some("no, this time".to_owned()),
+        PermissionOptionKind::AllowAlways => true,
+        PermissionOptionKind::RejectAlways => false,
+        _ => return None,
+    };
+    let word = if yes { "yes" } else { "no" };
+    Some(match always {
+        Always::Remembered { kind, subjects } => {
+            let parts = parts(request, cwd);
+            let shown: Vec<&str> = commands(&parts).collect();
+            let subjects: Vec<String> = subjects
+                .iter()
+                .map(|subject| match subject {
+                    Subject::Command(line) if shown == [line] => "exactly this command".to_owned(),
+                    Subject::Command(line) => format!("exactly the command {line}"),
+                    Subject::Path(path) => {
+                        let path = path.strip_prefix(cwd).unwrap_or(path);
+                        format!("any {} of {}", kind.as_str(), path.display())
+                    }
+                })
+                .collect();
+            format!(
+                "{word}, in this project until you revoke it: {}",
+                subjects.join("; ")
+            )
+        }
+        Always::ByAgent => {
+            format!("{word}, for as long and as much as the agent remembers it; not kept here")
+        }
+        Always::EachTime(by) => {
+            format!("{word}, but you are asked again each time, as {by} wants")
+        }
+        Always::AsNamed => String::new(),
+    })
+}
+
+/// Takes out of a tool's input what it runs, and where and with what; gives the rest.
+fn run<'r>(input: &'r Map<String, Value>, parts: &mut Vec<Part<'r>>) -> Vec<(&'r str, &'r Value)> {
+    let mut rest = Vec::new();
+    let (mut directories, mut variables) = (Vec::new(), Vec::new());
+    let mut with_arguments = false;
+    for (key, value) in input {
+        let line = match COMMANDS.contains(&&**key) {
+            true => line_of(value),
+            false => None,
+        };
+        if let Some(mut line) = line {
+            let arguments = input.get("args").and_then(words);
+            if let (true, Some(program), Some(arguments)) =
+                (key == "command", value.as_str(), arguments)
+                && !arguments.is_empty()
+            {
+                with_arguments = true;
+                line = shell_words::join([program].into_iter().chain(arguments));
+            }
+            if !commands(parts).any(|known| known == line) {
+                parts.push(Part::Command(line));
+            }
+        } else if let (true, Some(cwd)) = (DIRECTORIES.contains(&&**key), value.as_str()) {
+            let cwd = Part::Directory(cwd);
+            if !parts.contains(&cwd) && !directories.contains(&cwd) {
+                directories.push(cwd);
+            }
+        } else if let (true, Some(pairs)) = (VARIABLES.contains(&&**key), pairs_of(value)) {
+            variables.extend(
+                pairs
+                    .into_iter()
+                    .map(|(name, value)| Part::Variable(name, value)),
+            );
+        } else {
+            rest.push((&**key, value));
+        }
+    }
+    if with_arguments {
+        rest.retain(|(key, _)| *key != "args");
+    }
+    parts.append(&mut directories);
+    parts.append(&mut variables);
+    rest
+}
+
+/// A command line: a text, or words.
+fn line_of(value: &Value) -> Option<String> {
+    if let Some(line) = value.as_str() {
+        return Some(line.to_owned());
+    }
+    words(value)
+        .filter(|words| !words.is_empty())
+        .map(shell_words::join)
+}
+
+fn words(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}
+
+/// Variables, as an object or as a list of names with values. Nothing else may be in it.
+fn pairs_of(value: &Value) -> Option<Vec<(&str, &str)>> {
+    fn listed(pair: &Value) -> Option<(&str, &str)> {
+        let pair = pair.as_object().filter(|pair| pair.len() == 2)?;
+        Some((pair.get("name")?.as_str()?, pair.get("value")?.as_str()?))
+    }
+    match value {
+        Value::Object(pairs) => {
+            let pairs = pairs
+                .iter()
+                .map(|(name, value)| Some((&**name, value.as_str()?)));
+            pairs.collect()
+        }
+        Value::Array(pairs) => pairs.iter().map(listed).collect(),
+        _ => None,
+    }
+}
+
+fn diffs(call: &ThreadToolCall) -> impl Iterator<Item = &Diff> {
+    call.content.iter().filter_map(|content| match content {
+        ToolCallContent::Diff(diff) => Some(diff),
+        _ => None,
+    })
+}
+
+/// Whether exactly this text can be read in another part of the question.
+fn is_shown(key: &str, text: &str, request: &PermissionRequest, cwd: &Path) -> bool {
+    let call = &request.tool_call;
+    let plain = |c: Component<'_>| matches!(c, Component::Normal(_));
+    let inside = Path::new(text).components().all(plain) && !text.is_empty();
+    let is_path = |path: &str| path == text || inside && cwd.join(text) == Path::new(path);
+    let in_content = call.content.iter().any(|content| match content {
+        ToolCallContent::Content(block) => block.as_text() == Some(text),
+        ToolCallContent::Diff(diff) => diff.changes.iter().any(|change| {
+            let texts = change.texts.as_ref();
+            is_path(&change.path) || texts.is_some_and(|texts| shows(texts, key, text))
+        }),
+        _ => false,
+    });
+    in_content
+        || request.description.as_deref() == Some(text)
+        || call.locations.iter().any(|file| is_path(&file.path))
+        || titles(request).contains(&text)
+}
+
+/// Whether a diff of these texts shows all of this one: lines that have not changed are left out of it, but for some
+/// around those that have.
+fn shows(texts: &FileTexts, key: &str, text: &str) -> bool {
+    let old = texts.old.as_deref().unwrap_or_default();
+    let new = &*texts.new;
+    let part = EDITS.contains(&key);
+    if text.is_empty() {
+        return part;
+    }
+    let found = |whole: &str| text == whole || part && whole.contains(text);
+    if !found(old) && !found(new) {
+        return false;
+    }
+    if old.is_empty() || new.is_empty() {
+        return true;
+    }
+    if old.len() + new.len() > LARGEST {
+        return false;
+    }
+    let compared = TextDiff::from_lines(old, new);
+    let lines = |text: &str, range: Range<usize>| -> String {
+        let lines = text.split_inclusive('\n').skip(range.start);
+        lines.take(range.len()).collect()
+    };
+    compared.grouped_ops(CONTEXT).into_iter().any(|group| {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            return false;
+        };
+        let was = lines(old, first.old_range().start..last.old_range().end);
+        let is = lines(new, first.new_range().start..last.new_range().end);
+        found(&was) || found(&is)
+    })
+}
