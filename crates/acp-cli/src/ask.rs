@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard, watch};
 
-use crate::screen::{Out, Question, Screen};
+use crate::screen::{Out, Question, Screen, wrapped};
 use crate::typing::{self, Lines};
 
 #[cfg(unix)]
@@ -37,7 +37,7 @@ pub(crate) fn says_yes(question: &str) -> bool {
         return false;
     };
     let mut early = typing::discard(&terminal);
-    eprint!("{question} ");
+    eprint!("{} ", wrapped(question));
     loop {
         std::thread::sleep(SETTLE);
         if !typing::discard(&terminal) {
@@ -148,7 +148,7 @@ impl Dialog<'_> {
 
     /// Says something that belongs to the question.
     pub(crate) fn say(&self, text: &str) {
-        eprintln!("{text}");
+        eprintln!("{}", wrapped(text));
     }
 
     /// What is typed behind `prompt`, without the spaces around it; `None` if nothing will be.

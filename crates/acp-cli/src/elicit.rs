@@ -14,6 +14,7 @@ use acp_host::elicitation::{self, Field, Given};
 use acp_host::literal;
 
 use crate::ask::{Dialog, Person};
+use crate::screen::BAR;
 
 /// How many web pages that are not done with are remembered; of older ones the end is not told.
 const PAGES: usize = 64;
@@ -79,7 +80,7 @@ impl Elicit {
             out.text(&head(message));
             for about in [&form.title, &form.description].into_iter().flatten() {
                 for line in literal::lines(about.trim_end()) {
-                    out.text(&format!("  | {line}\n"));
+                    out.text(&format!("{BAR}{line}\n"));
                 }
             }
             if fields.iter().any(|field| field.is_required()) {
@@ -139,7 +140,7 @@ fn head(message: &str) -> String {
     let mut lines = literal::lines(message.trim_end()).into_iter();
     let mut text = format!("? The agent asks: {}\n", lines.next().unwrap_or_default());
     for line in lines {
-        text.push_str(&format!("  | {line}\n"));
+        text.push_str(&format!("{BAR}{line}\n"));
     }
     text
 }

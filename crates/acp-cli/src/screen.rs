@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use acp_host::clean;
 use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthChar;
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -87,6 +88,47 @@ fn dumb() -> bool {
 fn colors(to: &impl IsTerminal) -> bool {
     let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     to.is_terminal() && !dumb() && !unwanted
+}
+
+/// What stands before each line of the agent's in a question, so that it cannot pass for what this program says.
+pub(crate) const BAR: &str = "  | ";
+
+/// What stands before the rest of any other line of a question that is longer than the terminal is wide.
+const REST: &str = "      ";
+
+/// Terminals narrower than this break lines themselves.
+const NARROW: usize = 20;
+
+/// A question's text as it is shown on the terminal. A terminal that breaks a line by itself begins the rest at the
+/// left, where an agent could have it look like another line of the question.
+pub(crate) fn wrapped(text: &str) -> String {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    match size {
+        Some((columns, _)) => wrapped_at(usize::from(columns.0), text),
+        None => text.to_owned(),
+    }
+}
+
+fn wrapped_at(columns: usize, text: &str) -> String {
+    if columns < NARROW {
+        return text.to_owned();
+    }
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let rest = if line.starts_with(BAR) { BAR } else { REST };
+        let mut used = 0;
+        for c in line.chars() {
+            let width = c.width().unwrap_or_default();
+            if used + width > columns {
+                shown.push('\n');
+                shown.push_str(rest);
+                used = rest.len();
+            }
+            shown.push(c);
+            used += width;
+        }
+    }
+    shown
 }
 
 /// Why stdout could not be written, other than that nobody reads it any more.
@@ -260,9 +302,34 @@ impl Screen {
         out.end_line();
         out.text("\n");
         draw(&mut out);
-        eprint!("{}", out.bytes);
+        eprint!("{}", wrapped(&out.bytes));
         state.at_line_start = true;
         drop(state);
         Question(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_of_an_agents_begins_at_the_left() {
+        let text = format!(
+            "? Do it\n  | {}  1) Allow\n  $ {}\n",
+            "x".repeat(36),
+            "日".repeat(20)
+        );
+        let x = "x".repeat(26);
+        let wide = "日".repeat(13);
+        assert_eq!(
+            wrapped_at(30, &text),
+            format!(
+                "? Do it\n  | {x}\n  | {}  1) Allow\n  $ {wide}\n      {}\n",
+                "x".repeat(10),
+                "日".repeat(7)
+            )
+        );
+        assert_eq!(wrapped_at(10, &text), text);
     }
 }

@@ -300,7 +300,7 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
         (asks("url", page), "go on? [Y/n]: ", 1),
     ] {
         let project = Project::new();
-        let mut terminal = agent::run_on_terminal(&project, "", &[step.clone()]);
+        let mut terminal = agent::run_on_terminal(&project, "", std::slice::from_ref(&step));
         terminal.until(until);
         let at = terminal.seen.find("\n? ").unwrap();
         let seen = terminal.seen[at..].to_owned();

@@ -49,7 +49,7 @@ impl App {
 
         let width = area.width.saturating_sub(2);
         let writing = match &tab.question {
-            Some(question) => question.height(area.width, (area.height * 2 / 3).max(8), &look),
+            Some(question) => question.height(area.width, (area.height * 4 / 5).max(8), &look),
             None => tab.editor.height(width, area.height) + 2,
         };
         let rows = Rows::new(area, beside.len(), writing);

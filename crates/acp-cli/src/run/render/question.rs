@@ -10,10 +10,9 @@ use acp::thread::{Diff, FileTexts, ToolCallContent};
 use acp_host::question::{self, Part};
 use acp_host::{Always, literal};
 use similar::TextDiff;
-use unicode_width::UnicodeWidthStr;
 
 use super::tool_call::DIFFING;
-use crate::screen::Out;
+use crate::screen::{BAR, Out, wrapped};
 
 /// Draws the question. `cwd` is the session's directory.
 pub(in crate::run) fn question(
@@ -69,14 +68,8 @@ pub(in crate::run) fn question(
 /// How many rows of the terminal a text takes, and how many there are.
 fn rows(text: &str) -> (usize, usize) {
     let size = terminal_size::terminal_size_of(std::io::stderr());
-    let Some((columns, rows)) = size else {
-        return (text.lines().count(), usize::MAX);
-    };
-    let columns = usize::from(columns.0).max(1);
-    let taken = text
-        .lines()
-        .map(|line| line.width().div_ceil(columns).max(1));
-    (taken.sum(), usize::from(rows.0))
+    let most = size.map_or(usize::MAX, |(_, rows)| usize::from(rows.0));
+    (wrapped(text).lines().count(), most)
 }
 
 fn part(part: &Part<'_>, request: &PermissionRequest, text: &mut String) {
@@ -133,7 +126,7 @@ fn command(line: &str, text: &mut String) {
 /// Words of the agent's, line by line.
 fn bar(said: &str, text: &mut String) {
     for line in literal::lines(said) {
-        text.push_str(&format!("  | {line}\n"));
+        text.push_str(&format!("{BAR}{line}\n"));
     }
 }
 
