@@ -107,7 +107,7 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
         Err("`b` is not offered.".to_owned())
     );
     colours.check(&Value::Boolean(true)).unwrap_err();
-    assert_eq!(colours.show(&some(&["g", "r"])), "Green, Red");
+    assert_eq!(colours.show(&some(&["g", "r"])), r"Gr\u{1b}[1meen, Red");
     assert_eq!(
         colours.bounds().as_deref(),
         Option::Some("choose 1 or more")
@@ -117,6 +117,6 @@ fn a_value_is_checked_as_it_is_typed_and_chosen() {
     port.parse("65536").unwrap_err();
     assert_eq!(port.bounds().as_deref(), Option::Some("65535 or less"));
     assert_eq!(sure.parse("yes"), Ok(Value::Boolean(true)));
-    assert_eq!(sure.label(), "Sure?");
+    assert_eq!(sure.label(), r"Sure\u{1b}]0;x\u{7}?");
     assert_eq!(sure.description(), "Are\nyou?");
 }

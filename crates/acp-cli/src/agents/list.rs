@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acp_host::{AgentCommand, clean};
+use acp_host::{AgentCommand, clean, literal};
 use serde_json::json;
 
 use super::args::{AgentsArgs, AgentsCommand, AllowAgentsArgs, ListAgentsArgs, RevokeAgentsArgs};
@@ -243,8 +243,9 @@ fn table(agents: &[&Listed], text: &mut String) {
     let states = states.max().unwrap_or_default();
     for agent in agents {
         let default = if agent.default { "*" } else { " " };
-        let (name, state) = (clean::line(&agent.name), agent.state());
-        let what = clean::line(&agent.what());
+        let (name, state) = (literal::line(&agent.name), agent.state());
+        // Someone may allow it by what they read here.
+        let what = literal::line(&agent.what());
         let line = format!("{default} {name:names$}  {state:states$}  {what}");
         text.push_str(line.trim_end());
         text.push('\n');

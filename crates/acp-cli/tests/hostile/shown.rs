@@ -323,6 +323,21 @@ fn nothing_is_unseen_in_a_form_or_an_address() {
 }
 
 #[test]
+fn what_is_remembered_is_listed_to_the_last_character() {
+    let project = Project::new();
+    let call = json!({"toolCallId": "c", "title": "t", "kind": "execute",
+        "rawInput": {"command": "git log \u{200b}\u{1b}]\ntouch stolen\u{7}"}});
+    let mut terminal = agent::run_on_terminal(&project, "", &[ask(call)]);
+    terminal.answer("answer [1-3]: ", "2\n");
+    let told = terminal.ends(0);
+    let listed = String::from_utf8(project.acp(&["permissions"]).output().unwrap().stdout).unwrap();
+    for shown in [told, listed] {
+        let all = "git log \\u{200b}\\u{1b}]\\u{a}touch stolen\\u{7}";
+        assert!(shown.contains(all), "{shown}");
+    }
+}
+
+#[test]
 fn a_project_hides_nothing_of_what_its_agents_would_run() {
     let project = Project::new();
     std::fs::create_dir_all(project.file(".acp")).unwrap();
