@@ -505,7 +505,7 @@ mod tests {
         for mode in Mode::ALL {
             let mut session = session(mode, &cwd);
             session.sandboxed = true;
-            let stand = |files: &RuleFiles, deed: &Deed| super::tests::stand(files, &session, deed);
+            let stand = |files: &RuleFiles, deed: &Deed| files.judge(&session, deed);
             let refuses = |files: &RuleFiles, deed: &Deed| {
                 let why = match stand(files, deed) {
                     Standing::Refused(why) => why,
