@@ -35,6 +35,7 @@ mod past;
 mod permission;
 mod project;
 mod replay;
+mod reported;
 mod rules;
 mod session;
 mod sessions;

@@ -78,6 +78,9 @@ struct Replay<'a> {
 #[derive(Default)]
 struct Call {
     content: Vec<ToolCallContent>,
+    /// What of that the client was told.
+    shown: Vec<ToolCallContent>,
+    status: ToolCallStatus,
     raw_output: Option<Value>,
     ended: bool,
     cancelled: bool,
@@ -85,6 +88,7 @@ struct Call {
 
 impl Call {
     fn status(&mut self, status: &ToolCallStatus) {
+        self.status = status.clone();
         self.cancelled = status.as_str() == CANCELLED;
         let done = matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed);
         self.ended = done || self.cancelled;
@@ -122,12 +126,25 @@ impl Replay<'_> {
                     ..Call::default()
                 };
                 state.status(&call.status);
-                call.content = self.content(&state, false);
+                state.shown = self.content(&state, false);
                 self.say_status(&mut call.status);
-                if !state.ended || state.has_terminals() {
-                    self.calls.insert(call.tool_call_id.clone(), state);
+                let id = call.tool_call_id.clone();
+                let mut update = ToolCallUpdate::new(&id).status(call.status.clone());
+                if self.v2 {
+                    // What it has in the place of a tool call is an update.
+                    call.content.clone_from(&state.shown);
+                } else {
+                    // Some clients show what a call has produced only if an update says it; none wants it twice.
+                    update.content = Some(state.shown.clone()).filter(|shown| !shown.is_empty());
                 }
-                self.session.update(V1::ToolCall(call)).await
+                if !state.ended || state.has_terminals() {
+                    self.calls.insert(id, state);
+                }
+                self.session.update(V1::ToolCall(call)).await?;
+                match update.content {
+                    Some(_) => self.session.update(V1::ToolCallUpdate(update.into())).await,
+                    None => Ok(()),
+                }
             }
             Update::V1(V1::ToolCallUpdate(update)) => self.call_update(*update).await,
             Update::V1(V1::PlanUpdate(update)) => match update.plan {
@@ -172,6 +189,7 @@ impl Replay<'_> {
 
     async fn call_update(&mut self, mut update: ToolCallUpdate) -> acp::Result<()> {
         let id = update.tool_call_id.clone();
+        let known = self.calls.contains_key(&id);
         // One that is not among them has ended, and shows no terminals.
         let mut call = self.calls.remove(&id).unwrap_or_else(|| Call {
             ended: true,
@@ -185,10 +203,13 @@ impl Replay<'_> {
         }
         if let Some(content) = update.content.take() {
             call.content = content;
-            update.content = Some(self.content(&call, false));
+            call.shown = self.content(&call, false);
+            update.content = Some(call.shown.clone());
         }
-        if let Some(status) = &mut update.status {
-            self.say_status(status);
+        if known || update.status.is_some() {
+            let mut status = call.status.clone();
+            self.say_status(&mut status);
+            update.status = Some(status);
         }
         if !call.ended || call.has_terminals() {
             self.calls.insert(id, call);
@@ -274,14 +295,16 @@ impl Replay<'_> {
 
     /// At the end of a turn nothing runs any more, and it is known what the terminals were.
     async fn end_turn(&mut self) -> acp::Result<()> {
-        for (id, call) in std::mem::take(&mut self.calls) {
+        for (id, mut call) in std::mem::take(&mut self.calls) {
             let mut content = self.content(&call, true);
-            let mut update = ToolCallUpdate::new(id);
             if !call.ended {
                 content.push(text(ENDED));
-                update = update.status(ToolCallStatus::Failed);
+                call.status(&ToolCallStatus::Failed);
+            } else if content == call.shown {
+                continue;
             }
-            let update = update.content(content);
+            self.say_status(&mut call.status);
+            let update = ToolCallUpdate::new(id).status(call.status).content(content);
             self.session
                 .update(V1::ToolCallUpdate(Box::new(update)))
                 .await?;

@@ -6,7 +6,7 @@ mod writing;
 
 use std::path::Path;
 
-use acp::agent::{Prompt, ToolCallHandle};
+use acp::agent::Prompt;
 use acp::jsonrpc;
 use acp::v1::{Cost, StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ use crate::model::{
     ToolResult, ToolSpec, ToolStatus, Usage,
 };
 use crate::permission::{self, Decision};
+use crate::reported::Reported;
 use crate::rules::{RuleFiles, Standing};
 use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
 use crate::workspace::{Fault, Workspace};
@@ -186,9 +187,17 @@ impl<'a> Running<'a> {
         let request = request.thought(self.asked.thought);
         let mut steps = self.model().respond(request);
         loop {
-            let next = turn
-                .unless_cancelled(async { Ok(model::next(&mut steps).await) })
-                .await?;
+            let next = turn.unless_cancelled(async { Ok(model::next(&mut steps).await) });
+            let next = match reply.written.due() {
+                None => next.await?,
+                Some(due) => match tokio::time::timeout_at(due, next).await {
+                    Ok(next) => next?,
+                    Err(_) => {
+                        self.announce_due(&mut reply.written).await?;
+                        continue;
+                    }
+                },
+            };
             match next {
                 None => return Ok(()),
                 Some(Ok(Step::Text(text))) => {
@@ -232,7 +241,7 @@ impl<'a> Running<'a> {
     async fn execute(
         &self,
         request: &ToolRequest,
-        shown: Option<ToolCallHandle>,
+        shown: Option<Reported>,
     ) -> acp::Result<ToolResult> {
         let result = |output: Output| ToolResult {
             id: request.id.clone(),
@@ -281,21 +290,20 @@ impl<'a> Running<'a> {
     async fn refuse(
         &self,
         request: &ToolRequest,
-        shown: Option<ToolCallHandle>,
+        shown: Option<Reported>,
         why: String,
     ) -> acp::Result<Output> {
         let title = format!("Call `{}`", request.tool);
         let arguments = request.arguments.clone();
         let handle = match shown {
             Some(handle) => {
-                let update = handle.change().raw_input(arguments);
-                handle.update(update).await?;
+                handle.later(handle.change().raw_input(arguments));
                 handle
             }
             None => {
                 let id = self.workspace.state.next_call_id();
                 let call = ToolCall::new(id, title).raw_input(arguments);
-                self.workspace.turn.tool_call(call).await?
+                Reported::begin(&self.workspace.turn, call).await?
             }
         };
         handle.fail(&why).await?;
@@ -322,7 +330,7 @@ impl<'a> Running<'a> {
         &self,
         call: &Call,
         arguments: &Value,
-        shown: Option<ToolCallHandle>,
+        shown: Option<Reported>,
         refused: Option<String>,
     ) -> acp::Result<Output> {
         let Some(about) = call.about(self.workspace) else {
@@ -345,10 +353,10 @@ impl<'a> Running<'a> {
             .raw_input(arguments);
         let handle = match shown {
             Some(handle) => {
-                handle.update(whole(&report)).await?;
+                handle.later(whole(&report));
                 handle
             }
-            None => self.workspace.turn.tool_call(report.clone()).await?,
+            None => Reported::begin(&self.workspace.turn, report.clone()).await?,
         };
         let mut doing = Doing {
             workspace: self.workspace,
@@ -377,7 +385,7 @@ impl<'a> Running<'a> {
             }
             Err(Fault::Stop(error)) => {
                 if matches!(error, acp::Error::Cancelled) {
-                    handle.cancel(terminals).await?;
+                    handle.cancel().await?;
                 }
                 Err(error)
             }
@@ -405,12 +413,10 @@ impl<'a> Running<'a> {
             false => call.preview(self.workspace).await?,
         };
         if let Some(change) = &change {
-            let update = doing
+            let update = doing.handle.change().content(vec![change.content()]);
+            doing
                 .handle
-                .change()
-                .content(vec![change.content()])
-                .locations(vec![change.location()]);
-            doing.handle.update(update).await?;
+                .later(update.locations(vec![change.location()]));
         }
         if let Decision::Rejected(why) =
             self.permitted(call, report, change.as_ref(), doing).await?
@@ -441,6 +447,7 @@ impl<'a> Running<'a> {
             Standing::Asked(question) => question,
         };
         let subject = call.asked_about(&deed, question.special);
+        doing.handle.flush().await?;
         // All of it once more: what is asked is shown apart from the call by some clients.
         let mut update = doing
             .handle

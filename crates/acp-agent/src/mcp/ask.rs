@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acp::agent::ToolCallHandle;
 use rmcp::model::{CancelledNotificationParam, ClientRequest, PingRequest, ServerResult};
 use rmcp::service::{PeerRequestOptions, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -17,6 +16,7 @@ use super::handler::{Progress, Running};
 use super::listing::Ready;
 use super::server::Server;
 use super::sse::SseError;
+use crate::reported::Reported;
 use crate::tools::{head, text};
 use crate::workspace::{Fault, Workspace};
 
@@ -60,7 +60,7 @@ impl Server {
         workspace: &Workspace,
         request: ClientRequest,
         limits: &McpLimits,
-        call: Option<&ToolCallHandle>,
+        call: Option<&Reported>,
     ) -> Result<ServerResult, Fault> {
         let limit = limits.call;
         let asked = self.ask_once(ready, workspace, request.clone(), limit, call);
@@ -84,7 +84,7 @@ impl Server {
         workspace: &Workspace,
         request: ClientRequest,
         limit: Duration,
-        call: Option<&ToolCallHandle>,
+        call: Option<&Reported>,
     ) -> Result<ServerResult, Unanswered> {
         workspace.go_on().map_err(Unanswered::Fault)?;
         if let Some(loss) = ready.shared.loss() {

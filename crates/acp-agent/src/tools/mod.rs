@@ -16,7 +16,6 @@ mod switch_mode;
 mod write;
 mod written;
 
-use acp::agent::ToolCallHandle;
 use acp::v1::{ContentBlock, Diff, ImageContent, ToolCallContent, ToolCallLocation, ToolKind};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -24,12 +23,13 @@ use serde_json::{Value, json};
 
 use crate::model::{ToolSpec, ToolStatus};
 use crate::permission::Subject;
+use crate::reported::Reported;
 use crate::rules::{Deed, RuleFiles};
 use crate::workspace::{Fault, Workspace};
 
 pub(crate) use list::names as listed_names;
 pub(crate) use switch_mode::SwitchMode;
-pub(crate) use written::{about_begun, about_written, so_far, whole_members};
+pub(crate) use written::{about_begun, about_written, names_more, so_far, whole_members};
 
 /// The name of the tool whose calls are the plan.
 const PLAN: &str = "plan";
@@ -112,7 +112,7 @@ impl Output {
 /// A tool call that is being carried out.
 pub(crate) struct Doing<'a> {
     pub(crate) workspace: &'a Workspace,
-    pub(crate) handle: &'a ToolCallHandle,
+    pub(crate) handle: &'a Reported,
     /// What the user's rules are, for tools that find out on the way what they would do.
     pub(crate) rules: &'a RuleFiles,
     /// The terminals that are shown. They stay, whatever becomes of the call.

@@ -80,6 +80,10 @@ impl Run {
             }
             Err(fault) => Err(fault),
         };
+        if let Err(Fault::Stop(acp::Error::Cancelled)) = &result {
+            // Its last words, which stay.
+            view.update(doing, &process).await?;
+        }
         // Also when the turn is cancelled: what the command started must be gone when the turn is.
         process.release().await;
         view.end().await?;

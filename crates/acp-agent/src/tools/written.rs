@@ -76,7 +76,12 @@ pub(crate) fn about_begun(tool: &str) -> Option<About> {
     })
 }
 
-/// The same with the arguments that are whole; `None` as long as they do not say what it is about.
+/// Whether the arguments of a call of this tool will say more of it than its name does.
+pub(crate) fn names_more(tool: &str) -> bool {
+    SHOWN.iter().any(|begun| begun.tool == tool)
+}
+
+/// What a call is with the arguments that are whole; `None` as long as they do not say what it is about.
 pub(crate) fn about_written(
     tool: &str,
     mut arguments: Map<String, Value>,

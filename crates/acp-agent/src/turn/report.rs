@@ -1,10 +1,10 @@
 //! What is told of a tool call: to the client, and to the model.
 
-use acp::agent::ToolCallHandle;
 use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
 
 use crate::model::{ToolRequest, ToolResult, ToolStatus};
+use crate::reported::Reported;
 use crate::tools::Output;
 
 /// Why arguments cannot be read that are no JSON object, for the model.
@@ -29,7 +29,7 @@ pub(super) fn whole(report: &ToolCall) -> ToolCallUpdate {
 }
 
 /// Reports what came of a call.
-pub(super) async fn finish(handle: &ToolCallHandle, output: &Output) -> acp::Result<()> {
+pub(super) async fn finish(handle: &Reported, output: &Output) -> acp::Result<()> {
     let status = match output.status {
         ToolStatus::Done => ToolCallStatus::Completed,
         ToolStatus::Failed | ToolStatus::Rejected | ToolStatus::Cancelled => ToolCallStatus::Failed,

@@ -1,15 +1,17 @@
-//! Tool calls that the model is still writing. They are shown from their name on, as `pending`, which is the status
-//! of a call whose input still comes: Tool calls, "Status".
+//! Tool calls that the model is still writing. They are shown as `pending`, which is the status of a call whose input
+//! still comes (Tool calls, "Status"), as soon as it is known what they are about. Some clients keep to the first title
+//! that they see, so that a call is held back until then, for a second at most.
 
 use std::collections::BTreeMap;
 
-use acp::agent::ToolCallHandle;
-use acp::v1::{ToolCall, ToolCallUpdate};
+use acp::v1::ToolCall;
 use serde_json::json;
+use tokio::time::{Duration, Instant};
 
 use super::Running;
 use crate::mcp::Servers;
 use crate::model::ToolSpec;
+use crate::reported::Reported;
 use crate::tools::{self, About};
 use crate::workspace::Workspace;
 
@@ -17,6 +19,9 @@ use crate::workspace::Workspace;
 /// see. Beyond it they are looked at, and shown, each time they have doubled: so a long file that is written costs
 /// twice its length, and not its square.
 const EACH_PIECE: usize = 1024;
+
+/// How long a call is held back at most of which only the tool is known.
+const HELD_BACK: Duration = Duration::from_secs(1);
 
 /// How many calls of a round are shown while they are written. Further ones are shown when they are carried out; no
 /// model writes so many, but a broken one might.
@@ -28,12 +33,13 @@ pub(super) struct Written(BTreeMap<usize, Writing>);
 
 /// A call that is being written.
 struct Writing {
-    handle: ToolCallHandle,
+    /// Absent while it is held back.
+    handle: Option<Reported>,
+    /// When it is shown at the latest.
+    due: Instant,
     tool: String,
     arguments: String,
-    title: String,
-    /// Which file it says it works on, and from which line on.
-    location: Option<(String, Option<u32>)>,
+    about: About,
     /// How long the arguments were when they were looked at last.
     looked: usize,
     /// How long they were when they were shown last.
@@ -52,20 +58,22 @@ impl Running<'_> {
         if tool.is_empty() || written.0.len() >= MOST || written.0.contains_key(&call) {
             return Ok(());
         }
-        let Workspace { turn, state } = self.workspace;
-        let Some(about) = about(&state.servers, self.tools, &tool) else {
+        let Some(about) = about(&self.workspace.state.servers, self.tools, &tool) else {
             return Ok(());
         };
-        let report = ToolCall::new(state.next_call_id(), &about.title).kind(about.kind);
-        let writing = Writing {
-            handle: turn.tool_call(report).await?,
+        let held_back = tools::names_more(&tool);
+        let mut writing = Writing {
+            handle: None,
+            due: Instant::now() + HELD_BACK,
             tool,
             arguments: String::new(),
-            title: about.title,
-            location: None,
+            about,
             looked: 0,
             shown: EACH_PIECE / 2,
         };
+        if !held_back {
+            writing.announce(self.workspace).await?;
+        }
         written.0.insert(call, writing);
         Ok(())
     }
@@ -81,37 +89,65 @@ impl Running<'_> {
             return Ok(());
         };
         writing.arguments.push_str(arguments);
-        match writing.change(self.workspace) {
-            Some(change) => writing.handle.update(change).await,
-            None => Ok(()),
+        writing.show(self.workspace).await
+    }
+
+    /// Shows the calls that were held back for long enough.
+    pub(super) async fn announce_due(&self, written: &mut Written) -> acp::Result<()> {
+        let now = Instant::now();
+        for writing in written.0.values_mut() {
+            if writing.handle.is_none() && writing.due <= now {
+                writing.announce(self.workspace).await?;
+            }
         }
+        Ok(())
     }
 }
 
 impl Writing {
-    /// What a person would see of it now that they do not see yet.
-    fn change(&mut self, workspace: &Workspace) -> Option<ToolCallUpdate> {
+    /// Shows it for the first time.
+    async fn announce(&mut self, workspace: &Workspace) -> acp::Result<()> {
+        let report = ToolCall::new(workspace.state.next_call_id(), &self.about.title)
+            .kind(self.about.kind.clone())
+            .locations(self.about.locations.clone());
+        let report = match self.arguments.is_empty() {
+            true => report,
+            false => report.raw_input(tools::so_far(&self.arguments)),
+        };
+        self.handle = Some(Reported::begin(&workspace.turn, report).await?);
+        Ok(())
+    }
+
+    /// Shows what a person would see of it now that they do not see yet.
+    async fn show(&mut self, workspace: &Workspace) -> acp::Result<()> {
         let length = self.arguments.len();
         if length > EACH_PIECE && length < self.looked.saturating_mul(2) {
-            return None;
+            return Ok(());
         }
         self.looked = length;
         let members = tools::whole_members(&self.arguments);
         let about = tools::about_written(&self.tool, members, workspace);
-        let about =
-            about.filter(|about| about.title != self.title || place(about) != self.location);
+        let about = about.filter(|about| {
+            about.title != self.about.title || about.locations != self.about.locations
+        });
         let grown = length >= self.shown.saturating_mul(2);
-        if about.is_none() && !grown {
-            return None;
-        }
-        self.shown = self.shown.max(length);
-        let mut change = self.handle.change();
+        let changed = about.is_some();
         if let Some(about) = about {
-            self.location = place(&about);
-            self.title.clone_from(&about.title);
-            change = change.title(about.title).locations(about.locations);
+            self.about = about;
         }
-        Some(change.raw_input(tools::so_far(&self.arguments)))
+        match &self.handle {
+            None if changed => self.announce(workspace).await,
+            Some(handle) if changed || grown => {
+                let change = handle
+                    .change()
+                    .title(&self.about.title)
+                    .locations(self.about.locations.clone())
+                    .raw_input(tools::so_far(&self.arguments));
+                self.shown = self.shown.max(length);
+                handle.update(change).await
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -123,23 +159,25 @@ fn about(servers: &Servers, own: &[ToolSpec], tool: &str) -> Option<About> {
     }
 }
 
-fn place(about: &About) -> Option<(String, Option<u32>)> {
-    let location = about.locations.first()?;
-    Some((location.path.clone(), location.line))
-}
-
 impl Written {
     /// Takes a call that is whole, if it is shown. Whoever takes it shows its end, too.
-    pub(super) fn take(&mut self, call: usize) -> Option<ToolCallHandle> {
-        self.0.remove(&call).map(|writing| writing.handle)
+    pub(super) fn take(&mut self, call: usize) -> Option<Reported> {
+        self.0.remove(&call)?.handle
+    }
+
+    /// When the next of those that are held back is to be shown.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let held_back = self.0.values().filter(|writing| writing.handle.is_none());
+        held_back.map(|writing| writing.due).min()
     }
 
     /// Nothing comes of those that are left, and why. None stays as if it were still to be done.
     pub(super) async fn end(&mut self, why: &Unfinished) -> acp::Result<()> {
         let mut told = Ok(());
-        for writing in std::mem::take(&mut self.0).into_values() {
+        let written = std::mem::take(&mut self.0).into_values();
+        for handle in written.filter_map(|writing| writing.handle) {
             // All of them, also if one cannot be told.
-            told = told.and(why.tell(&writing.handle).await);
+            told = told.and(why.tell(&handle).await);
         }
         told
     }
@@ -163,9 +201,9 @@ impl Unfinished {
         }
     }
 
-    pub(super) async fn tell(&self, handle: &ToolCallHandle) -> acp::Result<()> {
+    pub(super) async fn tell(&self, handle: &Reported) -> acp::Result<()> {
         match self {
-            Self::Cancelled => handle.cancel(Vec::new()).await,
+            Self::Cancelled => handle.cancel().await,
             Self::Failed(why) => handle.fail(*why).await,
         }
     }

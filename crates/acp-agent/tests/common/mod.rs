@@ -247,6 +247,16 @@ impl Fixture {
 
     /// As [`new`](Self::new), in a version of the protocol.
     pub async fn speaking(options: acp::Options, agent: CodingAgent, offers: Offers) -> Self {
+        Self::called(None, options, agent, offers).await
+    }
+
+    /// The same, where the client says this in `initialize`, ahead of its capabilities.
+    pub async fn called(
+        name: Option<&'static str>,
+        options: acp::Options,
+        agent: CodingAgent,
+        offers: Offers,
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let seen = Arc::new(Seen::default());
         let (print, printed) = watch::channel(String::new());
@@ -263,10 +273,10 @@ impl Fixture {
             cwd: dir.path().to_owned(),
         };
         let (ours, theirs) = acp::transport::memory();
-        let theirs = if offers.shows {
-            theirs
-        } else {
-            hide_terminals(theirs)
+        let theirs = match (name, offers.shows) {
+            (Some(name), _) => says_otherwise(theirs, r#""clientCapabilities":"#, name),
+            (None, true) => theirs,
+            (None, false) => hide_terminals(theirs),
         };
         acp::agent::start(theirs, agent, options.clone());
         let agent = acp::client::connect_with(ours, client, options)
@@ -383,8 +393,8 @@ impl Fixture {
         self.calls().pop().expect("there is a tool call")
     }
 
-    /// The statuses that were reported of a tool call in the last turn, in order.
-    pub fn statuses(&self, id: &ToolCallId) -> Vec<String> {
+    /// What was reported of a tool call in the last turn, in order: all of it that is a status. Each update has one.
+    pub fn all_statuses(&self, id: &ToolCallId) -> Vec<String> {
         let updates = self.seen.updates.lock().unwrap();
         updates
             .iter()
@@ -393,11 +403,18 @@ impl Fixture {
                     Some(call.status.to_string())
                 }
                 SessionUpdate::ToolCallUpdate(update) if update.tool_call_id == *id => {
-                    update.status.as_ref().map(ToString::to_string)
+                    Some(update.status.as_ref().expect("a status").to_string())
                 }
                 _ => None,
             })
             .collect()
+    }
+
+    /// The statuses that a tool call had in the last turn, in order.
+    pub fn statuses(&self, id: &ToolCallId) -> Vec<String> {
+        let mut statuses = self.all_statuses(id);
+        statuses.dedup();
+        statuses
     }
 
     /// The plans of the last turn, each as its entries' statuses.
