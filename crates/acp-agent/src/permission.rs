@@ -73,11 +73,6 @@ pub(crate) enum Decision {
     Rejected(String),
 }
 
-const ALLOW_ONCE: &str = "allow-once";
-const ALLOW_ALWAYS: &str = "allow-always";
-const REJECT_ONCE: &str = "reject-once";
-const REJECT_ALWAYS: &str = "reject-always";
-
 impl Decision {
     fn rejected(why: &str) -> Self {
         Self::Rejected(why.to_owned())
@@ -103,25 +98,14 @@ pub(crate) async fn ask(
         None => {}
     }
     let shown = subject.shown();
-    let option = |id: &str, name: String, kind| PermissionOption::new(id, name, kind);
     let mut options = vec![
+        option("Allow", PermissionOptionKind::AllowOnce),
         option(
-            ALLOW_ONCE,
-            "Allow".to_owned(),
-            PermissionOptionKind::AllowOnce,
-        ),
-        option(
-            ALLOW_ALWAYS,
             format!("Always allow {shown} in this session"),
             PermissionOptionKind::AllowAlways,
         ),
+        option("Reject", PermissionOptionKind::RejectOnce),
         option(
-            REJECT_ONCE,
-            "Reject".to_owned(),
-            PermissionOptionKind::RejectOnce,
-        ),
-        option(
-            REJECT_ALWAYS,
             format!("Always reject {shown} in this session"),
             PermissionOptionKind::RejectAlways,
         ),
@@ -134,24 +118,28 @@ pub(crate) async fn ask(
             )
         });
     }
-    let offered: Vec<_> = options.iter().map(|o| o.option_id.clone()).collect();
+    let offered = options.clone();
     let chosen = choice(turn, tool_call, options).await?;
-    if !offered.contains(&chosen) {
-        // It allows nothing.
-        return Ok(Decision::rejected("Rejected: permission was refused."));
-    }
-    Ok(match chosen.as_str() {
-        ALLOW_ONCE => Decision::Allowed,
-        ALLOW_ALWAYS => {
+    let chosen = offered.iter().find(|option| option.option_id == chosen);
+    Ok(match chosen.map(|option| &option.kind) {
+        Some(PermissionOptionKind::AllowOnce) => Decision::Allowed,
+        Some(PermissionOptionKind::AllowAlways) => {
             state.remember(subject, true).await?;
             Decision::Allowed
         }
-        REJECT_ALWAYS => {
+        Some(PermissionOptionKind::RejectAlways) => {
             state.remember(subject, false).await?;
             Decision::rejected("Rejected: permission was refused, for the rest of this session.")
         }
+        // Nor does an option that was not offered allow anything.
         _ => Decision::rejected("Rejected: permission was refused."),
     })
+}
+
+/// An option whose id is its kind: there are clients that take any other id for a no. Of two options of one kind the
+/// second needs another id.
+pub(crate) fn option(name: impl Into<String>, kind: PermissionOptionKind) -> PermissionOption {
+    PermissionOption::new(kind.to_string(), name, kind)
 }
 
 /// The option that was chosen. `cancelled` is the answer of a client that cancels the turn (tool calls,

@@ -63,7 +63,7 @@ async fn code_mode_changes_files_and_asks_for_commands() {
 async fn architect_mode_asks_to_be_left() {
     let f = Fixture::offline(ALL).await;
     f.session.set_mode("architect").await.unwrap();
-    f.answers([Answer::Id("ask"), ALLOW]);
+    f.answers([Answer::Id("allow_once"), ALLOW]);
     f.says("/write a.txt one").await;
     assert_eq!(f.text("a.txt"), "one");
     assert_eq!(f.mode(), "ask");
@@ -104,12 +104,16 @@ async fn architect_mode_asks_to_be_left() {
         options,
         [
             (
-                "code",
+                "allow_always",
                 "Yes, and change files without asking",
                 "allow_always"
             ),
-            ("ask", "Yes, and manually accept actions", "allow_once"),
-            ("reject", "No, stay in architect mode", "reject_once"),
+            (
+                "allow_once",
+                "Yes, and manually accept actions",
+                "allow_once"
+            ),
+            ("reject_once", "No, stay in architect mode", "reject_once"),
         ]
     );
     assert_eq!(change.tool_call.id, write.id);
@@ -120,7 +124,7 @@ async fn architect_mode_left_for_code_asks_for_commands_only() {
     let f = Fixture::offline(NONE).await;
     f.session.set_mode("architect").await.unwrap();
     f.put("Makefile", "test:\n");
-    f.answers([Answer::Id("code"), ALLOW]);
+    f.answers([Answer::Id("allow_always"), ALLOW]);
     let said = f.says("/test").await;
     assert!(said.contains("exit code 0"), "{said}");
     assert_eq!((f.mode().as_str(), f.asked().len()), ("code", 2));
@@ -166,7 +170,7 @@ async fn a_mode_set_during_a_turn_counts_from_the_next_tool_call_on() {
         let (say, said) = oneshot::channel();
         let first = Answer::When(said, PermissionOptionKind::AllowOnce);
         let then = (questions > 1).then(|| match mode {
-            "architect" => Answer::Id("reject"),
+            "architect" => Answer::Id("reject_once"),
             _ => ALLOW,
         });
         f.answers([first].into_iter().chain(then));
@@ -201,7 +205,7 @@ async fn a_model_can_switch_the_mode() {
         [{"switch_mode": {"mode": "ask"}}, {"switch_mode": {"mode": "code"}}]
     ]}"#;
     let f = Fixture::scripted(script, NONE).await;
-    f.answers([Answer::Id("code")]);
+    f.answers([Answer::Id("allow_always")]);
     f.says("go").await;
     assert_eq!(
         mode_updates(&f),
@@ -217,7 +221,7 @@ async fn a_model_can_switch_the_mode() {
     f.says("go").await;
     assert!(texts(&f.call()).contains("no mode `fast`"));
     // More is allowed in code mode than in ask mode, so that is a question.
-    f.answers([Answer::Id("reject")]);
+    f.answers([Answer::Id("reject_once")]);
     f.says("go").await;
     assert_eq!(
         (f.mode().as_str(), f.call().status),

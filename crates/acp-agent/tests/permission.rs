@@ -164,3 +164,24 @@ async fn always_holds_for_the_session_whatever_the_client_remembers() {
         assert_eq!(texts, ["3", "4", "5\n5\n", "7"]);
     }
 }
+
+#[tokio::test]
+async fn options_are_called_by_their_kinds() {
+    for (mode, command) in [
+        ("ask", "/write a.txt new"),
+        ("ask", "/run true"),
+        ("architect", "/write a.txt new"),
+    ] {
+        let f = Fixture::offline(NONE).await;
+        f.session.set_mode(mode).await.unwrap();
+        f.answers([REJECT]);
+        f.says(command).await;
+        for option in &f.asked()[0].options {
+            assert_eq!(
+                option.option_id.as_str(),
+                option.kind.as_str(),
+                "{mode} {command}"
+            );
+        }
+    }
+}

@@ -12,9 +12,6 @@ use crate::permission;
 use crate::store::StoreError;
 use crate::workspace::Fault;
 
-/// The option that is neither of the modes.
-const REJECT: &str = "reject";
-
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SwitchMode {
@@ -69,11 +66,13 @@ impl SwitchMode {
                     .kind(ToolKind::SwitchMode)
                     .status(ToolCallStatus::Pending)
                     .content(self.about().content);
-                let chosen =
-                    permission::choice(&doing.workspace.turn, update, options.clone()).await?;
-                let offered = options.iter().any(|option| option.option_id == chosen);
-                match chosen.as_str().parse() {
-                    Ok(mode) if offered => mode,
+                let offered = options.iter().map(|(_, option)| option.clone()).collect();
+                let chosen = permission::choice(&doing.workspace.turn, update, offered).await?;
+                let chosen = options
+                    .into_iter()
+                    .find(|(_, option)| option.option_id == chosen);
+                match chosen {
+                    Some((Some(mode), _)) => mode,
                     _ => return Ok(rejected(state.mode())),
                 }
             }
@@ -106,19 +105,22 @@ fn unkept(error: StoreError) -> Fault {
     Fault::Stop(error.into())
 }
 
-/// What a person is asked; `None` if they need not be, since the other mode allows no more.
-fn options(now: Mode, wanted: Mode) -> Option<Vec<PermissionOption>> {
-    let code = PermissionOption::new(
-        Mode::Code.as_str(),
+/// What a person is asked, and the modes that the answers lead to; `None` if they need not be asked, since the other
+/// mode allows no more.
+fn options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
+    let code = permission::option(
         "Yes, and change files without asking",
         PermissionOptionKind::AllowAlways,
     );
-    let ask = PermissionOption::new(
-        Mode::Ask.as_str(),
+    let ask = permission::option(
         "Yes, and manually accept actions",
         PermissionOptionKind::AllowOnce,
     );
-    let reject = |name: &str| PermissionOption::new(REJECT, name, PermissionOptionKind::RejectOnce);
+    let (code, ask) = ((Some(Mode::Code), code), (Some(Mode::Ask), ask));
+    let reject = |name: &str| {
+        let option = permission::option(name, PermissionOptionKind::RejectOnce);
+        (None, option)
+    };
     match (now, wanted) {
         (Mode::Architect, Mode::Ask | Mode::Code) => {
             Some(vec![code, ask, reject("No, stay in architect mode")])

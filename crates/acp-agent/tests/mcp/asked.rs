@@ -26,7 +26,7 @@ impl Client for Asked {
         &self,
         _: PermissionRequest,
     ) -> acp::Result<RequestPermissionOutcome> {
-        Ok(RequestPermissionOutcome::selected("allow-once"))
+        Ok(RequestPermissionOutcome::selected("allow_once"))
     }
 
     fn elicitation(&self) -> Option<&impl Elicitation> {
