@@ -19,7 +19,7 @@ use crate::mcp::Servers;
 use crate::mode::{self, Mode};
 use crate::model::Message;
 use crate::permission::Subject;
-use crate::store::{Properties, StoreError};
+use crate::store::{Always, Properties, StoreError};
 use crate::turn::failure;
 use crate::workspace::Tree;
 
@@ -28,6 +28,8 @@ pub(crate) struct SessionState {
     /// Its directories as this process sees them; if it does not, why.
     own: Result<Own, String>,
     log: Log,
+    /// Its directories, the working directory first.
+    roots: Vec<String>,
     /// The agent's models.
     choice: Arc<Choice>,
     /// Whether commands must run in a sandbox.
@@ -95,15 +97,21 @@ impl SessionState {
         own: Result<Own, String>,
         sandboxed: bool,
         log: Log,
+        roots: Vec<String>,
         choice: Arc<Choice>,
         properties: &Properties,
         conversation: Vec<Message>,
     ) -> Self {
+        // What was answered elsewhere was about other files, and commands that do something else.
+        let here = properties.always.iter();
+        let here = here.filter(|answer| answer.roots == roots);
         let changing = Changing {
             // A mode that a later version had is none that allows more than is known here.
             mode: properties.mode.parse().unwrap_or_default(),
             chosen: Chosen::of(properties),
-            always: properties.always.iter().cloned().collect(),
+            always: here
+                .map(|answer| (answer.subject.clone(), answer.allowed))
+                .collect(),
             calls: properties.calls,
             title: properties.title.clone(),
             spent: properties.spent,
@@ -112,6 +120,7 @@ impl SessionState {
             own,
             sandboxed,
             log,
+            roots,
             choice,
             changing: Mutex::new(changing),
             servers: Servers::default(),
@@ -180,7 +189,7 @@ impl SessionState {
         options
     }
 
-    /// What was answered with "always" before.
+    /// What was answered with "always" before, in the session's directories.
     pub(crate) fn always(&self, subject: &Subject) -> Option<bool> {
         self.changing().always.get(subject).copied()
     }
@@ -190,7 +199,7 @@ impl SessionState {
         subject: &Subject,
         allowed: bool,
     ) -> Result<(), StoreError> {
-        let answer = (subject.clone(), allowed);
+        let answer = Always::new(subject.clone(), allowed, self.roots.clone());
         self.log
             .change(move |properties| properties.always.push(answer))
             .await?;

@@ -113,7 +113,7 @@ impl Sessions {
                 Log::new(Arc::clone(store), kept.await?, Vec::new())
             }
         };
-        let state = self.state(own, log, &properties, Vec::new());
+        let state = self.state(session, own, log, &properties, Vec::new());
         Ok(self.opened(session, setup, state))
     }
 
@@ -146,7 +146,7 @@ impl Sessions {
             })
             .await?;
         }
-        let state = self.state(own, log, &properties, messages);
+        let state = self.state(session, own, log, &properties, messages);
         Ok(self.opened(session, setup, state))
     }
 
@@ -165,6 +165,7 @@ impl Sessions {
 
     fn state(
         &self,
+        session: &Session,
         own: Result<Own, String>,
         log: Log,
         properties: &Properties,
@@ -172,7 +173,8 @@ impl Sessions {
     ) -> SessionState {
         let choice = Arc::clone(&self.choice);
         let confined = self.sandbox.is_some();
-        SessionState::new(own, confined, log, choice, properties, messages)
+        let roots = session.roots().to_vec();
+        SessionState::new(own, confined, log, roots, choice, properties, messages)
     }
 
     /// That a session that has chosen this can ask its model: Authentication, "Session Creation". Keys are looked for

@@ -4,7 +4,7 @@ mod common;
 
 use acp::thread::ToolCallStatus;
 use acp::v1::*;
-use acp_agent::store::MemoryStore;
+use acp_agent::store::{MemoryStore, SqliteStore};
 use acp_agent::{CodingAgent, ModelConfig};
 use common::{
     ALL, ALLOW, ALLOW_ALWAYS, Answer, Fixture, NONE, REJECT, REJECT_ALWAYS, count, diff, texts,
@@ -183,5 +183,44 @@ async fn options_are_called_by_their_kinds() {
                 "{mode} {command}"
             );
         }
+    }
+}
+
+#[tokio::test]
+async fn always_holds_in_the_directories_in_which_it_was_said() {
+    let store = tempfile::tempdir().unwrap();
+    let agent = || {
+        let store = SqliteStore::open(store.path()).unwrap();
+        let agent = CodingAgent::new(&ModelConfig::Offline).unwrap();
+        agent.keep_sessions(store)
+    };
+    let f = Fixture::new(agent(), NONE).await;
+    f.answers([ALLOW_ALWAYS]);
+    f.says("/write a.txt 1").await;
+    let id = f.session.id().clone();
+    f.session.close().await.unwrap();
+
+    // Elsewhere it is asked again, and what is said there holds there.
+    let g = Fixture::new(agent(), NONE).await;
+    let elsewhere = g.agent.load_session(id.clone(), g.cwd()).await.unwrap();
+    for asked in [1, 0] {
+        g.seen.asked.lock().unwrap().clear();
+        g.answers((asked == 1).then_some(ALLOW_ALWAYS));
+        elsewhere.prompt("/write a.txt 2").await.unwrap();
+        assert_eq!(g.asked().len(), asked);
+    }
+    assert_eq!(g.text("a.txt"), "2");
+    elsewhere.close().await.unwrap();
+
+    // With another directory beside it, it is asked; where it was said first, it holds still.
+    let setup = acp::client::SessionSetup::new(f.cwd()).additional_directories(vec![g.cwd()]);
+    for (setup, asked) in [(setup, 1), (acp::client::SessionSetup::new(f.cwd()), 0)] {
+        f.seen.asked.lock().unwrap().clear();
+        f.answers((asked == 1).then_some(REJECT));
+        let here = f.agent.load_session(id.clone(), setup).await.unwrap();
+        here.prompt("/write b.txt 3").await.unwrap();
+        assert_eq!(f.asked().len(), asked);
+        assert_eq!(f.there("b.txt"), asked == 0);
+        here.close().await.unwrap();
     }
 }

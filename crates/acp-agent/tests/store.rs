@@ -7,8 +7,8 @@ use std::path::Path;
 
 use acp::v1::SessionId;
 use acp_agent::store::{
-    Entry, EntryKind, MemoryStore, Properties, SessionStore, SqliteStore, StoreError, Subject,
-    Version, Which,
+    Always, Entry, EntryKind, MemoryStore, Properties, SessionStore, SqliteStore, StoreError,
+    Subject, Version, Which,
 };
 
 /// Does the same with a store of each kind.
@@ -72,8 +72,12 @@ async fn a_session_has_its_properties_and_its_log() {
         properties.mode = "code".to_owned();
         properties.calls = 7;
         properties.always = vec![
-            (Subject::Tool("edit".to_owned()), true),
-            (Subject::Command("rm -rf /".to_owned()), false),
+            Always::new(
+                Subject::Tool("edit".to_owned()),
+                true,
+                vec!["/w".to_owned()],
+            ),
+            Always::new(Subject::Command("rm -rf /".to_owned()), false, Vec::new()),
         ];
         let entries = vec![shown("\"a\""), message("\"b\"")];
         let changed = store.append(id.clone(), kept.version, entries, Some(properties.clone()));

@@ -123,7 +123,7 @@ pub struct Properties {
     /// How many tool calls there have been.
     pub calls: u64,
     /// What the person answered with "always".
-    pub always: Vec<(Subject, bool)>,
+    pub always: Vec<Always>,
     /// What its models have cost so far, in billionths of a US dollar.
     pub spent: u64,
     /// The id of the model that was chosen in it. Absent if none was: then it is the agent's.
@@ -132,6 +132,32 @@ pub struct Properties {
     /// The id of the thought level that was chosen in it. Absent if none was.
     #[serde(default)]
     pub thought_level: Option<String>,
+}
+
+/// An answer with "always".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Always {
+    /// What it is about.
+    pub subject: Subject,
+    /// Whether it was a yes.
+    pub allowed: bool,
+    /// The session's directories when it was given, the working directory first: it holds for no others. Older versions
+    /// did not keep them, and what they kept holds nowhere.
+    #[serde(default)]
+    pub roots: Vec<String>,
+}
+
+impl Always {
+    /// An answer that was given in a session with these directories.
+    #[must_use]
+    pub fn new(subject: Subject, allowed: bool, roots: Vec<String>) -> Self {
+        Self {
+            subject,
+            allowed,
+            roots,
+        }
+    }
 }
 
 /// A session that is kept.
