@@ -23,6 +23,7 @@
 
 mod causes;
 mod choice;
+mod clients;
 mod commands;
 mod context;
 mod keys;

@@ -224,3 +224,17 @@ async fn always_holds_in_the_directories_in_which_it_was_said() {
         here.close().await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn where_a_client_would_run_something_else_commands_are_the_agent_s_own() {
+    let name =
+        r#""clientInfo":{"name":"vscode-acp-client","version":"0.1.4"},"clientCapabilities":"#;
+    let agent = || CodingAgent::new(&ModelConfig::Offline).unwrap();
+    for (name, created) in [(Some(name), 0), (None, 1)] {
+        let f = Fixture::called(name, acp::Options::new(), agent(), ALL).await;
+        f.answers([ALLOW]);
+        let said = f.says("/run cd / && pwd").await;
+        assert!(said.contains("exit code 0"), "{said}");
+        assert_eq!(count(&f.seen.created), created);
+    }
+}

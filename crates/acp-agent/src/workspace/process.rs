@@ -12,6 +12,7 @@ use acp_host::{TerminalEventKind, Terminals};
 use tokio::sync::Notify;
 
 use super::{Fault, GRACE, Workspace};
+use crate::clients;
 use crate::tools::{head, tail};
 
 /// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
@@ -130,7 +131,7 @@ impl Process {
     pub(crate) async fn start(workspace: &Workspace, line: &str) -> Result<Self, Fault> {
         workspace.go_on()?;
         // What the client's terminals may do, it alone knows.
-        if workspace.turn.client().capabilities().terminal && !workspace.state.sandboxed {
+        if clients::runs_commands(workspace.turn.client()) && !workspace.state.sandboxed {
             start_at_client(workspace, line).await.map(Self::Client)
         } else {
             start_own(workspace, line).await.map(Self::Own)
