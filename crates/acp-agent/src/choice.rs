@@ -224,7 +224,12 @@ impl Choice {
             }
         }
         drop(listed);
-        for provider in Provider::ALL {
+        let default = self.choices.default.as_ref();
+        let elsewhere = default.filter(|model| model.base_url.is_some());
+        let replaced = elsewhere.map(|model| model.provider);
+        // The person has put a server in the place of that provider, and its key may be that server's.
+        let providers = Provider::ALL.into_iter();
+        for provider in providers.filter(|provider| Some(*provider) != replaced) {
             let Some(key) = keys.of(&provider.into()) else {
                 continue;
             };

@@ -36,11 +36,14 @@ impl Authentication for Sessions {
         methods
     }
 
+    /// Some clients authenticate before they open any session, by the first method that there is. Without a key that is
+    /// no error if a session can be opened without one: it carries out typed commands, and says so. Later it is the
+    /// person who asks for it, because they have logged in; then it fails if there is no key.
     async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
         self.choice.refreshed().await;
         let chosen = Chosen::default();
         self.choice.ready(&chosen).map_err(failure)?;
-        if self.choice.understands(&chosen) {
+        if self.choice.understands(&chosen) || !self.any_open() {
             return Ok(());
         }
         let mut error = acp::jsonrpc::Error::auth_required();

@@ -73,6 +73,11 @@ impl Sessions {
         self.limits = limits;
     }
 
+    /// Whether any session is open.
+    pub(crate) fn any_open(&self) -> bool {
+        !self.open().is_empty()
+    }
+
     /// What there is for those that outlive the process.
     pub(crate) fn kept(&self) -> Option<&Self> {
         self.store.is_some().then_some(self)

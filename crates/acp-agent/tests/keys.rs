@@ -359,3 +359,34 @@ async fn a_file_that_is_refused_is_not_taken_for_none() {
         home.opens(&agent).await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn whoever_authenticates_first_can_open_a_session_that_needs_no_key() {
+    let home = Home::new();
+    let agent = home.agent(ModelChoices::new(home.keys())).await;
+    // Some clients do so, by the first method that they are offered.
+    agent.authenticate("key").await.unwrap();
+    home.opens(&agent).await.unwrap();
+    // Now it is the person who wants to know whether there is a key.
+    must_log_in(agent.authenticate("key").await);
+    home.types(Provider::OpenAi);
+    agent.authenticate("key").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_provider_that_a_server_stands_for_offers_no_models_of_its_own() {
+    let server = Server::new(Provider::OpenAi, []).await;
+    let home = Home::new();
+    let keys = home
+        .keys()
+        .and(Provider::OpenAi, Secret::new("given"))
+        .and(Provider::Gemini, Secret::new("given"));
+    let first = server.model();
+    let agent = home
+        .agent(ModelChoices::new(keys).first(first.clone()))
+        .await;
+    let models = models(&home.opens(&agent).await.unwrap());
+    let openai: Vec<_> = models.iter().filter(|m| m.starts_with("openai/")).collect();
+    assert_eq!(openai, [&first.to_string()]);
+    assert!(models.iter().any(|model| model.starts_with("gemini/")));
+}
