@@ -274,5 +274,5 @@ fn a_command_of_the_bundled_agent_leaves_no_trap_behind() {
     project
         .run(&["--sandbox", "--allow", "all", "/write .envrc ours"])
         .code(0);
-    assert_eq!(project.read(".envrc"), "ours\n");
+    assert_eq!(project.read(".envrc"), "ours");
 }

@@ -229,9 +229,14 @@ impl Environment {
 
     /// Gives the environment to a command that has no variables of its own yet.
     pub(crate) fn give(&self, command: &mut Command) {
-        command.env_clear();
-        let ours = own_process::variables();
-        command.envs(ours.filter(|(name, value)| self.passes(name, Some(value))));
+        if self.all {
+            // The rest it inherits.
+            command.envs(own_process::taken());
+        } else {
+            command.env_clear();
+            let ours = own_process::variables();
+            command.envs(ours.filter(|(name, value)| self.passes(name, Some(value))));
+        }
         command.envs(self.set.iter().map(|(name, value)| (name, value)));
     }
 }

@@ -38,9 +38,13 @@ pub fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
 
 /// All of them.
 pub fn variables() -> impl Iterator<Item = (OsString, OsString)> {
+    taken().chain(std::env::vars_os())
+}
+
+/// Those that were taken out of the environment.
+pub(crate) fn taken() -> impl Iterator<Item = (OsString, OsString)> {
     let taken = TAKEN.get().into_iter().flatten();
-    let taken = taken.map(|(name, value)| (name.clone(), value.clone()));
-    taken.chain(std::env::vars_os())
+    taken.map(|(name, value)| (name.clone(), value.clone()))
 }
 
 /// Whether a variable is named like one that has a secret.
@@ -63,8 +67,8 @@ fn is_key(name: &OsStr) -> bool {
     let Some(name) = name.to_str() else {
         return false;
     };
-    // Ours are read where this is not known: the token of an MCP proxy.
-    let is_own = name.starts_with("ACP_");
+    // That of an MCP proxy, which is read where this is not known.
+    let is_own = name == "ACP_MCP_TOKEN";
     let is_socket = name.ends_with("_SOCK");
     let name = name.to_ascii_uppercase();
     !is_own && !is_socket && name.split('_').any(|word| WORDS.contains(&word))

@@ -7,19 +7,24 @@
 //! Everything goes through a handle of the root. What runs there can put symlinks anywhere, and must not have us write
 //! outside by them.
 
+mod aside;
+mod place;
+mod report;
+
 use std::collections::{BTreeMap, VecDeque};
-use std::ffi::OsStr;
 use std::io::{self, Read, Write};
-use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
-use crate::clean;
-use crate::obeyed::is_obeyed;
+use self::aside::{Aside, link};
+use self::place::{Look, Place, is_bare};
+use self::report::Report;
+use crate::obeyed::OBEYED;
 
 /// How many entries are looked at, and for how long. What comes after that is not protected, and that is said.
 const ENTRIES: usize = 300_000;
@@ -28,12 +33,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much is recorded of a file, and of all of them, in bytes. A change of what is larger is told and stays.
 const FILE: u64 = 8 * 1024 * 1024;
 const ALL: u64 = 64 * 1024 * 1024;
-
-/// How much is copied where what is to be kept cannot be moved, because it is on another disk.
-const COPIED: u64 = 256 * 1024 * 1024;
-
-/// How many names a report has.
-const NAMES: usize = 10;
 
 /// Watches the files that other programs obey in some directories.
 #[derive(Debug)]
@@ -50,6 +49,8 @@ struct Root {
     dir: Dir,
     /// What may be changed in it all the same.
     open: Vec<PathBuf>,
+    /// How many entries are looked at.
+    most: usize,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +59,10 @@ struct State {
     watches: usize,
     /// What there was when the first of them began, for each root.
     before: Vec<Record>,
+    /// What there was when the last of them had ended.
+    after: Vec<BTreeMap<PathBuf, Stamp>>,
+    /// What was changed between the two, when nobody watched, and is still to be told.
+    between: Vec<PathBuf>,
 }
 
 /// What there is of such files in a root.
@@ -66,6 +71,8 @@ struct Record {
     entries: BTreeMap<PathBuf, Entry>,
     /// Not everything was looked at.
     is_cut: bool,
+    /// When that began, in seconds since 1970.
+    begun: i64,
 }
 
 /// One of them as it was.
@@ -97,16 +104,6 @@ pub(crate) struct Watch {
     is_over: AtomicBool,
 }
 
-/// What was undone.
-#[derive(Debug, Default)]
-struct Report {
-    undone: Vec<PathBuf>,
-    /// What was changed and could not be put back, and why.
-    lost: Vec<(PathBuf, String)>,
-    kept: Option<PathBuf>,
-    is_cut: bool,
-}
-
 impl Guard {
     /// Watches these directories, except for what is in `open`; `None` if that is nothing.
     pub(crate) fn new(
@@ -124,6 +121,7 @@ impl Guard {
                 dir: Dir::open_ambient_dir(path, ambient_authority())?,
                 open: below.map(Path::to_owned).collect(),
                 path: path.clone(),
+                most: ENTRIES,
             });
         }
         Ok((!watched.is_empty()).then(|| {
@@ -144,6 +142,13 @@ impl Guard {
         let mut state = self.state();
         if state.watches == 0 {
             state.before = self.roots.iter().map(Root::record).collect();
+            // It may be the person's, or of a process that a command has left where nobody finds it.
+            let after = std::mem::take(&mut state.after);
+            let both = self.roots.iter().zip(after).zip(&state.before);
+            let changed: Vec<PathBuf> = both
+                .flat_map(|((root, after), before)| before.changed_since(&after, root))
+                .collect();
+            state.between = changed;
         }
         state.watches += 1;
         drop(state);
@@ -177,8 +182,11 @@ impl Watch {
     pub(crate) fn undo(&self) -> Option<String> {
         let guard = &self.guard;
         // Held meanwhile: one undoes at a time.
-        let state = guard.state();
-        let mut report = Report::default();
+        let mut state = guard.state();
+        let mut report = Report {
+            between: std::mem::take(&mut state.between),
+            ..Report::default()
+        };
         for (root, before) in guard.roots.iter().zip(&state.before) {
             root.undo(before, guard.kept_in.as_deref(), &mut report);
         }
@@ -188,7 +196,12 @@ impl Watch {
     /// The same for the last time.
     pub(crate) fn end(&self) -> Option<String> {
         self.is_over.store(true, Ordering::Relaxed);
-        self.undo()
+        let undone = self.undo();
+        let mut state = self.guard.state();
+        if state.watches == 1 {
+            state.after = self.guard.roots.iter().map(Root::stamps).collect();
+        }
+        undone
     }
 }
 
@@ -208,102 +221,84 @@ impl Drop for Watch {
     }
 }
 
-/// What a directory is to whoever looks through it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// Some of what is in it may be obeyed.
-    Ordinary,
-    /// All of it is.
-    Obeyed,
-    /// It is a repository's own, or one of a submodule or a working tree.
-    Git,
-    /// What is in such a one with more of them in it.
-    GitModules,
-    GitWorktrees,
-    GitInfo,
-}
-
-/// What to do with an entry of a directory.
-enum Look {
-    /// It is one of those that are protected.
-    Record,
-    /// It is none, but in it there may be some.
-    Descend(Place),
-    Pass,
-}
-
-impl Place {
-    /// What is to be done with `name` in such a directory. `parent` is the directory's own name, and `bare` says that
-    /// git takes it for a repository.
-    fn look(self, parent: Option<&OsStr>, name: &OsStr, bare: bool) -> Look {
-        let is = |other: &str| name.eq_ignore_ascii_case(other);
-        let data = || ["objects", "refs", "logs", "lfs"].into_iter().any(is);
-        match self {
-            Self::Ordinary | Self::Obeyed if is(".git") => Look::Descend(Self::Git),
-            Self::Obeyed => Look::Record,
-            Self::Ordinary if bare && is_of_git(name) => Look::Record,
-            Self::Ordinary if bare && data() => Look::Pass,
-            Self::Ordinary if bare && is("modules") => Look::Descend(Self::GitModules),
-            Self::Ordinary if bare && is("worktrees") => Look::Descend(Self::GitWorktrees),
-            Self::Ordinary if bare && is("info") => Look::Descend(Self::GitInfo),
-            // Packages bring such files for those who work on them.
-            Self::Ordinary if is("node_modules") => Look::Pass,
-            Self::Ordinary => {
-                let path = parent.map_or_else(PathBuf::new, PathBuf::from).join(name);
-                match is_obeyed(&path) {
-                    true => Look::Record,
-                    false => Look::Descend(Self::Ordinary),
-                }
-            }
-            Self::GitInfo if is("attributes") => Look::Record,
-            Self::Git | Self::GitModules if is_of_git(name) => Look::Record,
-            Self::Git | Self::GitModules if is("info") => Look::Descend(Self::GitInfo),
-            Self::Git | Self::GitModules if is("modules") => Look::Descend(Self::GitModules),
-            Self::Git if is("worktrees") => Look::Descend(Self::GitWorktrees),
-            Self::GitModules if !data() => Look::Descend(Self::GitModules),
-            Self::GitWorktrees => Look::Descend(Self::Git),
-            Self::Git | Self::GitModules | Self::GitInfo => Look::Pass,
-        }
+impl Record {
+    /// What is not as it was when these were their stamps.
+    fn changed_since(&self, then: &BTreeMap<PathBuf, Stamp>, root: &Root) -> Vec<PathBuf> {
+        let files = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.kind != Kind::Directory);
+        let now: BTreeMap<&PathBuf, Stamp> =
+            files.map(|(path, entry)| (path, entry.stamp)).collect();
+        let changed = now
+            .iter()
+            .filter(|(path, stamp)| then.get(**path) != Some(stamp));
+        let gone = then.keys().filter(|path| !now.contains_key(path));
+        let paths = changed.map(|(path, _)| *path).chain(gone);
+        paths.map(|path| root.path.join(path)).collect()
     }
 }
 
-/// What git obeys in a repository's own directory: programs are named there, or where else such files are.
-fn is_of_git(name: &OsStr) -> bool {
-    ["hooks", "config", "config.worktree", "commondir", "gitdir"]
-        .iter()
-        .any(|other| name.eq_ignore_ascii_case(other))
-}
-
-/// Whether git takes a directory with these names in it for a repository.
-fn is_bare(names: &[std::ffi::OsString]) -> bool {
-    let has = |wanted: &str| names.iter().any(|name| name.eq_ignore_ascii_case(wanted));
-    has("HEAD") && (has("commondir") || has("objects") && has("refs"))
-}
-
 impl Root {
-    /// The protected files there are, and whether not all were looked at.
-    fn walk(&self) -> (BTreeMap<PathBuf, Metadata>, bool) {
+    /// The files there are, by when they were last changed.
+    fn stamps(&self) -> BTreeMap<PathBuf, Stamp> {
+        let (found, _) = self.walk(None);
+        let files = found.into_iter().filter(|(_, meta)| !meta.is_dir());
+        files.map(|(path, meta)| (path, stamp(&meta))).collect()
+    }
+
+    /// The protected files there are, and whether not all were looked at. Directories that may not be read are passed
+    /// over, unless there is a list to put them on: then they are opened, with the rights that they had.
+    fn walk(
+        &self,
+        mut opened: Option<&mut Vec<(PathBuf, u32)>>,
+    ) -> (BTreeMap<PathBuf, Metadata>, bool) {
         let begin = Instant::now();
         let mut found = BTreeMap::new();
         let mut entries = 0;
-        // From above, so that what is nearest to the root is seen first.
-        let mut todo = VecDeque::from([(PathBuf::new(), Place::Ordinary)]);
+        // What is known to be obeyed first, and then from above, so that what is nearest to the root is seen whatever
+        // else there is.
+        let mut todo = VecDeque::from([
+            (PathBuf::from(".git"), Place::Git),
+            (PathBuf::new(), Place::Ordinary),
+        ]);
         while let Some((directory, place)) = todo.pop_front() {
-            let listed = match directory.as_os_str().is_empty() {
-                true => self.dir.entries(),
-                false => self.dir.read_dir(&directory),
-            };
+            let listed = self.list(&directory).or_else(|e| match &mut opened {
+                // A command may have closed it so that nobody sees what it has put there.
+                Some(opened) if e.kind() == io::ErrorKind::PermissionDenied => {
+                    let place = here(&directory);
+                    let had = mode(&self.dir.symlink_metadata(place)?);
+                    self.set_mode(place, had | 0o700)?;
+                    opened.push((place.to_owned(), had));
+                    self.list(&directory)
+                }
+                _ => Err(e),
+            });
             let Ok(listed) = listed else {
                 continue;
             };
-            let room = ENTRIES.saturating_sub(entries);
+            let room = self.most.saturating_sub(entries);
             let names: Vec<_> = listed
                 .flatten()
                 .take(room)
                 .map(|entry| entry.file_name())
                 .collect();
             entries += names.len();
-            if entries >= ENTRIES || begin.elapsed() > PATIENCE {
+            if entries >= self.most || begin.elapsed() > PATIENCE {
+                // Those in the root itself can be named.
+                for name in OBEYED
+                    .iter()
+                    .filter(|name| !name.contains('*') && **name != ".git")
+                {
+                    let is_open = self
+                        .open
+                        .iter()
+                        .any(|open| Path::new(name).starts_with(open));
+                    let there = self.dir.symlink_metadata(name);
+                    if let Some(meta) = there.ok().filter(|_| !is_open) {
+                        found.entry(PathBuf::from(name)).or_insert(meta);
+                    }
+                }
                 return (found, true);
             }
             let bare = place == Place::Ordinary && is_bare(&names);
@@ -320,14 +315,17 @@ impl Root {
                     continue;
                 };
                 match look {
-                    Look::Descend(inside) if meta.is_dir() => todo.push_back((path, inside)),
+                    Look::Descend(Place::Ordinary) if meta.is_dir() => {
+                        todo.push_back((path, Place::Ordinary));
+                    }
+                    Look::Descend(inside) if meta.is_dir() => todo.push_front((path, inside)),
                     // A file that says where the repository is, or a link to it.
                     Look::Descend(Place::Git) => {
                         found.insert(path, meta);
                     }
                     Look::Record => {
                         if meta.is_dir() {
-                            todo.push_back((path.clone(), Place::Obeyed));
+                            todo.push_front((path.clone(), Place::Obeyed));
                         }
                         found.insert(path, meta);
                     }
@@ -338,8 +336,18 @@ impl Root {
         (found, false)
     }
 
+    fn list(&self, directory: &Path) -> io::Result<cap_std::fs::ReadDir> {
+        match directory.as_os_str().is_empty() {
+            true => self.dir.entries(),
+            false => self.dir.read_dir(directory),
+        }
+    }
+
     fn record(&self) -> Record {
-        let (found, is_cut) = self.walk();
+        let begun = std::time::SystemTime::UNIX_EPOCH
+            .elapsed()
+            .unwrap_or_default();
+        let (found, is_cut) = self.walk(None);
         let mut left = ALL;
         let mut entries = BTreeMap::new();
         for (path, meta) in found {
@@ -354,7 +362,11 @@ impl Root {
             };
             entries.insert(path, entry);
         }
-        Record { entries, is_cut }
+        Record {
+            entries,
+            is_cut,
+            begun: begun.as_secs().try_into().unwrap_or_default(),
+        }
     }
 
     /// What is there, with the content of a file that has no more bytes than are `left`.
@@ -403,16 +415,26 @@ impl Root {
     }
 
     fn undo(&self, before: &Record, kept_in: Option<&Path>, report: &mut Report) {
-        let (now, is_cut) = self.walk();
+        let mut undone: Vec<PathBuf> = Vec::new();
+        let mut opened = Vec::new();
+        let (now, is_cut) = self.walk(Some(&mut opened));
         report.is_cut |= is_cut || before.is_cut;
         let aside = Aside::new(self, kept_in);
-        let mut undone: Vec<PathBuf> = Vec::new();
+        for (path, entry) in &before.entries {
+            let meta = self.dir.symlink_metadata(path);
+            let is_closed = meta.is_ok_and(|meta| meta.is_dir() && mode(&meta) != entry.mode);
+            if is_closed && entry.kind == Kind::Directory && self.set_mode(path, entry.mode).is_ok()
+            {
+                undone.push(path.clone());
+            }
+        }
         // First all that is in the way goes, from above: with a directory that is new goes what is in it.
-        for path in now.keys() {
-            let is_new = !before.entries.contains_key(path);
-            let is_gone = undone.iter().any(|gone| path.starts_with(gone));
-            // Beyond the bound of the first look nothing is known.
-            if is_gone || !is_new || before.is_cut {
+        for (path, meta) in &now {
+            let is_new = !before.entries.contains_key(path)
+                // What was beyond the bound of the first look may have been there before.
+                && (!before.is_cut || stamp(meta).2 >= before.begun);
+            let is_gone = self.dir.symlink_metadata(path).is_err();
+            if is_gone || !is_new {
                 continue;
             }
             self.put_aside(path, &aside, &mut undone, report);
@@ -445,6 +467,11 @@ impl Root {
                 Err(e) => report.lost.push((self.path.join(path), e.to_string())),
             }
         }
+        let opened = opened.into_iter().rev();
+        for (path, had) in opened.filter(|(path, _)| !before.entries.contains_key(path)) {
+            // It may have been put aside since.
+            let _ = self.set_mode(&path, had);
+        }
         report
             .undone
             .extend(undone.iter().map(|path| self.path.join(path)));
@@ -461,6 +488,7 @@ impl Root {
         report: &mut Report,
     ) {
         match aside.put(path) {
+            Ok(()) if undone.iter().any(|other| other == path) => {}
             Ok(()) => undone.push(path.to_owned()),
             Err(e) => report.lost.push((self.path.join(path), e.to_string())),
         }
@@ -505,140 +533,12 @@ impl Root {
     }
 }
 
-/// Where that goes which is undone.
-struct Aside<'a> {
-    root: &'a Root,
-    /// A directory for this time alone, if it could be made.
-    place: Option<(PathBuf, Dir)>,
-    used: std::cell::Cell<bool>,
-}
-
-impl<'a> Aside<'a> {
-    /// A place that is made when it is first needed would be found by nobody who looks for a reason why not.
-    fn new(root: &'a Root, kept_in: Option<&Path>) -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let place = kept_in.map(|kept_in| {
-            let seconds = std::time::SystemTime::UNIX_EPOCH
-                .elapsed()
-                .unwrap_or_default();
-            kept_in.join(format!(
-                "{}-{}-{number}",
-                seconds.as_secs(),
-                std::process::id()
-            ))
-        });
-        let place = place.and_then(|place| {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true);
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(&place).ok()?;
-            let dir = Dir::open_ambient_dir(&place, ambient_authority()).ok()?;
-            Some((place, dir))
-        });
-        Self {
-            root,
-            place,
-            used: false.into(),
-        }
+/// A directory of the root, or the root itself, as it is called by those who do not take an empty path.
+fn here(directory: &Path) -> &Path {
+    match directory.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => directory,
     }
-
-    /// Moves something out of the root, or at least to a name that no program obeys.
-    fn put(&self, path: &Path) -> io::Result<()> {
-        let from = &self.root.dir;
-        if let Some((_, to)) = &self.place {
-            let place = flat(path);
-            let moved = from.rename(path, to, &place);
-            let moved = moved.or_else(|_| {
-                let mut left = COPIED;
-                copy(from, path, to, &place, &mut left)?;
-                remove(from, path)
-            });
-            if moved.is_ok() {
-                self.used.set(true);
-                return Ok(());
-            }
-        }
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".undone-by-acp-{}", std::process::id()));
-        let mut beside = path.with_file_name(&name);
-        let mut number = 0;
-        while from.symlink_metadata(&beside).is_ok() {
-            number += 1;
-            let mut name = name.clone();
-            name.push(format!("-{number}"));
-            beside = path.with_file_name(name);
-        }
-        from.rename(path, from, beside)
-    }
-
-    /// Where something was kept, if anything was.
-    fn used(&self) -> Option<PathBuf> {
-        let place = self.place.as_ref().map(|(place, _)| place.clone())?;
-        if self.used.get() {
-            return Some(place);
-        }
-        let _ = std::fs::remove_dir(&place);
-        None
-    }
-}
-
-/// A path as one name, so that what is kept is obeyed by nobody there either.
-fn flat(path: &Path) -> PathBuf {
-    let names = path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name),
-        _ => None,
-    });
-    let mut flat = std::ffi::OsString::from("undone");
-    for name in names {
-        flat.push("__");
-        flat.push(name);
-    }
-    flat.into()
-}
-
-/// Copies what is there, at most this many bytes of it.
-fn copy(from: &Dir, path: &Path, to: &Dir, place: &Path, left: &mut u64) -> io::Result<()> {
-    let meta = from.symlink_metadata(path)?;
-    if meta.is_dir() {
-        to.create_dir(place)?;
-        for entry in from.read_dir(path)? {
-            let name = entry?.file_name();
-            copy(from, &path.join(&name), to, &place.join(&name), left)?;
-        }
-        return Ok(());
-    }
-    if meta.is_symlink() {
-        return link(to, &from.read_link_contents(path)?, place);
-    }
-    if !meta.is_file() {
-        return Ok(());
-    }
-    *left = left
-        .checked_sub(meta.len())
-        .ok_or_else(|| io::Error::other("it is too large to be copied"))?;
-    let mut source = from.open(path)?.take(meta.len());
-    let mut target = to.open_with(place, OpenOptions::new().write(true).create_new(true))?;
-    io::copy(&mut source, &mut target).map(drop)
-}
-
-fn remove(dir: &Dir, path: &Path) -> io::Result<()> {
-    match dir.symlink_metadata(path)?.is_dir() {
-        true => dir.remove_dir_all(path),
-        false => dir.remove_file(path),
-    }
-}
-
-/// Makes a link, wherever it leads: nobody follows it here.
-#[cfg(unix)]
-fn link(dir: &Dir, to: &Path, path: &Path) -> io::Result<()> {
-    dir.symlink_contents(to, path)
-}
-
-#[cfg(not(unix))]
-fn link(_dir: &Dir, _to: &Path, _path: &Path) -> io::Result<()> {
-    Err(io::Error::other("there are no links"))
 }
 
 #[cfg(unix)]
@@ -663,57 +563,52 @@ fn mode(_meta: &Metadata) -> u32 {
     0
 }
 
-impl Report {
-    /// What there is to say, if anything.
-    fn in_words(&self) -> Option<String> {
-        let mut text = String::new();
-        let changes = |count: usize| match count {
-            1 => "a change".to_owned(),
-            count => format!("{count} changes"),
-        };
-        let named = |paths: &[String]| {
-            let more = paths.len().saturating_sub(NAMES);
-            let named = paths
-                .get(..paths.len() - more)
-                .unwrap_or_default()
-                .join(", ");
-            match more {
-                0 => named,
-                more => format!("{named}, and {more} more"),
-            }
-        };
-        if !self.undone.is_empty() {
-            let paths: Vec<_> = self.undone.iter().map(|path| shown(path)).collect();
-            text.push_str(&format!(
-                "acp undid {} to files that other programs obey: {}",
-                changes(paths.len()),
-                named(&paths)
-            ));
-            if let Some(kept) = &self.kept {
-                text.push_str(&format!("; what was there is kept in {}", shown(kept)));
-            }
-            text.push('\n');
-        }
-        if !self.lost.is_empty() {
-            let lost = self.lost.iter();
-            let lost: Vec<_> = lost
-                .map(|(path, why)| format!("{} ({why})", shown(path)))
-                .collect();
-            text.push_str(&format!(
-                "acp could not undo {} to files that other programs obey: {}\n",
-                changes(lost.len()),
-                named(&lost)
-            ));
-        }
-        if self.is_cut {
-            text.push_str(
-                "acp has not looked at all files for changes to those that other programs obey: there are too many\n",
-            );
-        }
-        (!text.is_empty()).then(|| format!("\n{text}"))
-    }
-}
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
 
-fn shown(path: &Path) -> String {
-    clean::line(&path.to_string_lossy())
+    #[test]
+    fn what_is_beyond_the_bound_is_said_and_what_is_nearest_is_protected_all_the_same() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join(".git/hooks")).unwrap();
+        std::fs::write(root.join(".git/config"), "as it was").unwrap();
+        for number in 0..50 {
+            std::fs::write(root.join(format!("file-{number}")), "").unwrap();
+        }
+        let guard = Guard::new(std::slice::from_ref(&root), &[], None)
+            .unwrap()
+            .unwrap();
+        let mut guard = Arc::into_inner(guard).unwrap();
+        guard.roots[0].most = 20;
+        let guard = Arc::new(guard);
+        let watch = guard.watch();
+        std::fs::write(root.join(".git/config"), "evil").unwrap();
+        std::fs::write(root.join(".git/hooks/pre-commit"), "evil").unwrap();
+        std::fs::write(root.join(".envrc"), "evil").unwrap();
+        let told = watch.end().unwrap();
+        assert!(told.contains("acp undid 3 changes"), "{told}");
+        assert!(told.contains("there are too many"), "{told}");
+        let config = std::fs::read_to_string(root.join(".git/config")).unwrap();
+        assert_eq!(config, "as it was");
+        assert!(!root.join(".git/hooks/pre-commit").exists());
+        assert!(!root.join(".envrc").exists());
+    }
+
+    #[test]
+    fn what_is_too_large_to_be_recorded_is_told_and_not_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let large = std::fs::File::create(root.join(".bashrc")).unwrap();
+        large.set_len(FILE + 1).unwrap();
+        let guard = Guard::new(std::slice::from_ref(&root), &[], None)
+            .unwrap()
+            .unwrap();
+        let watch = guard.watch();
+        large.set_len(FILE + 2).unwrap();
+        let told = watch.end().unwrap();
+        assert!(told.contains("acp could not undo a change"), "{told}");
+        assert!(told.contains("too large to have been recorded"), "{told}");
+        assert!(root.join(".bashrc").exists());
+    }
 }

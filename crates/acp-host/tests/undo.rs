@@ -19,7 +19,12 @@ use acp_wire::v1::{
     CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
     WaitForTerminalExitRequest,
 };
-use common::soon;
+use common::{ordinary_user, soon};
+
+#[test]
+fn as_an_ordinary_user_too() {
+    ordinary_user::runs_the_same_tests(&[]);
+}
 
 /// A repository with some files that other programs obey, and terminals in a sandbox that works there.
 struct Place {
@@ -135,6 +140,10 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
         "echo evil > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
         "chmod -x .git/hooks/pre-commit",
         "rm .git/hooks/pre-commit",
+        "echo evil > .git/hooks/post-checkout; chmod 111 .git/hooks",
+        "echo evil > .envrc; chmod 311 .",
+        "mkdir -p hidden/.vscode; echo evil > hidden/.vscode/tasks.json; chmod 111 hidden/.vscode; chmod 311 hidden",
+        "echo evil > sub/.claude/settings.json; chmod 0 sub/.claude; chmod 0 sub",
         "rm -r .git/hooks",
         "mv .git/hooks hooks; rm -r hooks",
         "git config core.fsmonitor ./evil",
@@ -162,6 +171,11 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
     ] {
         let (_, output) = place.sh(attack).await;
         assert!(output.contains("acp undid "), "{attack}: {output}");
+        // What is not protected stays as the command left it, closed if it liked.
+        shell(
+            &place.root,
+            "chmod 755 . sub; test ! -e hidden || chmod -R u+rwx hidden",
+        );
         let after = place.seen();
         let evil = |(path, what): &(&PathBuf, &String)| {
             !before.contains_key(*path)
@@ -286,4 +300,22 @@ async fn what_a_command_leaves_running_is_looked_at_again_when_it_is_ended() {
     let release = ReleaseTerminalRequest::new("s", &id);
     soon(place.terminals.release(&release)).await.unwrap();
     assert!(!place.root.join(".envrc").exists());
+}
+
+#[tokio::test]
+async fn what_is_changed_when_nobody_watches_is_told_and_left() {
+    let Some(place) = Place::new() else { return };
+    let (_, output) = place.sh("echo evil > .envrc").await;
+    assert!(output.contains("acp undid a change"), "{output}");
+    assert!(!output.contains("left as they are"), "{output}");
+    shell(&place.root, "git config user.email me@here");
+    let (_, output) = place.sh("true").await;
+    let told = "by you or by what it had left running, and are left as they are: ";
+    assert!(
+        output.contains(told) && output.contains("/root/.git/config"),
+        "{output}"
+    );
+    assert!(!output.contains("acp undid"), "{output}");
+    let (_, output) = place.sh("git config user.email").await;
+    assert_eq!(output, "me@here\n");
 }

@@ -104,10 +104,22 @@ impl Run {
 
     /// Adds to what is said of an agent that broke what may help against that.
     fn with_hint(&self, mut exit: Exit) -> Exit {
+        /// What an agent says that may not write.
+        const REFUSED: [&str; 6] = [
+            "permission denied",
+            "eacces",
+            "eperm",
+            "erofs",
+            "readonly",
+            "read-only",
+        ];
         let hint = self.sandbox.as_ref().and_then(Confinement::hint);
-        if let (Exit::BROKEN, Some(message), Some(hint)) = (exit.code, &mut exit.message, hint) {
-            message.push('\n');
-            message.push_str(&hint);
+        if let (Some(message), Some(hint)) = (&mut exit.message, hint) {
+            let said = message.to_ascii_lowercase();
+            if exit.code == Exit::BROKEN || REFUSED.iter().any(|words| said.contains(words)) {
+                message.push('\n');
+                message.push_str(&hint);
+            }
         }
         exit
     }
