@@ -1,12 +1,13 @@
 //! A permission request: all that it is about, and what can be answered. Tool calls, "Requesting Permission".
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use acp::client::PermissionRequest;
 use acp::thread::{FileTexts, ThreadToolCall, ToolCallContent};
 use acp::v1::{PermissionOption, PermissionOptionId, PermissionOptionKind, TerminalId};
-use acp_host::Always;
 use acp_host::question::{self, Part};
+use acp_host::{Always, clean};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::text::{Line, Span};
 
@@ -18,7 +19,10 @@ use crate::text::diff::{DiffOf, Layout, diff};
 use crate::text::fit::fit;
 
 /// How much text of a question is laid out, in bytes. Nobody reads that much, and what is not shown cannot be allowed.
-const LONGEST: usize = 2 * 1024 * 1024;
+const LONGEST: usize = 1024 * 1024;
+
+/// The same of a title and of an option's name, in characters.
+const LONGEST_NAME: usize = 16 * 1024;
 
 /// Where an option's name begins: behind its keys.
 const NAME: u16 = 6;
@@ -120,9 +124,14 @@ impl PermissionView {
     pub(super) fn body(&self, agent: &str, width: u16, look: &Look<'_>) -> Body {
         let theme = look.theme;
         let mut lines = self.head(agent, width, look);
-        let description = self.request.description.as_deref().unwrap_or_default();
-        lines.extend(quoted(description, theme.text, theme, width));
         let mut left = LONGEST;
+        let description = self.request.description.as_deref().unwrap_or_default();
+        if let Some(rest) = left.checked_sub(description.len()) {
+            left = rest;
+            lines.extend(quoted(description, theme.text, theme, width));
+        } else {
+            left = 0;
+        }
         for part in question::parts(&self.request, look.cwd) {
             // Laid out, it takes many times the memory.
             let Some(rest) = left.checked_sub(weight(&part)) else {
@@ -152,7 +161,7 @@ impl PermissionView {
         }
         Body {
             lines,
-            partial: !whole || left == 0,
+            partial: !whole || left == 0 || self.has_long_names(),
             ..Body::default()
         }
     }
@@ -225,13 +234,21 @@ impl PermissionView {
                 0 => vec![Span::styled(format!("{agent} wants to: "), theme.text)],
                 _ => vec![Span::raw("  ")],
             };
-            spans.extend(exact(title, theme.strong, theme));
+            let title = clean::cut(title, LONGEST_NAME);
+            spans.extend(exact(&title, theme.strong, theme));
             if n == 0 {
                 spans.extend(exact(&kind, theme.dim, theme));
             }
             lines.extend(wrap(&spans, Break::Words, 2, width));
         }
         lines
+    }
+
+    /// Whether a title or the name of an option is so long that it is cut.
+    fn has_long_names(&self) -> bool {
+        let options = self.request.options.iter().map(|option| &*option.name);
+        let mut names = question::titles(&self.request).into_iter().chain(options);
+        names.any(|name| matches!(clean::cut(name, LONGEST_NAME), Cow::Owned(_)))
     }
 
     /// Whether this answer allows something, or may.
@@ -339,7 +356,8 @@ impl PermissionView {
             format!("{mark}{number} {letter}  "),
             theme.accent,
         )];
-        spans.extend(exact(&option.name, theme.strong, theme));
+        let name = clean::cut(&option.name, LONGEST_NAME);
+        spans.extend(exact(&name, theme.strong, theme));
         if meaning {
             let means = question::meaning(&option.kind, &self.always, &self.request, look.cwd);
             let (means, style) = match means {

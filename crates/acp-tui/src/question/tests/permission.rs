@@ -281,3 +281,23 @@ fn an_option_says_what_it_is_whatever_it_is_called() {
             .contains("The agent offers nothing to answer")
     );
 }
+
+#[test]
+fn what_is_too_long_to_be_shown_can_only_be_rejected() {
+    let long = "echo\n".repeat(300_000);
+    let title = ToolCallUpdate::new("c").title("x".repeat(20_000));
+    let mut odd = options();
+    odd[0].name = "y".repeat(20_000);
+    for question in [
+        command(&long),
+        permission(title, options(), Always::ByAgent),
+        permission(ToolCallUpdate::new("c"), odd, Always::ByAgent),
+    ] {
+        let mut shown = Shown::new(question);
+        shown.key(KeyCode::End);
+        assert_eq!(chosen(&shown.key(KeyCode::Char('y'))), None);
+        let screen = shown.screen();
+        assert!(screen.contains("it can only be rejected"), "{screen}");
+        assert_eq!(chosen(&shown.key(KeyCode::Char('n'))), Some("no"));
+    }
+}
