@@ -167,6 +167,12 @@ macro_rules! actions {
                 match self { $(Self::$action => $about,)* }
             }
 
+            /// The names of all of them.
+            fn names() -> String {
+                let names = Self::ALL.iter().map(|action| action.name());
+                names.collect::<Vec<_>>().join(", ")
+            }
+
             fn by_default(self) -> &'static [&'static str] {
                 match self { $(Self::$action => &[$($key),*],)* }
             }
@@ -220,7 +226,7 @@ pub struct Keys(Vec<(Key, Action)>);
 #[non_exhaustive]
 pub enum KeysError {
     /// There is no such action.
-    #[error("there is no action `{0}`: `acp chat --help` lists them")]
+    #[error("there is no action `{0}`{meant}; the actions are {all}", meant = meant(.0), all = Action::names())]
     NoAction(String),
     /// There is no such key.
     #[error("{action}: {error}")]
@@ -230,6 +236,16 @@ pub enum KeysError {
         /// What is wrong.
         error: NoKey,
     },
+}
+
+/// Which action may be meant by a name that none has.
+fn meant(name: &str) -> String {
+    let names: Vec<&str> = Action::ALL.iter().map(|action| action.name()).collect();
+    let nearest = similar::get_close_matches(name, &names, 1, 0.6);
+    let nearest = nearest
+        .first()
+        .map(|name| format!(": did you mean `{name}`?"));
+    nearest.unwrap_or_default()
 }
 
 impl Default for Keys {
@@ -311,6 +327,21 @@ mod tests {
         assert_eq!(key.to_string(), "Alt--");
         assert!("ctrl-".parse::<Key>().is_err());
         assert!("f13".parse::<Key>().is_err());
+    }
+
+    #[test]
+    fn an_action_that_is_mistyped_is_told_with_those_there_are() {
+        let mut keys = Keys::default();
+        let error = keys.bind("next-mod", &[]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("there is no action `next-mod`: did you mean `next-mode`?"),
+            "{error}"
+        );
+        for action in Action::ALL {
+            assert!(error.contains(action.name()), "{error}");
+        }
+        let error = keys.bind("xyzzy", &[]).unwrap_err().to_string();
+        assert!(!error.contains("did you mean"), "{error}");
     }
 
     #[test]

@@ -176,6 +176,14 @@ impl Drop for Screen {
     }
 }
 
+/// Many terminals send the arrow keys in place of a wheel that nobody listens to, where nothing scrolls by itself
+/// (mode 1007): a turn of the wheel walked through what was written before. Whether they do is kept before it is
+/// turned off.
+const KEEP_WHEEL: &[u8] = b"\x1b[?1007s\x1b[?1007l";
+
+/// Those that cannot keep it mostly begin with it on.
+const GIVE_WHEEL: &[u8] = b"\x1b[?1007h\x1b[?1007r";
+
 fn enter(mouse: bool) -> io::Result<()> {
     TAKEN.store(true, Ordering::SeqCst);
     terminal::enable_raw_mode()?;
@@ -186,10 +194,11 @@ fn enter(mouse: bool) -> io::Result<()> {
         out,
         PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES)
     )?;
+    out.write_all(KEEP_WHEEL)?;
     if mouse {
         execute!(out, EnableMouseCapture)?;
     }
-    Ok(())
+    out.flush()
 }
 
 /// Puts the terminal into the state it was found in. Does nothing the second time.
@@ -202,6 +211,7 @@ fn give_back() {
     // Each by itself: where one does not work the others still may.
     let _ = execute!(out, DisableMouseCapture);
     let _ = execute!(out, PopKeyboardEnhancementFlags);
+    let _ = out.write_all(GIVE_WHEEL);
     let _ = execute!(
         out,
         DisableBracketedPaste,

@@ -414,13 +414,35 @@ async fn log_in_in_terminal(
     }
 }
 
+/// The editors that are looked for where none is named, the first that is there.
+const EDITORS: &[&str] = if cfg!(windows) {
+    &["notepad.exe"]
+} else {
+    &["vi", "nano"]
+};
+
+/// The command line of the person's own editor, or one that is there.
+fn editor() -> Option<String> {
+    let set = |name| {
+        std::env::var(name)
+            .ok()
+            .filter(|line| !line.trim().is_empty())
+    };
+    set("VISUAL").or_else(|| set("EDITOR")).or_else(|| {
+        let path = std::env::var_os("PATH")?;
+        let is_there =
+            |name: &&&str| std::env::split_paths(&path).any(|dir| dir.join(name).is_file());
+        EDITORS.iter().find(is_there).map(|name| (*name).to_owned())
+    })
+}
+
 /// Lets the person write in the editor of their own.
 async fn write_in_editor(text: &str) -> Result<String, String> {
-    let editor = ["VISUAL", "EDITOR"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|line| !line.is_empty()));
-    let Some(line) = editor else {
-        return Err("set EDITOR to the editor you like".to_owned());
+    let Some(line) = editor() else {
+        return Err(format!(
+            "there is no editor: set VISUAL or EDITOR to the one you like ({} was not found either)",
+            EDITORS.join(" or ")
+        ));
     };
     let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
     let directory = tempfile::tempdir().map_err(|e| failed("no room for a file", &e))?;

@@ -240,3 +240,21 @@ fn a_terminal_without_room_is_survived() {
     screen.until("ACP Agent wants to: Run");
     screen.until("2 a  Always allow exactly");
 }
+
+#[test]
+fn the_wheel_does_not_walk_through_what_was_written_before() {
+    let project = Project::new();
+    let line = format!("script --quiet --flush --command '{ACP} chat' typescript; echo given back");
+    let mut screen = Screen::start(&project, 80, 24, &line);
+    screen.until("What is to be done?");
+    screen.until("Ask");
+    screen.key("\u{11}");
+    screen.until("given back");
+    let sent = project.read("typescript");
+    // Alternate scroll is turned off in the alternate screen, and as it was behind it.
+    let (before, rest) = sent.split_once("\u{1b}[?1049h").unwrap();
+    let (within, after) = rest.split_once("\u{1b}[?1007h").unwrap();
+    assert!(!before.contains("1007"), "{before:?}");
+    assert!(within.contains("\u{1b}[?1007s\u{1b}[?1007l"), "{within:?}");
+    assert!(after.starts_with("\u{1b}[?1007r"), "{after:?}");
+}

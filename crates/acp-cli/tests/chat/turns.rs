@@ -78,10 +78,30 @@ fn escape_cancels_and_what_was_queued_waits() {
     screen.until(" cancelled");
     // Whoever cancels may want to say something else first.
     screen.until("↳ /run echo the second one");
+    screen.until("1 prompt waits: Enter sends, ↑ takes back");
     screen.key(UP);
     screen.until_gone("↳");
+    screen.until_gone("1 prompt waits");
     screen.key(ENTER);
     screen.until("ended with exit code 0");
+}
+
+#[test]
+fn what_waits_after_a_cancel_is_sent_by_enter() {
+    let project = Project::new();
+    project.allow_commands();
+    let mut screen = chat(&project, 80, 24);
+    screen.say("/run echo begun; sleep 1000");
+    screen.until("begun");
+    screen.say("/run echo the second");
+    screen.say("/run echo the third");
+    screen.until("↳ /run echo the third");
+    screen.key(ESCAPE);
+    screen.until("cancelled 2 prompts wait: Enter sends");
+    screen.key(ENTER);
+    screen.until_gone("↳");
+    screen.until("echo the second ended with exit code 0");
+    screen.until("echo the third ended with exit code 0");
 }
 
 #[test]

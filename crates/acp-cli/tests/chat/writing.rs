@@ -212,3 +212,54 @@ fn the_image_on_the_clipboard_goes_with_the_prompt() {
     screen.until("heard 2 blocks");
     assert_eq!(heard(&project)[1]["type"], "image");
 }
+
+#[test]
+fn the_list_of_commands_lies_over_the_line_that_says_what_goes_on() {
+    for (columns, rows) in SIZES {
+        let project = Project::new();
+        project.allow_commands();
+        let mut screen = chat(&project, columns, rows);
+        screen.say("/run echo begun; sleep 1000");
+        screen.until("Esc cancels");
+        screen.key("/");
+        screen.until("/help");
+        // It would stand in the middle of the list.
+        screen.until_gone("Esc cancels");
+        screen.key(ESCAPE);
+        screen.until("Esc cancels");
+    }
+}
+
+#[test]
+fn without_an_editor_of_ones_own_one_that_is_there_is_taken() {
+    for (named, expected) in [
+        ("", "by vi"),
+        ("VISUAL=my-editor", "by mine"),
+        ("EDITOR=my-editor", "by mine"),
+    ] {
+        let project = Project::new();
+        std::fs::create_dir(project.path().join("bin")).unwrap();
+        for (program, words) in [("vi", "by vi"), ("my-editor", "by mine")] {
+            let path = format!("bin/{program}");
+            project.write(&path, &format!("#!/bin/sh\necho {words} > \"$1\"\n"));
+            let path = project.path().join(path);
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(path, mode).unwrap();
+        }
+        let bin = project.path().join("bin");
+        let line = format!(
+            "env -u VISUAL -u EDITOR PATH={}:$PATH {named} {ACP} chat",
+            bin.display()
+        );
+        let mut screen = Screen::start(&project, 80, 24, &line);
+        screen.until("Ask");
+        screen.key("\u{7}");
+        screen.until(expected);
+    }
+    let project = Project::new();
+    let line = format!("env -u VISUAL -u EDITOR PATH=/nowhere {ACP} chat");
+    let mut screen = Screen::start(&project, 80, 24, &line);
+    screen.until("Ask");
+    screen.key("\u{7}");
+    screen.until("there is no editor: set VISUAL or EDITOR");
+}

@@ -78,6 +78,12 @@ impl App {
                 line(beside, row, buf);
             }
         }
+        line(&footer, rows.footer, buf);
+        // Behind the conversation, for it says whether there is more of that; before what is written, whose list of
+        // what could be meant lies over it.
+        let status = self.tabs.get(self.active).map(|tab| self.status(tab));
+        line(&status.unwrap_or_default(), rows.status, buf);
+        let tab = self.tabs.get_mut(self.active)?;
         let focused = focus == Focus::Writing;
         let style = if focused { theme.focus } else { theme.border };
         let cursor = match &mut tab.question {
@@ -91,10 +97,6 @@ impl App {
                 tab.editor.draw(inner, rows.writing, buf, theme)
             }
         };
-        line(&footer, rows.footer, buf);
-        // Behind the conversation, for it says whether there is more of that.
-        let status = self.tabs.get(self.active).map(|tab| self.status(tab));
-        line(&status.unwrap_or_default(), rows.status, buf);
         let over = self
             .overlay
             .as_mut()
@@ -261,6 +263,15 @@ impl App {
                 vec![Span::styled(format!(" {}", stopped(reason)), theme.warn)]
             }
         };
+        if !tab.queue.is_empty() {
+            let wait = match tab.queue.len() {
+                1 => "1 prompt waits".to_owned(),
+                wait => format!("{wait} prompts wait"),
+            };
+            let keys = "Enter sends, ↑ takes back";
+            spans.push(Span::styled(format!(" {wait}: "), theme.warn));
+            spans.push(Span::styled(keys, theme.dim));
+        }
         if behind {
             let end = self.keys_of(Action::ToEnd);
             spans.push(Span::styled(format!(" ↓ more below: {end}"), theme.dim));

@@ -81,7 +81,10 @@ impl App {
             self.overlay = Some(Overlay::help(&self.setup.keys, &self.setup.theme));
             return Vec::new();
         }
+        let nothing = tab.editor.is_empty();
         match tab.editor.key(key) {
+            // Whoever has cancelled and has nothing else to say goes on with what waits.
+            _ if nothing && key.code == KeyCode::Enter && key.modifiers.is_empty() => tab.go_on(),
             editor::Outcome::Submit => {
                 let draft = tab.editor.take();
                 tab.submit(draft)

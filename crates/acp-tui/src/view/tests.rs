@@ -277,3 +277,25 @@ fn pages_can_be_turned_while_an_answer_comes() {
         }
     }
 }
+
+#[test]
+fn what_a_command_printed_is_shown_once_in_an_opened_card() {
+    let raw = serde_json::json!({"exitCode": 0, "output": "one\r\ntwo\n", "text": ["one\ntwo"]});
+    let text = ContentBlock::text("```console\none\ntwo\n```");
+    let call = ToolCall::new("c", "Run `printf`")
+        .kind(ToolKind::Execute)
+        .status(ToolCallStatus::Completed)
+        .content(vec![text.clone().into(), text.into()])
+        .raw_output(raw);
+    let mut thread = Thread::new();
+    thread.apply_v1(&SessionUpdate::ToolCall(Box::new(call)));
+    let mut view = ThreadView::default();
+    view.toggle_all();
+    let lines = drawn(&mut view, &thread, 40, 14);
+    let count = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    assert_eq!((count("one"), count("two")), (1, 1), "{lines:#?}");
+    // As from a terminal, without a frame around it; and all else is there.
+    assert!(lines.contains(&"    one".to_owned()), "{lines:#?}");
+    assert_eq!(count("exitCode"), 1, "{lines:#?}");
+    assert_eq!(count("\"output\""), 0, "{lines:#?}");
+}

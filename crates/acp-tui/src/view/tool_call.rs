@@ -96,6 +96,7 @@ impl LaidCall {
             open,
             look,
             until: wanted.until,
+            shown: Vec::new(),
         };
         if open {
             body.locations(call);
@@ -129,6 +130,9 @@ impl LaidCall {
                         false => text.tail(OUTPUT, look.theme),
                     };
                     body.lines.extend(lines);
+                    if open {
+                        body.shows(&terminal.output());
+                    }
                     if open && let Some(exit) = &terminal.exit_status {
                         body.note(&exit_words(exit));
                     }
@@ -138,7 +142,8 @@ impl LaidCall {
         }
         if open {
             body.raw("input", call.raw_input.as_ref());
-            body.raw("output", call.raw_output.as_ref());
+            let rest = call.raw_output.as_ref().and_then(|raw| body.not_shown(raw));
+            body.raw("output", rest.as_ref());
         }
         if call.cut {
             body.note("some of it was too much to be kept");
@@ -198,6 +203,8 @@ struct Body<'a> {
     open: bool,
     look: &'a Look<'a>,
     until: Instant,
+    /// The texts that an opened card shows already.
+    shown: Vec<String>,
 }
 
 impl Body<'_> {
@@ -239,7 +246,20 @@ impl Body<'_> {
             return;
         };
         let failed = call.status == ToolCallStatus::Failed;
+        if self.open && self.is_shown(&text.text) {
+            return;
+        }
         if self.open {
+            self.shows(&text.text);
+        }
+        if self.open && call.kind == ToolKind::Execute && fenced(&text.text).is_some() {
+            // What a command has printed looks as it did when its terminal was there.
+            let output = clean::clean(fenced(&text.text).unwrap_or_default());
+            for line in output.lines() {
+                let line = Line::styled(line.to_owned(), self.look.theme.dim);
+                self.lines.extend(wrap(&line, self.width));
+            }
+        } else if self.open {
             let theme = self.look.theme;
             let lines = markdown().lines(&text.text, self.width, theme, self.until);
             self.lines.extend_from_slice(lines);
@@ -261,6 +281,40 @@ impl Body<'_> {
                 let line = Line::styled((*line).to_owned(), style);
                 self.lines.extend(wrap(&line, self.width));
             }
+        }
+    }
+
+    /// Remembers what is shown; the same is not shown again.
+    fn shows(&mut self, text: &str) {
+        let text = plain(text);
+        if !text.is_empty() {
+            self.shown.push(text);
+        }
+    }
+
+    fn is_shown(&self, text: &str) -> bool {
+        !self.shown.is_empty() && self.shown.contains(&plain(text))
+    }
+
+    /// What a call gave back without what is shown of it already: most repeat the output of their command.
+    fn not_shown(&self, value: &Value) -> Option<Value> {
+        match value {
+            Value::String(text) => (!self.is_shown(text)).then(|| value.clone()),
+            Value::Object(members) => {
+                let rest = members
+                    .iter()
+                    .filter_map(|(name, member)| Some((name.clone(), self.not_shown(member)?)));
+                let rest: serde_json::Map<_, _> = rest.collect();
+                (!rest.is_empty() || members.is_empty()).then_some(Value::Object(rest))
+            }
+            Value::Array(items) => {
+                let rest: Vec<_> = items
+                    .iter()
+                    .filter_map(|item| self.not_shown(item))
+                    .collect();
+                (!rest.is_empty() || items.is_empty()).then_some(Value::Array(rest))
+            }
+            _ => Some(value.clone()),
         }
     }
 
@@ -296,6 +350,24 @@ impl Body<'_> {
             self.note(&format!("⋯ {} more lines", lines.len() - RAW));
         }
     }
+}
+
+/// What is between fences, if that is all of a text.
+fn fenced(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let ticks = text.bytes().take_while(|byte| *byte == b'`').count();
+    let fence = text.get(..ticks).filter(|_| ticks >= 3)?;
+    let (_, inner) = text.get(ticks..)?.split_once('\n')?;
+    let inner = inner.strip_suffix(fence)?;
+    let inner = inner.strip_suffix('\n').unwrap_or(inner);
+    (!inner.contains(fence)).then_some(inner)
+}
+
+/// A text without what is different between two that are shown alike: fences, colours, ends of lines.
+fn plain(text: &str) -> String {
+    let text = clean::clean(fenced(text).unwrap_or(text));
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    lines.join("\n").trim().to_owned()
 }
 
 /// What it does, with what is between backquotes as code.
