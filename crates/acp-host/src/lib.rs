@@ -62,7 +62,7 @@ pub use files::Files;
 pub use form::TextForm;
 pub use host::Host;
 pub use kept::{KeptError, KeptFile};
-pub use obeyed::{OBEYED, is_in_bare_repository, is_obeyed, is_ordinary};
+pub use obeyed::{INSTRUCTIONS, OBEYED, is_in_bare_repository, is_obeyed, is_ordinary};
 pub use overlay::{Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Overlay};
 pub use permissions::{
     Action, Always, Answer, By, Decision, Effect, Note, ParsePolicyError, Permissions, Policy,

@@ -52,14 +52,13 @@ pub const OBEYED: &[&str] = &[
     ".zed",
     "*.code-workspace",
     "*.sublime-project",
-    // Agents: permissions, hooks, MCP servers, and instructions that they follow.
+    // Agents: permissions, hooks and MCP servers.
     ".acp",
     ".agent",
     ".agents",
     ".aider.conf.yml",
     ".amazonq",
     ".augment",
-    ".augment-guidelines",
     ".claude",
     ".claude.json",
     ".clinerules",
@@ -70,18 +69,12 @@ pub const OBEYED: &[&str] = &[
     ".crush.json",
     "crush.json",
     ".cursor",
-    ".cursorrules",
     ".factory",
     ".gemini",
     ".github/agents",
-    ".github/chatmodes",
-    ".github/copilot*",
     ".github/hooks",
-    ".github/instructions",
-    ".github/prompts",
     ".github/skills",
     ".goose",
-    ".goosehints",
     ".junie",
     ".kilocode",
     ".kilocodemodes",
@@ -98,13 +91,6 @@ pub const OBEYED: &[&str] = &[
     ".trae",
     ".vibe",
     ".windsurf",
-    ".windsurfrules",
-    "AGENTS.md",
-    "AGENTS.override.md",
-    "CLAUDE.md",
-    "CLAUDE.local.md",
-    "GEMINI.md",
-    "QWEN.md",
     // Environments and versions of tools that a shell takes on when it enters a directory.
     ".config/mise*",
     ".envrc",
@@ -161,15 +147,43 @@ pub const OBEYED: &[&str] = &[
     ".zshrc",
 ];
 
+/// Instructions that agents follow, written as in [`OBEYED`]. Nothing runs by them alone, and to write them is work that
+/// agents are given; so a person is asked about a change, and what a command in a sandbox changes of them stays.
+pub const INSTRUCTIONS: &[&str] = &[
+    ".augment-guidelines",
+    ".cursorrules",
+    ".github/chatmodes",
+    ".github/copilot*",
+    ".github/instructions",
+    ".github/prompts",
+    ".goosehints",
+    ".windsurfrules",
+    "AGENTS.md",
+    "AGENTS.override.md",
+    "CLAUDE.local.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+    "QWEN.md",
+];
+
 /// Whether other programs carry out or obey what is at the path, which is relative to the project's directory.
 ///
 /// It is judged by its names alone: symlinks must have been followed. See also [`is_in_bare_repository`].
 #[must_use]
 pub fn is_obeyed(path: &Path) -> bool {
+    is_listed(path, OBEYED) || is_listed(path, INSTRUCTIONS)
+}
+
+/// The same, without what only agents follow.
+pub(crate) fn is_carried_out(path: &Path) -> bool {
+    is_listed(path, OBEYED)
+}
+
+fn is_listed(path: &Path, list: &[&str]) -> bool {
     let names = names(path);
     (0..names.len()).any(|from| {
         let rest = names.get(from..).unwrap_or_default();
-        OBEYED.iter().any(|obeyed| begins_with(rest, obeyed))
+        list.iter().any(|listed| begins_with(rest, listed))
     })
 }
 

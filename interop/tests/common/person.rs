@@ -138,7 +138,7 @@ impl Client for Person {
         if self.says_no {
             return Ok(request.reject());
         }
-        Ok(self.host.request_permission(&request).await)
+        self.host.request_permission(&request).await
     }
 
     fn read_text_file(&self) -> Option<&impl ReadTextFile> {

@@ -27,7 +27,9 @@ pub(crate) struct ChatArgs {
 
     /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
     /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
-    /// everything, whatever your rules say. By default `ask`.
+    /// everything, whatever your rules say. By default `ask`. `reads` and `none` also start the agent in a
+    /// sandbox in which neither the project nor the rest of the disk can be written, as --sandbox=read-only
+    /// does, or say that this is not possible here. --sandbox says otherwise.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 

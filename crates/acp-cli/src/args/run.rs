@@ -45,7 +45,10 @@ pub(crate) struct RunArgs {
 
     /// What the agent may do where no rule of yours says it (see `acp permissions`): `ask` asks you each
     /// time, `reads` allows what only looks and rejects the rest, `all` allows everything, `none` rejects
-    /// everything, whatever your rules say. By default `ask` on a terminal and `reads` elsewhere.
+    /// everything, whatever your rules say. By default `ask` on a terminal and `reads` elsewhere. Typed here,
+    /// `reads` and `none` also start the agent in a sandbox in which neither the project nor the rest of the
+    /// disk can be written, as --sandbox=read-only does, or say that this is not possible here; the default
+    /// does not. --sandbox says otherwise.
     #[arg(long, value_name = "POLICY", value_parser = policy)]
     pub(crate) allow: Option<Policy>,
 

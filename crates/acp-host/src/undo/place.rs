@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::obeyed::is_obeyed;
+use crate::obeyed::is_carried_out;
 
 /// What a directory is to whoever looks through it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Place {
             Self::Ordinary if is("node_modules") => Look::Pass,
             Self::Ordinary => {
                 let path = parent.map_or_else(PathBuf::new, PathBuf::from).join(name);
-                match is_obeyed(&path) {
+                match is_carried_out(&path) {
                     true => Look::Record,
                     false => Look::Descend(Self::Ordinary),
                 }
