@@ -65,7 +65,7 @@ impl Place {
             &root,
             "git init -q .; echo one > file; git add file; git commit -qm one; mkdir -p .vscode sub/.claude ordinary;
             echo '{}' > .vscode/tasks.json; echo '{}' > sub/.claude/settings.json; echo x > ordinary/x;
-            printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln -s file AGENTS.md",
+            printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln -s file .mcp.json",
         );
         let rules = SandboxRules::new().keep_undone_in(&kept);
         let sandbox = match Sandbox::with(more(rules).in_roots([root.clone()])) {
@@ -160,7 +160,7 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
         "rm -r .vscode; ln -s ordinary .vscode",
         "rm -r .vscode; ln -s $OUT .vscode",
         "rm -r .vscode; echo evil > .vscode",
-        "rm AGENTS.md; echo evil > AGENTS.md",
+        "rm .mcp.json; echo evil > .mcp.json",
         "echo evil > .mcp.json; echo evil > .envrc; echo evil > my.code-workspace",
         "mkdir -p deep/down/.cursor; echo evil > deep/down/.cursor/mcp.json",
         "rm -r sub; mkdir -p sub/.claude; echo evil > sub/.claude/settings.json; cat sub/.claude/settings.json",
@@ -229,7 +229,7 @@ async fn the_ordinary_work_of_git_and_of_others_stays() {
         "echo three >> file; git stash -q; git stash pop -q; git commit -qam three",
         "git checkout -q master 2>/dev/null || git checkout -q main; git merge -q other; git gc -q",
         "git fetch -q . other:fourth; git worktree list; git log --oneline | wc -l",
-        "echo more >> ordinary/x; mkdir -p node_modules/a; echo x > node_modules/a/AGENTS.md",
+        "echo more >> ordinary/x; mkdir -p node_modules/a; echo x > node_modules/a/.mcp.json",
     ] {
         let (code, output) = place.sh(line).await;
         assert_eq!(code, Some(0), "{line}: {output}");

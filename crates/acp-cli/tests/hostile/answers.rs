@@ -14,8 +14,6 @@ fn choose(terminal: &mut Terminal, name: &str) {
     let option = options.find(|(_, option)| option.contains(name));
     let (number, _) = option.unwrap_or_else(|| panic!("no option {name:?}: {}", terminal.seen));
     terminal.seen.clear();
-    // A person looks before they type: what comes too early does not count.
-    std::thread::sleep(std::time::Duration::from_millis(400));
     terminal.key(&format!("{number}\n"));
 }
 
@@ -90,6 +88,8 @@ fn a_yes_covers_no_other_directory_and_no_other_variables() {
         let steps = [agent::ask(command("ls")), create(params)];
         let mut terminal = agent::run_on_terminal(&project, "--allow ask", &steps);
         choose(&mut terminal, "Allow");
+        // What is different is part of the question.
+        terminal.until("evil");
         choose(&mut terminal, "Reject");
         terminal.ends(0);
         assert!(!project.file("stolen").exists(), "{differs}");
@@ -219,7 +219,7 @@ fn never_is_not_evaded_by_what_is_put_around_the_command() {
         agent::ask(as_other),
         agent::ask(command("true; touch stolen")),
     ] {
-        agent::run(&project, &["--allow", "all"], &[step.clone()]).code(0);
+        agent::run(&project, &["--allow", "all"], std::slice::from_ref(&step)).code(0);
         let answer = last(&project);
         assert_eq!(
             answer["result"]["outcome"]["optionId"], "reject_once",

@@ -4,7 +4,12 @@
 
 #![cfg(target_os = "linux")]
 // Clippy takes only what is in a test function for a test.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout
+)]
 
 #[path = "../common/mod.rs"]
 mod common;
