@@ -11,6 +11,7 @@ pub(crate) enum Opened {
     /// Its user's alone.
     Private(File),
     /// Its user's, and others can do something with it.
+    #[cfg_attr(not(unix), allow(dead_code))]
     Others,
     /// Another's, or no file.
     NotOurs,
