@@ -8,6 +8,7 @@ pub(crate) enum Signal {
     /// Ctrl-C.
     Interrupt,
     /// `SIGTERM`, or a terminal that was closed.
+    #[cfg_attr(not(unix), allow(dead_code))]
     Terminate,
 }
 
