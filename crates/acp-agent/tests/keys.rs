@@ -304,9 +304,13 @@ async fn a_file_that_others_can_read_is_refused() {
     home.opens(&agent).await.unwrap();
 }
 
-/// A file of keys that is refused, and a part of what is said of it.
+/// Makes a file of keys one that is refused.
 #[cfg(unix)]
-fn refused_files() -> [(fn(&std::path::Path), &'static str); 2] {
+type Spoil = fn(&std::path::Path);
+
+/// Ways to spoil the file, and a part of what is said of it then.
+#[cfg(unix)]
+fn refused_files() -> [(Spoil, &'static str); 2] {
     use std::os::unix::fs::PermissionsExt;
     [
         (

@@ -115,6 +115,7 @@ impl TryFrom<WrittenModel> for Named {
 }
 
 /// What can stand where a model is named.
+#[expect(clippy::large_enum_variant, reason = "there is one of it at a time")]
 #[derive(Debug, Clone)]
 enum Wanted {
     Offline,
