@@ -13,6 +13,9 @@ use std::path::{Component, Path};
 
 use crate::roots::Roots;
 
+/// The longest path that is looked at, in bytes.
+const LONGEST: usize = 4096;
+
 /// The files and directories, each with all that is below it.
 ///
 /// Each is one name, or several with `/` between them, and is meant anywhere in a project. A `*` at the beginning
@@ -208,6 +211,10 @@ pub fn is_in_bare_repository(path: &Path, exists: impl Fn(&Path) -> bool) -> boo
 /// programs obey, neither by the names that were given nor where they lead.
 #[must_use]
 pub fn is_ordinary(path: &Path, roots: &Roots) -> bool {
+    // No system has a file of such a name, and each of its directories would be looked at.
+    if path.as_os_str().len() > LONGEST {
+        return false;
+    }
     let mut named = roots
         .paths()
         .filter_map(|root| path.strip_prefix(root).ok());

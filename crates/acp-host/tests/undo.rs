@@ -65,7 +65,7 @@ impl Place {
             &root,
             "git init -q .; echo one > file; git add file; git commit -qm one; mkdir -p .vscode sub/.claude ordinary;
             echo '{}' > .vscode/tasks.json; echo '{}' > sub/.claude/settings.json; echo x > ordinary/x;
-            printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln -s file .mcp.json",
+            printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln -s file .bazelrc",
         );
         let rules = SandboxRules::new().keep_undone_in(&kept);
         let sandbox = match Sandbox::with(more(rules).in_roots([root.clone()])) {
@@ -160,7 +160,7 @@ async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
         "rm -r .vscode; ln -s ordinary .vscode",
         "rm -r .vscode; ln -s $OUT .vscode",
         "rm -r .vscode; echo evil > .vscode",
-        "rm .mcp.json; echo evil > .mcp.json",
+        "rm .bazelrc; echo evil > .bazelrc",
         "echo evil > .mcp.json; echo evil > .envrc; echo evil > my.code-workspace",
         "mkdir -p deep/down/.cursor; echo evil > deep/down/.cursor/mcp.json",
         "rm -r sub; mkdir -p sub/.claude; echo evil > sub/.claude/settings.json; cat sub/.claude/settings.json",

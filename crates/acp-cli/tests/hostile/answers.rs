@@ -267,3 +267,41 @@ fn always_covers_the_directory_that_it_was_given_in() {
         );
     }
 }
+
+#[test]
+fn in_the_chat_a_yes_covers_what_was_shown_and_nothing_else() {
+    let project = Project::new();
+    let read = json!({"toolCallId": "r", "title": "Read notes.txt", "kind": "read",
+        "locations": [{"path": project.file("notes.txt")}]});
+    let steps = [
+        agent::ask(read),
+        agent::terminal("touch", &["stolen"]),
+        agent::ask(command("touch wanted")),
+        agent::terminal("touch", &["wanted"]),
+    ];
+    let mut screen = agent::chat(&project, 100, 40, &steps);
+    screen.say("go");
+    for (shown, key) in [
+        ("Read notes.txt", "y"),
+        ("touch stolen", "n"),
+        ("touch wanted", "y"),
+    ] {
+        screen.until_it(shown, |text| {
+            text.split_once("asks for permission")
+                .is_some_and(|(_, question)| question.contains(shown))
+        });
+        // Keys count once the question was there for a moment.
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        screen.key(key);
+    }
+    screen.until_gone("asks for permission");
+    screen.until_gone("Esc cancels");
+    assert!(!project.file("stolen").exists());
+    assert!(project.file("wanted").exists());
+    let answers = agent::answers(&project);
+    assert!(answers[1]["error"].is_object(), "{answers:?}");
+    assert!(
+        answers[3]["result"]["terminalId"].is_string(),
+        "{answers:?}"
+    );
+}

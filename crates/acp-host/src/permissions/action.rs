@@ -85,7 +85,8 @@ pub(crate) struct Target {
     pub(crate) given: PathBuf,
     /// Where that leads; absent if that cannot be said.
     pub(crate) real: Option<PathBuf>,
-    /// It is under the session's directories, and no other program obeys it.
+    /// It is under the session's directories, and no other program obeys it. Looked at only for a file that an agent
+    /// is about to change.
     pub(crate) is_ordinary: bool,
 }
 
@@ -121,7 +122,12 @@ impl Action {
         paths.retain(|path| !path.is_empty());
         paths.sort_unstable();
         paths.dedup();
-        action.paths = paths.into_iter().map(|path| target(path, roots)).collect();
+        let targets = paths.into_iter().map(|path| target(path, roots));
+        let mut targets: Vec<Target> = targets.collect();
+        // One file may be named in several ways, such as from the first root.
+        targets.sort_unstable_by(|a, b| a.given.cmp(&b.given));
+        targets.dedup();
+        action.paths = targets;
         action.look_where(roots);
         action
     }
@@ -160,9 +166,13 @@ impl Action {
     /// A file that is read (kind `read`) or changed (kind `edit`). A relative path is meant from the first root.
     #[must_use]
     pub fn file(kind: ToolKind, path: &str, roots: &Roots) -> Self {
+        let changes = kind == ToolKind::Edit;
+        let mut target = target(path, roots);
+        // As it was named: `link/..` need not lead back.
+        target.is_ordinary = changes && is_ordinary(&absolute(path, roots), roots);
         Self {
-            changes: kind == ToolKind::Edit,
-            paths: vec![target(path, roots)],
+            changes,
+            paths: vec![target],
             ..Self::of_kind(kind)
         }
     }
@@ -316,14 +326,19 @@ fn variables_of(value: &Value) -> Option<Vec<(String, String)>> {
     }
 }
 
+/// The path, which is meant from the first root if it is relative.
+fn absolute(path: &str, roots: &Roots) -> PathBuf {
+    let first = roots.paths().next().unwrap_or(Path::new(""));
+    first.join(path)
+}
+
 /// The file of this name, and where it leads. A relative name is meant from the first root.
 fn target(path: &str, roots: &Roots) -> Target {
-    let first = roots.paths().next().unwrap_or(Path::new(""));
-    let path = first.join(path);
+    let path = absolute(path, roots);
     Target {
         given: tidy(&path),
         real: real(&path, roots),
-        is_ordinary: is_ordinary(&path, roots),
+        is_ordinary: false,
     }
 }
 

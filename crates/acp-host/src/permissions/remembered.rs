@@ -292,10 +292,10 @@ pub(super) fn subjects(action: &Action) -> Option<Vec<Subject>> {
         lines.map(Subject::Command).collect()
     } else {
         let real = action.paths.iter().map(|path| path.real.clone());
-        real.collect::<Option<Vec<_>>>()?
-            .into_iter()
-            .map(Subject::Path)
-            .collect()
+        let mut real = real.collect::<Option<Vec<_>>>()?;
+        real.sort_unstable();
+        real.dedup();
+        real.into_iter().map(Subject::Path).collect()
     };
     (!subjects.is_empty() && subjects.iter().all(fits)).then_some(subjects)
 }

@@ -65,6 +65,11 @@ pub(super) fn open(directory: &Path) -> Result<Connection, StoreError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
+    // SQLite takes what cannot be written for what is only to be read, and the first session would fail.
+    if connection.is_readonly("main").map_err(failed)? {
+        let path = path.display();
+        return Err(StoreError::Failed(format!("{path}: it cannot be written")));
+    }
     connection.busy_timeout(PATIENCE).map_err(failed)?;
     // Where it cannot be had, on some network's disks, it is as it was: slower.
     connection
