@@ -145,7 +145,7 @@ pub(crate) const KNOWN: &[Known] = &[
     },
     Known {
         name: "opencode",
-        aliases: &[],
+        aliases: &["opencode-ai"],
         title: "OpenCode",
         command: &["opencode", "acp"],
         install: "curl -fsSL https://opencode.ai/install | bash",
@@ -294,6 +294,7 @@ mod tests {
             ),
             ("uvx --from mistral-vibe vibe-acp", Some("vibe")),
             ("bunx opencode@1.2.3 acp", Some("opencode")),
+            ("npx -y opencode-ai acp", Some("opencode")),
             ("npm exec -- @qwen-code/qwen-code --acp", Some("qwen")),
             ("target/debug/acp agent --script s", Some(BUNDLED)),
             ("npx some-agent", None),
