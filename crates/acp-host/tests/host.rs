@@ -196,6 +196,22 @@ async fn a_yes_covers_the_edit_that_was_shown() {
 }
 
 #[tokio::test]
+async fn a_diff_of_one_file_covers_no_change_of_another() {
+    let root = tempfile::tempdir().unwrap();
+    let person = Person::who_says("yes");
+    let (host, thread) = host(Policy::Ask, &person, root.path());
+    let mut request = edit(root.path(), &thread, None, "1");
+    let other = root.path().join("other");
+    let other = other.to_str().unwrap();
+    request.tool_call.locations = vec![ToolCallLocation::new(other)];
+    host.request_permission(&request).await.unwrap();
+    let unseen = WriteTextFileRequest::new("s", other, "unseen");
+    host.write_text_file(unseen).await.unwrap_err();
+    host.write_text_file(write(root.path(), "1")).await.unwrap();
+    assert_eq!(person.asked(), 2);
+}
+
+#[tokio::test]
 async fn always_is_for_the_session() {
     let root = tempfile::tempdir().unwrap();
     let person = Person::who_says("session");

@@ -187,9 +187,10 @@ impl Grant {
             when,
             commands: action.commands.clone(),
             edits: edits
-                .map(|file| GrantedEdit {
-                    file: file.clone(),
-                    shown: shown_of(request, action, file),
+                .filter_map(|file| {
+                    let shown = shown_of(request, action, file)?;
+                    let file = file.clone();
+                    Some(GrantedEdit { file, shown })
                 })
                 .collect(),
             reads: files,
@@ -252,8 +253,9 @@ fn may_edit(action: &Action) -> bool {
         )
 }
 
-/// What the request shows of the change of a file.
-fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> ShownEdit {
+/// What the request shows of the change of a file. `None` if it shows the changes of others only: nobody who sees a diff
+/// of one file allows a change of another.
+fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownEdit> {
     let is_it = |path: &str| {
         let path = Path::new(path);
         path == file
@@ -270,17 +272,20 @@ fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> ShownE
         }
     }
     if !diffs.is_empty() {
-        return ShownEdit::Diffs(diffs);
+        return Some(ShownEdit::Diffs(diffs));
+    }
+    if action.changes {
+        return None;
     }
     let input = request.tool_call.raw_input.as_ref();
     let text = input.and_then(|input| {
         let mut texts = TEXT_KEYS.iter().filter_map(|key| input.get(key));
         texts.find_map(|text| text.as_str())
     });
-    match text {
+    Some(match text {
         Some(text) => ShownEdit::Text(text.to_owned()),
         None => ShownEdit::Nothing,
-    }
+    })
 }
 
 /// How many of the diffs, from the first on, make of the old text the new one; `None` if no number of them does.
