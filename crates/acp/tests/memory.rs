@@ -5,6 +5,7 @@
 // Clippy takes only what is in a test function for a test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "it/common/mod.rs"]
 mod common;
 
 use std::sync::Arc;

@@ -1,0 +1,334 @@
+//! Tool calls are shown while the model still writes them, in each provider's format: from their name on, and with
+//! what is known of their arguments.
+
+use crate::common;
+use std::sync::Arc;
+
+use crate::common::provider::{Answer, Say, Server};
+use crate::common::{ALLOW, Fixture, NONE, REJECT, texts, until};
+use acp::thread::{ItemKind, ThreadToolCall, ToolCallStatus};
+use acp::v1::{ProtocolVersion, SessionUpdate, StopReason, ToolKind};
+use acp::{Options, Thread};
+use acp_agent::store::{MemoryStore, SqliteStore};
+use acp_agent::{
+    CodingAgent, Message, Model, ModelConfig, Provider, Request, Step, Steps, ToolRequest,
+};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+fn agent(server: &Server) -> CodingAgent {
+    CodingAgent::new(&ModelConfig::Provider(Box::new(server.model()))).unwrap()
+}
+
+fn calls(thread: &Thread) -> Vec<ThreadToolCall> {
+    let calls = thread.items().iter().filter_map(|item| match &item.kind {
+        ItemKind::ToolCall(call) => Some((**call).clone()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// What a person sees of the calls.
+fn seen(thread: &Thread) -> Vec<(String, ToolCallStatus, String)> {
+    let calls = calls(thread).into_iter();
+    calls
+        .map(|call| (call.title.clone(), call.status.clone(), texts(&call)))
+        .collect()
+}
+
+/// Whether there is a call of this title that is still to be done.
+fn pends(title: &'static str) -> impl Fn(&Thread) -> bool {
+    move |thread| {
+        let mut calls = calls(thread).into_iter();
+        calls.any(|call| call.title == title && call.status == ToolCallStatus::Pending)
+    }
+}
+
+#[tokio::test]
+async fn calls_are_shown_while_the_rest_of_them_is_held_back() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        for provider in Provider::ALL {
+            shown_early(options.clone(), provider).await;
+        }
+    }
+}
+
+async fn shown_early(options: Options, provider: Provider) {
+    let what = format!("{provider}, {:?}", options.latest());
+    let more = Arc::new(Notify::new());
+    let answers = [
+        Answer::Held(
+            vec![
+                Say::Text("I write it."),
+                Say::Call("one", "write", json!({"path": "new.txt", "text": "new\n"})),
+                Say::Call("two", "plan", json!({"entries": []})),
+                Say::Call(
+                    "three",
+                    "read",
+                    json!({"limit": 3, "line": 2, "path": "a.txt"}),
+                ),
+            ],
+            Arc::clone(&more),
+        ),
+        Answer::Says(vec![Say::Text("Done.")]),
+    ];
+    let server = Server::new(provider, answers).await;
+    let sessions = tempfile::tempdir().unwrap();
+    let store = || SqliteStore::open(sessions.path()).unwrap();
+    let keeps = agent(&server).keep_sessions(store());
+    let f = Fixture::speaking(options.clone(), keeps, NONE).await;
+    f.put("a.txt", "1\n2\n3\n4\n");
+    f.answers([ALLOW]);
+    let turn = f.begin("Write it");
+    let last = match provider {
+        Provider::Gemini => "Read `a.txt`, lines 2–4",
+        _ => "Read a file",
+    };
+    until(f.session.thread(), pends("Write `new.txt`")).await;
+    until(f.session.thread(), pends(last)).await;
+    let early = f.calls();
+    let [write, read] = &early[..] else {
+        panic!("{what}: {early:?}");
+    };
+    assert_eq!(write.kind, ToolKind::Edit, "{what}");
+    assert_eq!(write.locations[0].path, f.path("new.txt"), "{what}");
+    assert_eq!(read.kind, ToolKind::Read, "{what}");
+    assert!(!f.there("new.txt") && f.asked().is_empty(), "{what}");
+
+    more.notify_one();
+    assert_eq!(turn.await.unwrap().unwrap(), StopReason::EndTurn, "{what}");
+    assert_eq!(f.text("new.txt"), "new\n");
+    // They are the same calls, and what is said of them now is all of it.
+    let done = f.calls();
+    assert_eq!(done.len(), 2, "{what}: {done:?}");
+    for (done, early) in done.iter().zip(&early) {
+        assert_eq!(done.id, early.id, "{what}");
+        assert_eq!(done.status, ToolCallStatus::Completed, "{what}: {done:?}");
+    }
+    assert_eq!(done[1].title, "Read `a.txt`, lines 2–4");
+    assert_eq!(done[1].locations[0].line, Some(2));
+    let input: Value = serde_json::to_value(&done[0].raw_input).unwrap();
+    assert_eq!(input, json!({"path": "new.txt", "text": "new\n"}));
+    assert_eq!(f.asked()[0].tool_call.id, done[0].id);
+
+    // And so they are shown by whoever opens the session again.
+    let before = f.session.thread().read(seen);
+    let g = Fixture::speaking(options, agent(&server).keep_sessions(store()), NONE).await;
+    let id = f.session.id().clone();
+    let again = g.agent.load_session(id, f.cwd()).await.unwrap();
+    assert_eq!(again.thread().read(seen), before, "{what}");
+}
+
+/// A call that breaks off in the middle of its arguments.
+fn half() -> Say {
+    Say::Scribble("x", "write", r#"{"path": "no.txt", "text": "not all"#)
+}
+
+#[tokio::test]
+async fn a_call_that_breaks_off_has_failed() {
+    for provider in Provider::ALL {
+        let cut = vec![Say::Text("I begin."), half()];
+        let fine = Answer::Says(vec![Say::Text("Fine.")]);
+        let server = Server::new(provider, [Answer::Cut(cut), fine]).await;
+        let f = Fixture::new(agent(&server).keep_sessions(MemoryStore::new()), NONE).await;
+        let error = f.prompt("Write it").await.unwrap_err();
+        let data = error.peer_error().unwrap().data.clone().unwrap();
+        assert_eq!(data["kind"], "broken", "{provider}");
+        let call = f.call();
+        assert_eq!(call.title, "Write `no.txt`", "{provider}");
+        assert_eq!(call.status, ToolCallStatus::Failed, "{provider}");
+        assert!(texts(&call).contains("Nothing was done"), "{call:?}");
+        assert_eq!(f.statuses(&call.id), ["pending", "failed"], "{provider}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+        assert!(!f.there("no.txt"));
+        let told = server.heard()[1].body.to_string();
+        assert!(!told.contains("no.txt"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_begun_anew_is_another() {
+    for provider in Provider::ALL {
+        let answers = [
+            Answer::Cut(vec![half()]),
+            Answer::Says(vec![Say::Call("y", "read", json!({"path": "a.txt"}))]),
+            Answer::Says(vec![Say::Text("Fine.")]),
+        ];
+        let server = Server::new(provider, answers).await;
+        let f = Fixture::new(agent(&server), NONE).await;
+        f.put("a.txt", "one\n");
+        assert_eq!(f.says("Go").await, "Fine.", "{provider}");
+        let seen = f.session.thread().read(seen);
+        let seen: Vec<_> = seen.iter().map(|(t, s, _)| (t.as_str(), s)).collect();
+        assert_eq!(
+            seen,
+            [
+                ("Write `no.txt`", &ToolCallStatus::Failed),
+                ("Read `a.txt`", &ToolCallStatus::Completed)
+            ],
+            "{provider}"
+        );
+        assert!(!f.there("no.txt"));
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        for provider in Provider::ALL {
+            let stalls = Answer::Stalls(vec![Say::Text("I begin."), half()]);
+            let fine = Answer::Says(vec![Say::Text("Fine.")]);
+            let server = Server::new(provider, [stalls, fine]).await;
+            let f = Fixture::speaking(options.clone(), agent(&server), NONE).await;
+            let ended = f.cancel_when("Write it", pends("Write `no.txt`")).await;
+            assert_eq!(ended, StopReason::Cancelled, "{provider}");
+            let call = f.call();
+            match options.latest() {
+                // It has no status for that, and a text says it.
+                ProtocolVersion::V1 => {
+                    assert_eq!(call.status, ToolCallStatus::Failed, "{provider}");
+                    assert_eq!(texts(&call), "Cancelled.");
+                }
+                _ => assert_eq!(call.status, ToolCallStatus::Cancelled, "{provider}"),
+            }
+            assert_eq!(f.says("And now?").await, "Fine.");
+            assert!(!f.there("no.txt"));
+            let told = server.heard()[1].body.to_string();
+            assert!(
+                told.contains("I begin.") && !told.contains("no.txt"),
+                "{told}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_was_being_written_when_the_agent_ended_has_failed() {
+    let stalls = Answer::Stalls(vec![half()]);
+    let server = Server::new(Provider::Anthropic, [stalls]).await;
+    let sessions = tempfile::tempdir().unwrap();
+    let keeps = || agent(&server).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+    let f = Fixture::new(keeps(), NONE).await;
+    let _turn = f.begin("Write it");
+    until(f.session.thread(), pends("Write `no.txt`")).await;
+    // As after a kill: all that is left is what was kept.
+    let g = Fixture::new(keeps(), NONE).await;
+    let id = f.session.id().clone();
+    let again = g.agent.load_session(id, f.cwd()).await.unwrap();
+    let seen = again.thread().read(seen);
+    assert_eq!(seen[0].0, "Write `no.txt`");
+    assert_eq!(seen[0].1, ToolCallStatus::Failed);
+}
+
+#[tokio::test]
+async fn in_architect_mode_a_call_that_is_shown_ends_with_the_question() {
+    for provider in Provider::ALL {
+        let write = || Say::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
+        let answers = [
+            Answer::Says(vec![write()]),
+            Answer::Says(vec![Say::Text("As you like.")]),
+            Answer::Says(vec![write()]),
+        ];
+        let server = Server::new(provider, answers).await;
+        let agent = agent(&server).mode(acp_agent::Mode::Architect);
+        let f = Fixture::new(agent, NONE).await;
+        f.answers([REJECT]);
+        assert_eq!(f.says("Write it").await, "As you like.", "{provider}");
+        assert_eq!(failed(&f.calls()), 2, "{provider}");
+        f.answers([common::Answer::Hang]);
+        f.seen.asked.lock().unwrap().clear();
+        let ended = f.cancel_when("Write it", |_| !f.asked().is_empty()).await;
+        assert_eq!(ended, StopReason::Cancelled, "{provider}");
+        // The call, and the question, twice.
+        assert_eq!(failed(&f.calls()), 4, "{provider}: {:?}", f.calls());
+        assert!(!f.there("no.txt"));
+    }
+}
+
+/// How many of them have failed.
+fn failed(calls: &[ThreadToolCall]) -> usize {
+    let failed = calls.iter();
+    let failed = failed.filter(|call| call.status == ToolCallStatus::Failed);
+    failed.count()
+}
+
+/// A model that writes these calls in pieces of so many bytes, then one that does not come to its end, and says no
+/// more when it is asked again.
+struct Writes(Vec<ToolRequest>, usize);
+
+impl Model for Writes {
+    fn name(&self) -> &'static str {
+        "writes"
+    }
+
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+        let mut steps = Vec::new();
+        if matches!(request.conversation.last(), Some(Message::User(_))) {
+            for (call, request) in self.0.iter().enumerate() {
+                let tool = request.tool.clone();
+                steps.push(Step::Begins { call, tool });
+                let written = request.arguments.to_string();
+                let pieces = written.as_bytes().chunks(self.1);
+                steps.extend(pieces.map(|piece| Step::Writes {
+                    call,
+                    arguments: String::from_utf8(piece.to_vec()).unwrap(),
+                }));
+            }
+            steps.push(Step::Begins {
+                call: self.0.len(),
+                tool: "frob".to_owned(),
+            });
+            steps.extend(self.0.iter().cloned().map(Step::Call));
+        }
+        Box::pin(futures_util::stream::iter(steps.into_iter().map(Ok)))
+    }
+}
+
+#[tokio::test]
+async fn a_long_call_is_not_told_piece_by_piece() {
+    let text = "a line of some length\n".repeat(4000);
+    let arguments = json!({"path": "long.txt", "text": text});
+    let write = ToolRequest::new("one", "write", arguments);
+    let plan = ToolRequest::new(
+        "two",
+        "plan",
+        json!({"entries": [{"content": "Look", "priority": "low", "status": "pending"}]}),
+    );
+    let f = Fixture::new(CodingAgent::with_model(Writes(vec![write, plan], 7)), NONE).await;
+    f.answers([ALLOW]);
+    assert_eq!(f.prompt("Go").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(f.text("long.txt"), text);
+    assert_eq!(f.plans().len(), 1);
+    let calls = f.calls();
+    let [write, frob] = &calls[..] else {
+        panic!("{calls:?}");
+    };
+    assert_eq!(write.status, ToolCallStatus::Completed);
+    // One that was begun and never came.
+    assert_eq!(frob.title, "Call `frob`");
+    assert_eq!(frob.status, ToolCallStatus::Failed);
+
+    let updates = f.seen.updates.lock().unwrap();
+    let inputs: Vec<Value> = updates
+        .iter()
+        .filter_map(|update| match update {
+            SessionUpdate::ToolCallUpdate(update) if update.tool_call_id == write.id => {
+                serde_json::to_value(update.raw_input.as_ref()?).ok()
+            }
+            _ => None,
+        })
+        .collect();
+    // 13,000 pieces, and each time it is twice as long.
+    assert!((5..12).contains(&inputs.len()), "{}", inputs.len());
+    let lengths: Vec<usize> = inputs
+        .iter()
+        .map(|input| input["text"].as_str().map_or(0, str::len))
+        .collect();
+    assert!(lengths.is_sorted(), "{lengths:?}");
+    assert_eq!(lengths.last(), Some(&text.len()));
+    assert!(
+        lengths.iter().sum::<usize>() < 3 * text.len(),
+        "{lengths:?}"
+    );
+    assert_eq!(inputs[0]["path"], "long.txt");
+}

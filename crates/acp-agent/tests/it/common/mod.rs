@@ -1,0 +1,546 @@
+//! A client that offers everything, or nothing, and keeps what it sees.
+
+#![allow(dead_code, unreachable_pub)]
+
+pub mod hears;
+pub mod provider;
+pub mod task;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use acp::client::{
+    AgentConnection, Client, PermissionRequest, ReadTextFile, Session, Terminals, Update,
+    UpdateContext, WriteTextFile,
+};
+use acp::thread::{ItemKind, ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::v1::*;
+use acp::{Thread, ThreadHandle, Transport};
+use acp_agent::{CodingAgent, ScriptedModel};
+use acp_host::{Files, TerminalEventKind};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::sync::{oneshot, watch};
+
+/// Long enough for anything here, short enough to notice what hangs.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a client lends.
+#[derive(Debug, Clone, Copy)]
+pub struct Offers {
+    pub read: bool,
+    pub write: bool,
+    pub terminal: bool,
+    /// It shows the agent's own terminals.
+    pub shows: bool,
+}
+
+pub const ALL: Offers = Offers {
+    read: true,
+    write: true,
+    terminal: true,
+    shows: true,
+};
+pub const NONE: Offers = Offers {
+    read: false,
+    write: false,
+    terminal: false,
+    shows: false,
+};
+
+/// How a permission request is answered.
+pub enum Answer {
+    /// By the option of this kind.
+    Kind(PermissionOptionKind),
+    /// By this option.
+    Id(&'static str),
+    /// Not at all.
+    Hang,
+    /// As soon as the other end says so.
+    When(oneshot::Receiver<()>, PermissionOptionKind),
+    /// After something has happened.
+    After(Box<dyn FnOnce() + Send>, PermissionOptionKind),
+}
+
+pub const ALLOW: Answer = Answer::Kind(PermissionOptionKind::AllowOnce);
+pub const ALLOW_ALWAYS: Answer = Answer::Kind(PermissionOptionKind::AllowAlways);
+pub const REJECT: Answer = Answer::Kind(PermissionOptionKind::RejectOnce);
+pub const REJECT_ALWAYS: Answer = Answer::Kind(PermissionOptionKind::RejectAlways);
+
+#[derive(Default)]
+pub struct Seen {
+    pub updates: Mutex<Vec<SessionUpdate>>,
+    pub asked: Mutex<Vec<PermissionRequest>>,
+    pub answers: Mutex<VecDeque<Answer>>,
+    pub reads: AtomicUsize,
+    pub writes: AtomicUsize,
+    pub created: AtomicUsize,
+    pub released: AtomicUsize,
+}
+
+struct Lends {
+    seen: Arc<Seen>,
+    offers: Offers,
+    files: Files,
+    terminals: acp_host::Terminals,
+    cwd: PathBuf,
+}
+
+impl ReadTextFile for Lends {
+    async fn read_text_file(
+        &self,
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
+        assert!(Path::new(&request.path).is_absolute());
+        self.seen.reads.fetch_add(1, Ordering::SeqCst);
+        Ok(self.files.read(&request).await?)
+    }
+}
+
+impl WriteTextFile for Lends {
+    async fn write_text_file(
+        &self,
+        request: WriteTextFileRequest,
+    ) -> acp::Result<WriteTextFileResponse> {
+        assert!(Path::new(&request.path).is_absolute());
+        self.seen.writes.fetch_add(1, Ordering::SeqCst);
+        Ok(self.files.write(&request).await?)
+    }
+}
+
+impl Terminals for Lends {
+    async fn create(&self, request: CreateTerminalRequest) -> acp::Result<CreateTerminalResponse> {
+        self.seen.created.fetch_add(1, Ordering::SeqCst);
+        self.terminals.open_session(&request.session_id, &self.cwd);
+        Ok(self.terminals.create(&request).await?)
+    }
+    async fn output(&self, request: TerminalOutputRequest) -> acp::Result<TerminalOutputResponse> {
+        Ok(self.terminals.output(&request).await?)
+    }
+    async fn wait_for_exit(
+        &self,
+        request: WaitForTerminalExitRequest,
+    ) -> acp::Result<WaitForTerminalExitResponse> {
+        Ok(self.terminals.wait_for_exit(&request).await?)
+    }
+    async fn kill(&self, request: KillTerminalRequest) -> acp::Result<KillTerminalResponse> {
+        Ok(self.terminals.kill(&request).await?)
+    }
+    async fn release(
+        &self,
+        request: ReleaseTerminalRequest,
+    ) -> acp::Result<ReleaseTerminalResponse> {
+        let released = self.terminals.release(&request).await?;
+        self.seen.released.fetch_add(1, Ordering::SeqCst);
+        Ok(released)
+    }
+}
+
+impl Client for Lends {
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        if let Update::V1(update) = update {
+            self.seen.updates.lock().unwrap().push(update.clone());
+        }
+    }
+
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> acp::Result<RequestPermissionOutcome> {
+        self.seen.asked.lock().unwrap().push(request.clone());
+        // Tells those who wait on the thread that there is a question.
+        request.thread.change(|_| ());
+        let answer = self
+            .seen
+            .answers
+            .lock()
+            .unwrap()
+            .pop_front()
+            .expect("nobody expects a question");
+        let kind = match answer {
+            Answer::Hang => std::future::pending().await,
+            Answer::Id(id) => return Ok(RequestPermissionOutcome::selected(id)),
+            Answer::Kind(kind) => kind,
+            Answer::When(now, kind) => {
+                now.await.expect("someone says so");
+                kind
+            }
+            Answer::After(first, kind) => {
+                first();
+                kind
+            }
+        };
+        let option = request
+            .options
+            .iter()
+            .find(|option| option.kind == kind)
+            .expect("it is offered");
+        Ok(RequestPermissionOutcome::selected(&option.option_id))
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        self.offers.read.then_some(self)
+    }
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        self.offers.write.then_some(self)
+    }
+    fn terminals(&self) -> Option<&impl Terminals> {
+        self.offers.terminal.then_some(self)
+    }
+}
+
+/// An agent with a client that lends nothing and shows nothing.
+pub async fn connect(agent: CodingAgent) -> AgentConnection {
+    struct Blind;
+    impl Client for Blind {
+        async fn update(&self, _: &UpdateContext, _: &Update) {}
+        async fn request_permission(
+            &self,
+            _: PermissionRequest,
+        ) -> acp::Result<RequestPermissionOutcome> {
+            panic!("nobody expects a question")
+        }
+    }
+    let (ours, theirs) = acp::transport::memory();
+    acp::agent::start(theirs, agent, acp::Options::new());
+    acp::client::connect(ours, Blind).await.unwrap()
+}
+
+/// A session with an agent, in a directory of its own.
+pub struct Fixture {
+    dir: tempfile::TempDir,
+    pub agent: AgentConnection,
+    pub session: Session,
+    pub seen: Arc<Seen>,
+    /// All that was printed in the client's terminals.
+    pub printed: watch::Receiver<String>,
+}
+
+impl Fixture {
+    pub async fn offline(offers: Offers) -> Self {
+        Self::new(
+            CodingAgent::new(&acp_agent::ModelConfig::Offline).unwrap(),
+            offers,
+        )
+        .await
+    }
+
+    pub async fn scripted(script: &str, offers: Offers) -> Self {
+        Self::new(
+            CodingAgent::with_model(ScriptedModel::parse(script).unwrap()),
+            offers,
+        )
+        .await
+    }
+
+    pub async fn new(agent: CodingAgent, offers: Offers) -> Self {
+        Self::speaking(acp::Options::new(), agent, offers).await
+    }
+
+    /// As [`new`](Self::new), in a version of the protocol.
+    pub async fn speaking(options: acp::Options, agent: CodingAgent, offers: Offers) -> Self {
+        Self::called(None, options, agent, offers).await
+    }
+
+    /// The same, where the client says this in `initialize`, ahead of its capabilities.
+    pub async fn called(
+        name: Option<&'static str>,
+        options: acp::Options,
+        agent: CodingAgent,
+        offers: Offers,
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let seen = Arc::new(Seen::default());
+        let (print, printed) = watch::channel(String::new());
+        let terminals = acp_host::Terminals::new(move |event| {
+            if let TerminalEventKind::Output(text) = event.kind {
+                print.send_modify(|printed| printed.push_str(&text));
+            }
+        });
+        let client = Lends {
+            seen: Arc::clone(&seen),
+            offers,
+            files: Files::new([dir.path().to_owned()]).unwrap(),
+            terminals,
+            cwd: dir.path().to_owned(),
+        };
+        let (ours, theirs) = acp::transport::memory();
+        let theirs = match (name, offers.shows) {
+            (Some(name), _) => says_otherwise(theirs, r#""clientCapabilities":"#, name),
+            (None, true) => theirs,
+            (None, false) => hide_terminals(theirs),
+        };
+        acp::agent::start(theirs, agent, options.clone());
+        let agent = acp::client::connect_with(ours, client, options)
+            .await
+            .unwrap();
+        let session = agent.new_session(dir.path()).await.unwrap();
+        // Announced as soon as the session is there, so that no later test sees it in between.
+        until(session.thread(), |thread| !thread.commands().is_empty()).await;
+        seen.updates.lock().unwrap().clear();
+        Self {
+            dir,
+            agent,
+            session,
+            seen,
+            printed,
+        }
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The session's working directory.
+    pub fn cwd(&self) -> String {
+        self.dir.path().to_str().unwrap().to_owned()
+    }
+
+    pub fn put(&self, name: &str, text: &str) {
+        let path = self.dir.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    pub fn there(&self, name: &str) -> bool {
+        Path::new(&self.path(name)).exists()
+    }
+
+    /// The permission requests from here on are answered with these.
+    pub fn answers(&self, answers: impl IntoIterator<Item = Answer>) {
+        *self.seen.answers.lock().unwrap() = answers.into_iter().collect();
+    }
+
+    /// Runs a turn that ends as it should, and gives what the agent said.
+    pub async fn says(&self, prompt: impl Into<acp::client::Prompt>) -> String {
+        assert_eq!(self.prompt(prompt).await.unwrap(), StopReason::EndTurn);
+        self.last_words()
+    }
+
+    /// Runs a turn. The updates that are kept are those of this turn.
+    pub async fn prompt(&self, prompt: impl Into<acp::client::Prompt>) -> acp::Result<StopReason> {
+        self.seen.updates.lock().unwrap().clear();
+        self.seen.asked.lock().unwrap().clear();
+        let prompted = tokio::time::timeout(PATIENCE, self.session.prompt(prompt)).await;
+        let left = self.seen.answers.lock().unwrap().len();
+        assert_eq!(left, 0, "questions that were not asked");
+        prompted.expect("it hangs")
+    }
+
+    /// Begins a turn, waits for something to show, cancels it, and waits for its end.
+    pub async fn cancel_when(&self, prompt: &str, shows: impl Fn(&Thread) -> bool) -> StopReason {
+        let turn = self.begin(prompt);
+        until(self.session.thread(), shows).await;
+        self.cancelled(turn).await
+    }
+
+    pub fn begin(&self, prompt: &str) -> tokio::task::JoinHandle<acp::Result<StopReason>> {
+        let (session, prompt) = (self.session.clone(), prompt.to_owned());
+        tokio::spawn(async move { session.prompt(prompt).await })
+    }
+
+    pub async fn cancelled(
+        &self,
+        turn: tokio::task::JoinHandle<acp::Result<StopReason>>,
+    ) -> StopReason {
+        self.session.cancel().await.unwrap();
+        tokio::time::timeout(PATIENCE, turn)
+            .await
+            .expect("it hangs")
+            .unwrap()
+            .unwrap()
+    }
+
+    fn last_words(&self) -> String {
+        self.session.thread().read(|thread| {
+            let last = thread
+                .items()
+                .iter()
+                .rev()
+                .find_map(|item| match &item.kind {
+                    ItemKind::Agent(message) => Some(message.text()),
+                    _ => None,
+                });
+            last.unwrap_or_default()
+        })
+    }
+
+    /// The tool calls so far.
+    pub fn calls(&self) -> Vec<ThreadToolCall> {
+        self.session.thread().read(|thread| {
+            let calls = thread.items().iter().filter_map(|item| match &item.kind {
+                ItemKind::ToolCall(call) => Some((**call).clone()),
+                _ => None,
+            });
+            calls.collect()
+        })
+    }
+
+    /// The last tool call.
+    pub fn call(&self) -> ThreadToolCall {
+        self.calls().pop().expect("there is a tool call")
+    }
+
+    /// What was reported of a tool call in the last turn, in order: all of it that is a status. Each update has one.
+    pub fn all_statuses(&self, id: &ToolCallId) -> Vec<String> {
+        let updates = self.seen.updates.lock().unwrap();
+        updates
+            .iter()
+            .filter_map(|update| match update {
+                SessionUpdate::ToolCall(call) if call.tool_call_id == *id => {
+                    Some(call.status.to_string())
+                }
+                SessionUpdate::ToolCallUpdate(update) if update.tool_call_id == *id => {
+                    Some(update.status.as_ref().expect("a status").to_string())
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The statuses that a tool call had in the last turn, in order.
+    pub fn statuses(&self, id: &ToolCallId) -> Vec<String> {
+        let mut statuses = self.all_statuses(id);
+        statuses.dedup();
+        statuses
+    }
+
+    /// The plans of the last turn, each as its entries' statuses.
+    pub fn plans(&self) -> Vec<Vec<String>> {
+        let updates = self.seen.updates.lock().unwrap();
+        updates
+            .iter()
+            .filter_map(|update| match update {
+                SessionUpdate::Plan(plan) => Some(
+                    plan.entries
+                        .iter()
+                        .map(|entry| entry.status.to_string())
+                        .collect(),
+                ),
+                _ => None,
+            })
+            .collect()
+    }
+
+    pub fn asked(&self) -> Vec<PermissionRequest> {
+        self.seen.asked.lock().unwrap().clone()
+    }
+
+    pub fn mode(&self) -> String {
+        self.session.thread().read(mode)
+    }
+}
+
+/// Takes from `initialize` that the client shows terminals of the agent's: our own clients always do.
+pub fn hide_terminals(transport: Transport) -> Transport {
+    let told = (r#""terminal_output":true"#, r#""terminal_output":false"#);
+    says_otherwise(transport, told.0, told.1)
+}
+
+/// Says something else in `initialize` than our own clients do.
+pub fn says_otherwise(
+    transport: Transport,
+    told: &'static str,
+    instead: &'static str,
+) -> Transport {
+    let (reader, writer) = transport.into_split();
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    tokio::spawn(async move {
+        let mut reader = BufReader::new(reader);
+        let mut ours = ours;
+        let mut first = String::new();
+        reader.read_line(&mut first).await.unwrap();
+        assert!(first.contains(told), "{first}");
+        let first = first.replace(told, instead);
+        ours.write_all(first.as_bytes()).await.unwrap();
+        // Until either end is gone.
+        let _ = tokio::io::copy(&mut reader, &mut ours).await;
+    });
+    Transport::new(theirs, writer)
+}
+
+/// The mode that a thread shows.
+pub fn mode(thread: &Thread) -> String {
+    match &thread.config_options()[0].kind {
+        SessionConfigKind::Select(select) => select.current_value.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn count(counter: &AtomicUsize) -> usize {
+    counter.load(Ordering::SeqCst)
+}
+
+/// All texts of a tool call's content.
+pub fn texts(call: &ThreadToolCall) -> String {
+    let texts = call.content.iter().filter_map(|content| match content {
+        ToolCallContent::Content(content) => content.as_text(),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The diff in a tool call's content.
+pub fn diff(call: &ThreadToolCall) -> Option<Diff> {
+    call.content.iter().find_map(|content| match content {
+        ToolCallContent::Diff(diff) => {
+            let (path, texts) = diff.file_texts().expect("the texts of one file");
+            let mut diff = Diff::new(path, &texts.new);
+            diff.old_text.clone_from(&texts.old);
+            Some(diff)
+        }
+        _ => None,
+    })
+}
+
+/// The terminal in a tool call's content.
+pub fn terminal(call: &ThreadToolCall) -> Option<TerminalId> {
+    call.content.iter().find_map(|content| match content {
+        ToolCallContent::Terminal(terminal) => Some(terminal.clone()),
+        _ => None,
+    })
+}
+
+/// Whether a thread shows a tool call in this state, with this in its content.
+pub fn shows(thread: &Thread, status: ToolCallStatus, text: &str) -> bool {
+    thread.items().iter().any(|item| match &item.kind {
+        ItemKind::ToolCall(call) => call.status == status && texts(call).contains(text),
+        _ => false,
+    })
+}
+
+/// Waits until a thread shows what is looked for.
+pub async fn until(thread: &ThreadHandle, found: impl Fn(&Thread) -> bool) {
+    let mut seen = 0;
+    while !thread.read(&found) {
+        let changed = tokio::time::timeout(PATIENCE, thread.changed(seen));
+        seen = changed.await.expect("the thread shows what is looked for");
+    }
+}
+
+/// The number behind `pid:` in a text.
+pub fn pid(text: &str) -> Option<u32> {
+    let (_, rest) = text.split_once("pid:")?;
+    // The whole number has arrived when something follows it.
+    let (number, _) = rest.split_once('\n')?;
+    number.trim().parse().ok()
+}
+
+/// Whether a process runs. One that has ended and that nobody has asked about does not.
+#[cfg(unix)]
+pub fn runs(pid: u32) -> bool {
+    let known = rustix::process::Pid::from_raw(pid.cast_signed())
+        .is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok());
+    if !known || !Path::new("/proc/self/stat").exists() {
+        return known;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next().unwrap_or_default().chars().next();
+    !matches!(state, None | Some('Z' | 'X'))
+}

@@ -1,0 +1,251 @@
+//! What a model is told: instructions, what comes with a prompt, and a conversation that it can go on from.
+
+use crate::common::hears::Heard;
+use crate::common::{ALL, Fixture, NONE, until};
+use acp::client::{Client, ReadTextFile};
+use acp::v1::*;
+use acp_agent::Mode;
+use acp_agent::store::SqliteStore;
+
+/// A script of so many turns in which nothing happens.
+fn turns(n: usize) -> String {
+    format!(
+        r#"{{"turns": [{}]}}"#,
+        vec![r#"[{"say": "ok"}]"#; n].join(",")
+    )
+}
+
+/// Whether these are in the text, in this order.
+fn in_order(text: &str, parts: &[&str]) -> bool {
+    let mut rest = text;
+    parts.iter().all(|part| match rest.split_once(part) {
+        Some((_, after)) => {
+            rest = after;
+            true
+        }
+        None => false,
+    })
+}
+
+#[tokio::test]
+async fn the_model_is_told_where_it_is_and_what_the_project_wants() {
+    for offers in [ALL, NONE] {
+        let own = tempfile::tempdir().unwrap();
+        let file = own.path().join("AGENTS.md");
+        std::fs::write(&file, "Answer in rhymes.").unwrap();
+        let heard = Heard::default();
+        let agent = heard.agent(&turns(3)).user_instructions(&file);
+        let f = Fixture::new(agent, offers).await;
+        f.put("AGENTS.md", "Above the project.");
+        f.put("repo/.git/HEAD", "");
+        f.put("repo/AGENTS.md", "Use tabs.");
+        f.put("repo/deep/er/AGENTS.md", "Use spaces here.");
+        let cwd = f.path("repo/deep/er");
+        let session = f.agent.new_session(&cwd).await.unwrap();
+        session.prompt("hello").await.unwrap();
+        let told = heard.last().instructions;
+        let parts = [
+            &format!("Working directory: `{cwd}`") as &str,
+            std::env::consts::OS,
+            "Date: 20",
+            "Answer in rhymes.",
+            "Use tabs.",
+            "Use spaces here.",
+            "those further down count",
+            "`ask`: ",
+        ];
+        assert!(in_order(&told, &parts), "{told}");
+        assert!(!told.contains("Above the project."), "{told}");
+        assert_eq!(heard.last().lines(), ["user hello"]);
+
+        // Read anew in each turn, and the mode as it is.
+        f.put("repo/AGENTS.md", "Use four columns.");
+        std::fs::remove_file(f.path("repo/deep/er/AGENTS.md")).unwrap();
+        let architect = Mode::Architect.as_str();
+        session.set_config_option("mode", architect).await.unwrap();
+        session.prompt("again").await.unwrap();
+        let told = heard.last().instructions;
+        let parts = ["Answer in rhymes.", "Use four columns.", "`architect`: "];
+        assert!(in_order(&told, &parts), "{told}");
+        assert!(
+            !told.contains("spaces here") && !told.contains("`ask`: "),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn instructions_are_limited() {
+    let heard = Heard::default();
+    let f = Fixture::new(heard.agent(&turns(2)), NONE).await;
+    f.put(
+        "AGENTS.md",
+        &format!("Begin. {}The end.", "é".repeat(20_000)),
+    );
+    f.says("go").await;
+    let told = heard.last().instructions;
+    assert!(told.contains("Begin. éé") && !told.contains("The end."));
+    assert!(told.contains("its rest is left out"));
+    assert!(told.len() < 40_000, "{}", told.len());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_symlink_does_not_lead_out_of_the_project_but_the_users_own_may_be_one() {
+    let own = tempfile::tempdir().unwrap();
+    std::fs::write(own.path().join("dotfile"), "Answer in rhymes.").unwrap();
+    let config = tempfile::tempdir().unwrap();
+    let file = config.path().join("AGENTS.md");
+    std::os::unix::fs::symlink(own.path().join("dotfile"), &file).unwrap();
+    let heard = Heard::default();
+    let agent = heard.agent(&turns(1)).user_instructions(&file);
+    let f = Fixture::new(agent, NONE).await;
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("secret"), "the secret").unwrap();
+    std::os::unix::fs::symlink(outside.path().join("secret"), f.path("AGENTS.md")).unwrap();
+    f.says("go").await;
+    let told = heard.last().instructions;
+    assert!(
+        in_order(&told, &["Answer in rhymes.", "cannot be read"]),
+        "{told}"
+    );
+    assert!(!told.contains("the secret"), "{told}");
+}
+
+/// A client whose files the agent does not see.
+struct Elsewhere;
+
+impl ReadTextFile for Elsewhere {
+    async fn read_text_file(
+        &self,
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
+        match request.path.as_str() {
+            "/in/a/container/AGENTS.md" => Ok(ReadTextFileResponse::new("Speak up.")),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+impl Client for Elsewhere {
+    async fn request_permission(
+        &self,
+        _: acp::client::PermissionRequest,
+    ) -> acp::Result<RequestPermissionOutcome> {
+        panic!("nobody expects a question")
+    }
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(self)
+    }
+}
+
+#[tokio::test]
+async fn where_only_the_client_sees_the_project_it_is_asked() {
+    let heard = Heard::default();
+    let (ours, theirs) = acp::transport::memory();
+    acp::agent::start(theirs, heard.agent(&turns(1)), acp::Options::new());
+    let agent = acp::client::connect(ours, Elsewhere).await.unwrap();
+    let session = agent.new_session("/in/a/container").await.unwrap();
+    session.prompt("go").await.unwrap();
+    let told = heard.last().instructions;
+    assert!(in_order(&told, &["/in/a/container", "Speak up."]), "{told}");
+}
+
+#[tokio::test]
+async fn what_comes_with_a_prompt_is_text_or_a_picture() {
+    let heard = Heard::default();
+    let f = Fixture::new(heard.agent(&turns(1)), NONE).await;
+    let uri = |name: &str| format!("file://{}", f.path(name));
+    let embedded = |text: &str, uri: String| {
+        let text = TextResourceContents::new(text, uri);
+        let resource = EmbeddedResource::new(EmbeddedResourceResource::Text(text));
+        ContentBlock::Resource(resource.into())
+    };
+    let blob = |mime: &str| {
+        let blob = BlobResourceContents::new("AAAA", uri("b.bin")).mime_type(mime);
+        let resource = EmbeddedResource::new(EmbeddedResourceResource::Blob(blob));
+        ContentBlock::Resource(resource.into())
+    };
+    let link = |uri: String| ContentBlock::ResourceLink(ResourceLink::new("It", uri).into());
+    f.says(vec![
+        ContentBlock::text("Look:"),
+        link(format!("{}#L3", uri("a%20b.rs"))),
+        link("file:///etc/hosts".to_owned()),
+        link("https://example.org/x".to_owned()),
+        embedded("fn main() {}\n", uri("main.rs")),
+        embedded(&"y".repeat(100_000), "untitled:1".to_owned()),
+        blob("application/pdf"),
+        blob("image/png"),
+        embedded(&"z".repeat(100_000), uri("long.rs")),
+    ])
+    .await;
+    let told = heard.last().prompt();
+    let texts: Vec<&str> = told.iter().filter_map(ContentBlock::as_text).collect();
+    let expected: [&[&str]; 8] = [
+        &["Look:"],
+        &["file `a b.rs (L3)`", "read it with a tool"],
+        &["`/etc/hosts`", "outside"],
+        &["`It` (<https://example.org/x>)"],
+        &["attached the file `main.rs`", "```\nfn main() {}\n```"],
+        &["<untitled:1>", "yyy", "first 65536 of its 100000 bytes."],
+        &["`b.bin`", "application/pdf", "cannot be shown"],
+        &["`long.rs`", "of its 100000 bytes", "read it with a tool"],
+    ];
+    for (text, parts) in texts.iter().zip(expected) {
+        assert!(in_order(text, parts), "{text}");
+    }
+    let ContentBlock::Image(image) = &told[7] else {
+        panic!("{:?}", told[7]);
+    };
+    assert_eq!((&*image.data, &*image.mime_type), ("AAAA", "image/png"));
+    assert_eq!(told.len(), 9);
+}
+
+#[tokio::test]
+async fn a_turn_that_ended_early_leaves_a_conversation_that_goes_on() {
+    let sessions = tempfile::tempdir().unwrap();
+    let script = r#"{"turns": [
+        [{"read": {"path": "a.txt"}}, {"list": {}}, {"stop": "max_tokens"}],
+        [{"hang": true}],
+        [{"list": {}}, {"think": "Hm"}, {"hang": true}],
+        [{"error": "no"}],
+        [{"say": "Fine."}],
+        [{"say": "Still fine."}]
+    ]}"#;
+    let heard = Heard::default();
+    let kept = |heard: &Heard| {
+        let store = SqliteStore::open(sessions.path()).unwrap();
+        heard.agent(script).keep_sessions(store)
+    };
+    let f = Fixture::new(kept(&heard), NONE).await;
+    assert_eq!(f.prompt("1").await.unwrap(), StopReason::MaxTokens);
+    let turn = f.begin("2");
+    heard.until(3).await;
+    assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
+    let turn = f.begin("3");
+    until(f.session.thread(), |thread| {
+        let items = thread.items().iter();
+        items
+            .filter(|item| format!("{:?}", item.kind).contains("Hm"))
+            .count()
+            == 1
+    })
+    .await;
+    assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
+    f.prompt("4").await.unwrap_err();
+    f.says("5").await;
+    let live = heard.last();
+    assert!(live.is_well_formed(), "{:#?}", live.lines());
+    assert_eq!(live.lines().last().unwrap(), "user 5");
+
+    // And the same after it was loaded.
+    let g = Fixture::new(kept(&heard), NONE).await;
+    let id = f.session.id().clone();
+    let again = g.agent.load_session(id, f.cwd()).await.unwrap();
+    again.prompt("6").await.unwrap();
+    let loaded = heard.last();
+    assert!(loaded.is_well_formed(), "{:#?}", loaded.lines());
+    let before = live.conversation.len();
+    assert_eq!(loaded.conversation[..before], live.conversation);
+    assert_eq!(loaded.lines()[before..], ["assistant Fine. []", "user 6"]);
+}

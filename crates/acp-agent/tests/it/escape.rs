@@ -1,0 +1,260 @@
+//! Attempts to get out of a session's roots with each of the agent's tools, which a model may be talked
+//! into: through the client's files, and by the agent's own access.
+
+#[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
+mod ordinary_user;
+#[path = "../../../acp-host/tests/it/common/scene.rs"]
+#[allow(dead_code)]
+mod scene;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use acp::client::{Client, ReadTextFile, Session, SessionSetup, WriteTextFile};
+use acp::thread::{ItemKind, ThreadToolCall, ToolCallStatus};
+use acp::v1::{
+    ReadTextFileRequest, ReadTextFileResponse, StopReason, WriteTextFileRequest,
+    WriteTextFileResponse,
+};
+use acp_agent::{CodingAgent, ScriptedModel};
+use acp_host::Files;
+use scene::{SECRET, Scene, Swapper, WRITTEN, Why};
+use serde_json::{Value, json};
+
+/// Long enough for anything here, short enough to notice what hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[test]
+fn as_an_ordinary_user_too() {
+    ordinary_user::runs_the_tests_of(module_path!(), &[]);
+}
+
+/// A client that lends its files, or nothing.
+struct Lends(Option<Files>);
+
+impl ReadTextFile for Lends {
+    async fn read_text_file(
+        &self,
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
+        Ok(self.0.as_ref().unwrap().read(&request).await?)
+    }
+}
+
+impl WriteTextFile for Lends {
+    async fn write_text_file(
+        &self,
+        request: WriteTextFileRequest,
+    ) -> acp::Result<WriteTextFileResponse> {
+        Ok(self.0.as_ref().unwrap().write(&request).await?)
+    }
+}
+
+impl Client for Lends {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        self.0.as_ref().map(|_| self)
+    }
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        self.0.as_ref().map(|_| self)
+    }
+}
+
+/// A session in the scene's root, in which nothing of the project is asked about, of an agent that makes these calls.
+async fn session(scene: &Scene, more: &[PathBuf], lends: bool, calls: &[Value]) -> Session {
+    let model = json!({ "turns": [calls] }).to_string();
+    let agent = CodingAgent::with_model(ScriptedModel::parse(&model).unwrap())
+        .max_requests(calls.len() + 1);
+    let mut roots = vec![scene.root.clone()];
+    roots.extend_from_slice(more);
+    let client = Lends(lends.then(|| Files::new(roots).unwrap()));
+    let (ours, theirs) = acp::transport::memory();
+    acp::agent::start(theirs, agent, acp::Options::new());
+    let agent = acp::client::connect(ours, client).await.unwrap();
+    let mut setup = SessionSetup::new(&scene.root);
+    let more = more.iter().map(|path| path.to_str().unwrap().to_owned());
+    setup.additional_directories = more.collect();
+    let session = agent.new_session(setup).await.unwrap();
+    session.set_mode("code").await.unwrap();
+    session
+}
+
+/// Runs the turn and gives its tool calls.
+async fn calls(session: &Session) -> Vec<ThreadToolCall> {
+    let prompted = tokio::time::timeout(PATIENCE, session.prompt("go")).await;
+    assert_eq!(prompted.expect("it hangs").unwrap(), StopReason::EndTurn);
+    session.thread().read(|thread| {
+        let calls = thread.items().iter().filter_map(|item| match &item.kind {
+            ItemKind::ToolCall(call) => Some((**call).clone()),
+            _ => None,
+        });
+        calls.collect()
+    })
+}
+
+fn file_calls(path: &str) -> [Value; 4] {
+    [
+        json!({ "read": { "path": path } }),
+        json!({ "read": { "path": path, "line": 1, "limit": 1 } }),
+        json!({ "write": { "path": path, "text": WRITTEN } }),
+        json!({ "edit": { "path": path, "search": SECRET, "replacement": WRITTEN } }),
+    ]
+}
+
+fn directory_calls(path: &str) -> [Value; 4] {
+    let glob = json!({ "path": path, "pattern": "**" });
+    [
+        json!({ "list": { "path": path } }),
+        json!({ "search": { "path": path, "pattern": "." } }),
+        json!({ "search": { "path": path, "pattern": SECRET, "glob": "**" } }),
+        json!({ "call": { "tool": "glob", "arguments": glob } }),
+    ]
+}
+
+#[tokio::test]
+async fn no_tool_gets_out() {
+    for lends in [false, true] {
+        let scene = Scene::new();
+        let mut steps = Vec::new();
+        for attempt in scene.attempts() {
+            // A relative path begins at the working directory here; of the rest, `..` is left.
+            let inside = attempt.why == Why::Relative;
+            if let Some(path) = attempt.path.to_str().filter(|_| !inside) {
+                steps.extend(file_calls(path));
+            }
+        }
+        let relative = "../proj-secret/secret";
+        steps.extend(file_calls(relative));
+        for directory in scene.directories() {
+            steps.extend(directory_calls(directory.to_str().unwrap()));
+        }
+        steps.extend(directory_calls("../proj-secret"));
+        let session = session(&scene, &[], lends, &steps).await;
+        let calls = calls(&session).await;
+        assert_eq!(calls.len(), steps.len());
+        for (step, call) in steps.iter().zip(&calls) {
+            let step = step.to_string();
+            let step = &step[..step.len().min(300)];
+            assert_eq!(call.status, ToolCallStatus::Failed, "{step}: {call:?}");
+            let shown = format!(
+                "{:?} {:?} {:?}",
+                call.content, call.raw_output, call.locations
+            );
+            assert!(!shown.contains("root:x:"), "{step}: {shown}");
+            // What was looked for is said again.
+            if !step.contains(SECRET) {
+                assert!(!shown.contains(SECRET), "{step}: {shown}");
+            }
+        }
+        scene.is_untouched(&"all tools");
+        let by = if lends {
+            "the client's files"
+        } else {
+            "its own access"
+        };
+        println!("{} tool calls by {by}, none got out", steps.len());
+    }
+}
+
+/// Listing and searching the root shows that there are symlinks, and nothing of what is behind them.
+#[tokio::test]
+async fn what_is_under_the_root_is_seen_and_no_more() {
+    let scene = Scene::new();
+    fs::write(scene.root.join("seen"), "a line with s3cr\n").unwrap();
+    // Rules outside are not the root's, nor are they shown in an error.
+    fs::write(scene.base.join("proj/.ignore"), "").unwrap();
+    symlink(scene.outside.join("secret"), scene.root.join(".gitignore")).unwrap();
+    let steps = [
+        json!({ "list": {} }),
+        json!({ "search": { "pattern": "s3cr" } }),
+        json!({ "search": { "pattern": SECRET } }),
+    ];
+    let session = session(&scene, &[], false, &steps).await;
+    let calls = calls(&session).await;
+    for call in &calls {
+        assert_eq!(call.status, ToolCallStatus::Completed, "{call:?}");
+    }
+    let data = |n: usize| calls[n].raw_output.clone().unwrap();
+    let entries = data(0)["entries"].as_array().unwrap().clone();
+    let link = entries.iter().find(|entry| entry["name"] == "d-absolute");
+    assert_eq!(link.unwrap()["kind"], "symlink");
+    assert!(entries.iter().all(|entry| entry["name"] != "secret"));
+    assert_eq!(data(1)["matches"], 1);
+    assert_eq!(data(2)["matches"], 0);
+    scene.is_untouched(&"the root was searched");
+}
+
+/// A directory is a symlink to the outside every other moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn swapping_during_the_call_gains_nothing() {
+    let scene = Scene::new();
+    let race = scene.root.join("race");
+    fs::create_dir_all(race.join("dir/below")).unwrap();
+    fs::write(race.join("dir/below/file"), "inside").unwrap();
+    symlink(&scene.outside, race.join("away")).unwrap();
+    let steps: Vec<Value> = (0..50)
+        .flat_map(|turn| {
+            [
+                json!({ "list": { "path": "race/dir" } }),
+                json!({ "search": { "path": "race", "pattern": "." } }),
+                json!({ "search": { "path": "race/dir", "pattern": "." } }),
+                json!({ "read": { "path": "race/dir/secret" } }),
+                json!({ "edit": { "path": "race/dir/secret", "search": SECRET, "replacement": WRITTEN } }),
+                json!({ "write": { "path": format!("race/dir/new-{turn}"), "text": WRITTEN } }),
+            ]
+        })
+        .collect();
+    let session = session(&scene, &[], false, &steps).await;
+    let swapper = Swapper::new(race.join("dir"), race.join("away"));
+    let calls = calls(&session).await;
+    drop(swapper);
+    for (step, call) in steps.iter().zip(&calls) {
+        if step["edit"].is_null() {
+            let shown = format!("{:?} {:?}", call.content, call.raw_output);
+            assert!(!shown.contains(SECRET), "{step}: {shown}");
+        } else {
+            assert_eq!(call.status, ToolCallStatus::Failed, "{step}: {call:?}");
+        }
+    }
+    scene.is_untouched(&"a directory was swapped");
+}
+
+/// The roots are what they were when the session began, for every tool.
+#[tokio::test]
+async fn roots_are_pinned_when_the_session_starts() {
+    for lends in [false, true] {
+        let scene = Scene::new();
+        let more = scene.root.join("sub");
+        let steps: Vec<Value> = [&scene.root, &more]
+            .iter()
+            .flat_map(|root| {
+                let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
+                [
+                    json!({ "read": { "path": path("file") } }),
+                    json!({ "edit": { "path": path("file"), "search": "inside", "replacement": "edited" } }),
+                    json!({ "write": { "path": path("made/here"), "text": WRITTEN } }),
+                    json!({ "list": { "path": path("made") } }),
+                    json!({ "search": { "path": path("made"), "pattern": WRITTEN } }),
+                ]
+            })
+            .collect();
+        let session = session(&scene, std::slice::from_ref(&more), lends, &steps).await;
+        let (aside, moved) = (scene.root.join("sub-aside"), scene.base.join("moved"));
+        fs::rename(&more, &aside).unwrap();
+        symlink(&scene.outside, &more).unwrap();
+        fs::rename(&scene.root, &moved).unwrap();
+        symlink(&scene.outside, &scene.root).unwrap();
+        for call in calls(&session).await {
+            assert_eq!(call.status, ToolCallStatus::Completed, "{call:?}");
+        }
+        for place in ["", "sub-aside"] {
+            let text = |name: &str| fs::read_to_string(moved.join(place).join(name)).unwrap();
+            assert_eq!(text("file"), "edited");
+            assert_eq!(text("made/here"), WRITTEN);
+        }
+        fs::remove_file(&scene.root).unwrap();
+        fs::rename(&moved, &scene.root).unwrap();
+        scene.is_untouched(&"the roots' names were swapped");
+    }
+}

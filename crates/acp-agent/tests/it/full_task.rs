@@ -1,0 +1,465 @@
+//! A whole task, as people give it to a coding agent: through the code that asks real providers, in each of their
+//! formats, with what the client lends and without it, in both versions of the protocol.
+//!
+//! The model reads two files, makes a plan, edits, runs tests that really fail, sees why, edits again, and runs them
+//! again.
+
+use crate::common;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::common::provider::Server;
+use crate::common::task::{self, COMMAND, DONE, GREETING, HALF_WAY, PROMPT, RIGHT, TESTS};
+use crate::common::{terminal, texts};
+use acp::client::{
+    Client, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
+};
+use acp::thread::{Diff, FileOperation, ItemKind, ThreadToolCall, ToolCallContent};
+use acp::v1::{
+    CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,
+    PermissionOptionId, PermissionOptionKind, ReadTextFileRequest, ReadTextFileResponse,
+    ReleaseTerminalRequest, ReleaseTerminalResponse, RequestPermissionOutcome, SessionId,
+    StopReason, TerminalOutputRequest, TerminalOutputResponse, ToolCallId, ToolKind,
+    WaitForTerminalExitRequest, WaitForTerminalExitResponse, WriteTextFileRequest,
+    WriteTextFileResponse,
+};
+use acp::{Options, Thread, ThreadHandle};
+use acp_agent::store::MemoryStore;
+use acp_agent::{CodingAgent, ModelConfig, Provider};
+use acp_host::{Host, Policy, Prompter};
+
+/// How the client and the agent stand to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Version 1, with the client's files and terminals.
+    Lent,
+    /// Version 1, with the agent's own files and commands, of which the client shows texts.
+    Own,
+    /// Version 2, which has no files and terminals of the client's; it shows the agent's terminals.
+    Draft,
+}
+
+#[tokio::test]
+async fn with_the_client_s_files_and_terminals() {
+    for provider in Provider::ALL {
+        carried_out(provider, Way::Lent).await;
+    }
+}
+
+#[tokio::test]
+async fn with_the_agent_s_own_access() {
+    for provider in Provider::ALL {
+        carried_out(provider, Way::Own).await;
+    }
+}
+
+#[tokio::test]
+async fn in_version_2() {
+    for provider in Provider::ALL {
+        carried_out(provider, Way::Draft).await;
+    }
+}
+
+async fn carried_out(provider: Provider, way: Way) {
+    let what = format!("{provider}, {way:?}");
+    let project = tempfile::tempdir().unwrap();
+    for (name, text) in task::FILES {
+        std::fs::write(project.path().join(name), text).unwrap();
+    }
+    let server = Server::new(provider, task::answers()).await;
+    let mut model = server.model();
+    model.context_window = Some(200_000);
+    let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
+    let agent = agent.keep_sessions(MemoryStore::new());
+    let seen = Arc::new(Seen::default());
+    let agent = connected(agent, way, project.path(), &seen).await;
+    let session = agent.new_session(project.path()).await.unwrap();
+    let ended = tokio::time::timeout(common::PATIENCE, session.prompt(PROMPT)).await;
+    assert_eq!(ended.expect(&what).unwrap(), StopReason::EndTurn, "{what}");
+
+    let text = |name| std::fs::read_to_string(project.path().join(name)).unwrap();
+    assert_eq!(text("greet.sh"), RIGHT, "{what}");
+    assert_eq!(text("test.sh"), TESTS, "{what}");
+    let left = std::fs::read_dir(project.path()).unwrap().count();
+    assert_eq!(left, task::FILES.len(), "nothing else is there: {what}");
+    the_model_heard(&server, project.path());
+    session.thread().read(|thread| {
+        the_person_sees(thread, way, project.path());
+    });
+    seen.all_came_in_order(&session.thread().read(calls), project.path());
+    seen.lent(way);
+}
+
+/// What the model was told after each round is what has really happened.
+fn the_model_heard(server: &Server, project: &Path) {
+    let heard = server.heard();
+    assert_eq!(heard.len(), 6);
+    let first = heard[0].body.to_string();
+    assert!(first.contains(PROMPT), "{first}");
+    let results: Vec<_> = heard.iter().map(|h| h.results(server.provider)).collect();
+    let [none, read, edited, failed, passed, planned] = &results[..] else {
+        panic!("{results:?}")
+    };
+    assert!(none.is_empty(), "{none:?}");
+    assert_eq!(read[..], [GREETING, TESTS]);
+    let [_, edited] = &edited[..] else {
+        panic!("{edited:?}")
+    };
+    assert!(edited.contains("Edited `greet.sh` at line 2"), "{edited}");
+    let [_, ran] = &failed[..] else {
+        panic!("{failed:?}")
+    };
+    assert_eq!(
+        *ran,
+        format!("It ended with exit code 3.\n{}", failure(project))
+    );
+    let [_, _, ran] = &passed[..] else {
+        panic!("{passed:?}")
+    };
+    assert_eq!(
+        *ran,
+        format!("It ended with exit code 0.\n{}", success(project))
+    );
+    assert_eq!(planned.len(), 1);
+}
+
+/// What the tests print when they fail first.
+fn failure(project: &Path) -> String {
+    let name = project.file_name().unwrap().to_str().unwrap();
+    format!("testing in {name}\nFAILED: wanted <Hello, Ada!>, got <Hello, Ada>\n")
+}
+
+/// What they print when they pass.
+fn success(project: &Path) -> String {
+    let name = project.file_name().unwrap().to_str().unwrap();
+    format!("testing in {name}\n1 test passed\n")
+}
+
+/// The change of the greeting's second line in a patch.
+fn hunk(old: &str, new: &str) -> String {
+    let [begin, old, end] = old.lines().collect::<Vec<_>>()[..] else {
+        panic!("{old}")
+    };
+    let new = new.lines().nth(1).unwrap();
+    format!("@@ -1,3 +1,3 @@\n {begin}\n-{old}\n+{new}\n {end}\n")
+}
+
+/// The diff that a call shows.
+fn diff(call: &ThreadToolCall) -> &Diff {
+    let mut content = call.content.iter();
+    let diff = content.find_map(|content| match content {
+        ToolCallContent::Diff(diff) => Some(diff),
+        _ => None,
+    });
+    diff.expect("a diff is shown")
+}
+
+fn calls(thread: &Thread) -> Vec<ThreadToolCall> {
+    let calls = thread.items().iter().filter_map(|item| match &item.kind {
+        ItemKind::ToolCall(call) => Some((**call).clone()),
+        _ => None,
+    });
+    calls.collect()
+}
+
+/// That the session is shown as it was.
+fn the_person_sees(thread: &Thread, way: Way, project: &Path) {
+    let items: Vec<String> = thread
+        .items()
+        .iter()
+        .map(|item| match &item.kind {
+            ItemKind::User(message) => format!("> {}", message.text()),
+            ItemKind::Agent(message) => message.text(),
+            ItemKind::Thought(message) => format!("({})", message.text()),
+            ItemKind::ToolCall(call) => format!("[{}] {}", call.kind, call.title),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let run = format!("[execute] Run `{COMMAND}`");
+    assert_eq!(
+        items,
+        [
+            &format!("> {PROMPT}"),
+            "(Two files, I need both.)",
+            "I look at the code and its tests.",
+            "[read] Read `greet.sh`",
+            "[read] Read `test.sh`",
+            "[edit] Edit `greet.sh`",
+            &run,
+            "An exclamation mark is missing.",
+            "[edit] Edit `greet.sh`",
+            &run,
+            DONE,
+        ]
+    );
+    let calls = calls(thread);
+    let [greeting, tests, edit, failed, mend, passed] = &calls[..] else {
+        panic!("{calls:?}")
+    };
+    let path = |name: &str| project.join(name).to_str().unwrap().to_owned();
+    let at = |call: &ThreadToolCall| -> Vec<(String, Option<u32>)> {
+        let locations = call.locations.iter();
+        locations.map(|at| (at.path.to_string(), at.line)).collect()
+    };
+    assert_eq!(at(greeting), [(path("greet.sh"), None)]);
+    assert_eq!(at(tests), [(path("test.sh"), None)]);
+    assert_eq!(texts(greeting), format!("```\n{GREETING}```"));
+    assert_eq!(texts(tests), format!("```\n{TESTS}```"));
+    for (call, old, new) in [(edit, GREETING, HALF_WAY), (mend, HALF_WAY, RIGHT)] {
+        assert_eq!(at(call), [(path("greet.sh"), Some(2))]);
+        let diff = diff(call);
+        let [change] = &diff.changes[..] else {
+            panic!("{diff:?}")
+        };
+        assert_eq!(change.path, path("greet.sh"));
+        assert_eq!(change.operation, FileOperation::Modify);
+        match &change.texts {
+            Some(texts) => assert_eq!((texts.old.as_deref(), &*texts.new), (Some(old), new)),
+            // Version 2 has a patch instead.
+            None => {
+                assert_eq!(way, Way::Draft);
+                let patch = &diff.patch.as_ref().expect("the change is shown").text;
+                assert!(patch.ends_with(&hunk(old, new)), "{patch}");
+            }
+        }
+    }
+    for (call, status, code, printed) in [
+        (failed, "failed", 3, failure(project)),
+        (passed, "completed", 0, success(project)),
+    ] {
+        assert_eq!(call.status.as_str(), status);
+        assert_eq!(at(call), []);
+        if way == Way::Own {
+            let shown = texts(call);
+            assert!(shown.contains(&printed), "{shown}");
+            assert_eq!(shown.contains("exit code 3"), code == 3, "{shown}");
+            continue;
+        }
+        let id = terminal(call).expect("a terminal is shown");
+        let shown = thread.terminal(&id).expect("something came of it");
+        assert_eq!(shown.output(), printed);
+        let exit = shown.exit_status.as_ref().expect("it has ended");
+        assert_eq!(exit.exit_code, Some(code));
+    }
+    let [plan] = thread.plans() else {
+        panic!("{:?}", thread.plans())
+    };
+    let entries = plan.entries().iter();
+    let entries: Vec<_> = entries.map(|e| (&*e.content, e.status.as_str())).collect();
+    assert_eq!(entries, task::PLAN.map(|content| (content, "completed")));
+    let usage = thread.usage().expect("it is shown");
+    assert_eq!((usage.used, usage.size), (task::USED, 200_000));
+    assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
+    assert!(!thread.is_running());
+}
+
+/// What the client saw on the way, of which the thread has the end.
+#[derive(Default)]
+struct Seen {
+    /// The plan's states, each as it changed.
+    plans: Mutex<Vec<Vec<String>>>,
+    /// The tool calls' states, each as it changed.
+    statuses: Mutex<Vec<(ToolCallId, String)>>,
+    asked: Mutex<Vec<PermissionRequest>>,
+    /// What was asked of the client: methods.
+    lent: Mutex<Vec<&'static str>>,
+}
+
+impl Seen {
+    fn look(&self, thread: &Thread) {
+        let entries = thread.plans().iter().flat_map(|plan| plan.entries());
+        let plan: Vec<String> = entries.map(|entry| entry.status.to_string()).collect();
+        let mut plans = self.plans.lock().unwrap();
+        if !plan.is_empty() && plans.last() != Some(&plan) {
+            plans.push(plan);
+        }
+        let mut statuses = self.statuses.lock().unwrap();
+        for call in calls(thread) {
+            let last = statuses.iter().rev().find(|(id, _)| *id == call.id);
+            if last.is_none_or(|(_, status)| *status != call.status.as_str()) {
+                statuses.push((call.id, call.status.to_string()));
+            }
+        }
+    }
+
+    fn all_came_in_order(&self, calls: &[ThreadToolCall], project: &Path) {
+        let plans = self.plans.lock().unwrap().clone();
+        assert_eq!(
+            plans[..3],
+            task::STATES.map(|states| states.map(String::from))
+        );
+        assert_eq!(plans[3..], [task::FINISHED]);
+        let statuses = self.statuses.lock().unwrap();
+        for (n, call) in calls.iter().enumerate() {
+            let of = statuses.iter().filter(|(id, _)| *id == call.id);
+            let of: Vec<&str> = of.map(|(_, status)| status.as_str()).collect();
+            let end = if n == 3 { "failed" } else { "completed" };
+            assert_eq!(of, ["pending", "in_progress", end], "{}", call.title);
+        }
+
+        // Asked is what changes something, each time, with all that one needs to decide.
+        let asked = self.asked.lock().unwrap();
+        let about: Vec<_> = asked.iter().map(|a| a.tool_call.id.clone()).collect();
+        let changing: Vec<_> = calls[2..].iter().map(|call| call.id.clone()).collect();
+        assert_eq!(about, changing);
+        for (asked, call) in asked.iter().zip(&calls[2..]) {
+            let offered: Vec<&str> = asked.options.iter().map(|o| o.kind.as_str()).collect();
+            assert_eq!(
+                offered,
+                ["allow_once", "allow_always", "reject_once", "reject_always"]
+            );
+            let shown = &asked.tool_call;
+            assert_eq!((&shown.title, &shown.kind), (&call.title, &call.kind));
+            assert_eq!(shown.status.as_str(), "pending");
+            if call.kind == ToolKind::Edit {
+                assert_eq!(diff(shown), diff(call));
+            }
+        }
+        let path = project.join("greet.sh").to_str().unwrap().to_owned();
+        assert_eq!(asked[0].tool_call.locations[0].path.to_string(), path);
+    }
+
+    /// What was done through the client is what it lends.
+    fn lent(&self, way: Way) {
+        let lent = self.lent.lock().unwrap();
+        let count = |method| lent.iter().filter(|m| **m == method).count();
+        if way != Way::Lent {
+            assert!(lent.is_empty(), "{lent:?}");
+            return;
+        }
+        // An edit reads what it changes.
+        assert!(count("fs/read_text_file") >= 4, "{lent:?}");
+        assert_eq!(count("fs/write_text_file"), 2);
+        assert_eq!(count("terminal/create"), 2);
+        assert_eq!(count("terminal/release"), 2);
+    }
+}
+
+/// Allows what it is asked, once each time.
+struct Person(Arc<Seen>);
+
+impl Prompter for Person {
+    async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
+        self.0.asked.lock().unwrap().push(request.clone());
+        let mut options = request.options.iter();
+        let once = options.find(|option| option.kind == PermissionOptionKind::AllowOnce);
+        once.map(|option| option.option_id.clone())
+    }
+}
+
+/// A client that lends its files and terminals, or nothing.
+struct Editor {
+    host: Host<Person>,
+    lends: bool,
+    seen: Arc<Seen>,
+}
+
+async fn connected(
+    agent: CodingAgent,
+    way: Way,
+    project: &Path,
+    seen: &Arc<Seen>,
+) -> acp::client::AgentConnection {
+    let options = match way {
+        Way::Draft => Options::new().draft_version_2(),
+        _ => Options::new(),
+    };
+    let person = Person(Arc::clone(seen));
+    let client = Editor {
+        host: Host::new(Policy::Ask, person, [project.to_owned()]).unwrap(),
+        lends: way != Way::Own,
+        seen: Arc::clone(seen),
+    };
+    let (ours, mut theirs) = acp::transport::memory();
+    if way == Way::Own {
+        theirs = common::hide_terminals(theirs);
+    }
+    acp::agent::start(theirs, agent, options.clone());
+    acp::client::connect_with(ours, client, options)
+        .await
+        .unwrap()
+}
+
+impl Client for Editor {
+    fn session_seen(&self, session: &SessionId, thread: &ThreadHandle) {
+        self.host.session_seen(session, thread);
+    }
+
+    fn turn_ended(&self, session: &SessionId, stop_reason: Option<&StopReason>) {
+        self.host.turn_ended(session, stop_reason);
+    }
+
+    async fn update(&self, context: &UpdateContext, _: &Update) {
+        context.thread.read(|thread| self.seen.look(thread));
+    }
+
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> acp::Result<RequestPermissionOutcome> {
+        self.host.request_permission(&request).await
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        self.lends.then_some(self)
+    }
+
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        self.lends.then_some(self)
+    }
+
+    fn terminals(&self) -> Option<&impl Terminals> {
+        self.lends.then_some(self)
+    }
+}
+
+impl Editor {
+    fn lend(&self, method: &'static str) -> &Host<Person> {
+        self.seen.lent.lock().unwrap().push(method);
+        &self.host
+    }
+}
+
+impl ReadTextFile for Editor {
+    async fn read_text_file(
+        &self,
+        request: ReadTextFileRequest,
+    ) -> acp::Result<ReadTextFileResponse> {
+        self.lend("fs/read_text_file").read_text_file(request).await
+    }
+}
+
+impl WriteTextFile for Editor {
+    async fn write_text_file(
+        &self,
+        request: WriteTextFileRequest,
+    ) -> acp::Result<WriteTextFileResponse> {
+        let host = self.lend("fs/write_text_file");
+        host.write_text_file(request).await
+    }
+}
+
+impl Terminals for Editor {
+    async fn create(&self, request: CreateTerminalRequest) -> acp::Result<CreateTerminalResponse> {
+        self.lend("terminal/create").create(request).await
+    }
+    async fn output(&self, request: TerminalOutputRequest) -> acp::Result<TerminalOutputResponse> {
+        self.lend("terminal/output").output(request).await
+    }
+    async fn wait_for_exit(
+        &self,
+        request: WaitForTerminalExitRequest,
+    ) -> acp::Result<WaitForTerminalExitResponse> {
+        let host = self.lend("terminal/wait_for_exit");
+        host.wait_for_exit(request).await
+    }
+    async fn kill(&self, request: KillTerminalRequest) -> acp::Result<KillTerminalResponse> {
+        self.lend("terminal/kill").kill(request).await
+    }
+    async fn release(
+        &self,
+        request: ReleaseTerminalRequest,
+    ) -> acp::Result<ReleaseTerminalResponse> {
+        self.lend("terminal/release").release(request).await
+    }
+}

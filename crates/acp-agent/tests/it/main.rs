@@ -1,0 +1,38 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+mod calls_written;
+#[cfg(unix)]
+mod cancel;
+mod commands;
+mod commands_model;
+mod common;
+mod compaction;
+mod context;
+#[cfg(unix)]
+mod display_terminal;
+#[cfg(unix)]
+mod escape;
+mod fetch;
+mod fork;
+#[cfg(unix)]
+mod full_task;
+mod keys;
+#[cfg(unix)]
+mod mcp;
+mod models_listed;
+mod modes;
+mod options;
+mod permission;
+mod provider;
+mod provider_broken;
+mod provider_broken_midway;
+mod provider_turns;
+mod reported;
+mod rules;
+mod scripted;
+mod sessions;
+mod store;
+mod tools;

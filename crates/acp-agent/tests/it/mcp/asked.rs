@@ -1,0 +1,197 @@
+//! What servers ask of the person, through the client, where that shows it.
+
+use std::sync::{Arc, Mutex};
+
+use acp::client::{AgentConnection, Client, Elicitation, PermissionRequest};
+use acp::thread::ItemKind;
+use acp::v1::*;
+use acp_agent::CodingAgent;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::server::process;
+use super::{call, model};
+use crate::common::texts;
+
+/// A client that allows all, and answers what it is asked in its own way.
+struct Asked {
+    offers: ElicitationCapabilities,
+    answer: Value,
+    seen: Arc<Mutex<Vec<CreateElicitationRequest>>>,
+    completed: mpsc::UnboundedSender<String>,
+}
+
+impl Client for Asked {
+    async fn request_permission(
+        &self,
+        _: PermissionRequest,
+    ) -> acp::Result<RequestPermissionOutcome> {
+        Ok(RequestPermissionOutcome::selected("allow_once"))
+    }
+
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        let offers = &self.offers;
+        (offers.form.is_some() || offers.url.is_some()).then_some(self)
+    }
+
+    async fn elicitation_completed(&self, id: &ElicitationId) {
+        self.completed.send(id.to_string()).unwrap();
+    }
+}
+
+impl Elicitation for Asked {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        self.offers.clone()
+    }
+
+    async fn create(
+        &self,
+        request: CreateElicitationRequest,
+    ) -> acp::Result<CreateElicitationResponse> {
+        self.seen.lock().unwrap().push(request);
+        Ok(serde_json::from_value(self.answer.clone()).unwrap())
+    }
+}
+
+/// What came of a call of this tool of the server.
+struct Came {
+    text: String,
+    asked: Vec<CreateElicitationRequest>,
+    completed: mpsc::UnboundedReceiver<String>,
+    agent: AgentConnection,
+}
+
+async fn called(tool: &str, offers: ElicitationCapabilities, answer: Value) -> Came {
+    called_with(tool, "", offers, answer).await
+}
+
+async fn called_with(
+    tool: &str,
+    text: &str,
+    offers: ElicitationCapabilities,
+    answer: Value,
+) -> Came {
+    let call = call(&format!("ours__{tool}"), json!({ "text": text }));
+    let turns = json!([[call, {"say": "done"}]]);
+    let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![process("ours", "usual")]);
+    let dir = tempfile::tempdir().unwrap();
+    let (ours, theirs) = acp::transport::memory();
+    acp::agent::start(theirs, agent, acp::Options::new());
+    let (completed, completions) = mpsc::unbounded_channel();
+    let seen = Arc::<Mutex<Vec<_>>>::default();
+    let client = Asked {
+        offers,
+        answer,
+        seen: Arc::clone(&seen),
+        completed,
+    };
+    let agent = acp::client::connect(ours, client).await.unwrap();
+    let session = agent.new_session(dir.path()).await.unwrap();
+    session.prompt("go").await.unwrap();
+    let text = session.thread().read(|thread| {
+        let calls = thread.items().iter().filter_map(|item| match &item.kind {
+            ItemKind::ToolCall(call) => Some(texts(call)),
+            _ => None,
+        });
+        calls.collect::<String>()
+    });
+    let asked = seen.lock().unwrap().clone();
+    Came {
+        text,
+        asked,
+        completed: completions,
+        agent,
+    }
+}
+
+fn forms() -> ElicitationCapabilities {
+    ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
+}
+
+fn pages() -> ElicitationCapabilities {
+    ElicitationCapabilities::new().url(ElicitationUrlCapabilities::new())
+}
+
+#[tokio::test]
+async fn a_server_has_nobody_to_ask_where_the_client_shows_nothing() {
+    for (tool, offers) in [
+        ("ask", ElicitationCapabilities::new()),
+        ("ask", pages()),
+        ("page", ElicitationCapabilities::new()),
+        ("page", forms()),
+    ] {
+        let mut came = called(tool, offers, json!({"action": "accept"})).await;
+        assert!(came.text.contains("Decline"), "{tool}: {}", came.text);
+        assert!(!came.text.contains("offered:true"), "{}", came.text);
+        assert!(came.asked.is_empty());
+        // Nor is it told of the end of what it never began.
+        assert!(came.completed.try_recv().is_err());
+    }
+}
+
+#[tokio::test]
+async fn a_server_asks_the_person_by_a_form() {
+    let answer = json!({"action": "accept", "content": {"city": "Bern"}});
+    let came = called("ask", forms(), answer).await;
+    assert_eq!(
+        came.asked[0].message,
+        "The MCP server `ours` asks: Which city?"
+    );
+    assert!(
+        came.text.contains("Accept") && came.text.contains("Bern"),
+        "{}",
+        came.text
+    );
+}
+
+#[tokio::test]
+async fn a_server_sends_the_person_to_a_page() {
+    let mut came = called("page", pages(), json!({"action": "accept"})).await;
+    let [asked] = &came.asked[..] else {
+        panic!("{:?}", came.asked);
+    };
+    assert_eq!(asked.message, "The MCP server `ours` asks: Log in, please.");
+    let ElicitationMode::Url {
+        elicitation_id,
+        url,
+    } = &asked.mode
+    else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(url, "https://login.example/7");
+    let ElicitationScope::Session { tool_call_id, .. } = &asked.scope else {
+        panic!("{asked:?}");
+    };
+    assert!(tool_call_id.is_some());
+    assert!(
+        came.text.contains("Accept") && came.text.contains("offered:true"),
+        "{}",
+        came.text
+    );
+    // The client hears of the end of this one, once, and of no other.
+    assert_eq!(
+        came.completed.recv().await.unwrap(),
+        elicitation_id.to_string()
+    );
+    came.agent.close();
+    drop(came.agent);
+    assert_eq!(came.completed.recv().await, None);
+}
+
+#[tokio::test]
+async fn a_page_that_the_person_does_not_want_is_declined() {
+    for (answer, expected) in [("decline", "Decline"), ("cancel", "Cancel")] {
+        let mut came = called("page", pages(), json!({ "action": answer })).await;
+        assert!(came.text.contains(expected), "{}", came.text);
+        assert!(came.completed.try_recv().is_err());
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_sent_to_what_is_not_of_the_web() {
+    for url in ["javascript:alert(1)", "file:///etc/passwd", "login"] {
+        let came = called_with("page", url, pages(), json!({"action": "accept"})).await;
+        assert!(came.text.contains("not asked"), "{url}: {}", came.text);
+        assert!(came.asked.is_empty(), "{url}");
+    }
+}

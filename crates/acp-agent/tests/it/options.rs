@@ -1,0 +1,257 @@
+//! Config options: the model and how much it thinks, what changing them sends, and that they are kept.
+
+use crate::common;
+use crate::common::provider::{Answer, Say, Server};
+use crate::common::{Fixture, NONE, connect, until};
+use acp::v1::{
+    NewSessionRequest, PermissionOptionKind, SessionConfigKind, SessionConfigOption,
+    SessionConfigOptionCategory,
+};
+use acp_agent::store::{MemoryStore, SqliteStore};
+use acp_agent::{
+    CodingAgent, Keys, ModelChoices, ModelConfig, Provider, ProviderModel, ThoughtLevel,
+};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+/// A server and the name of a model there. `gpt-5.4` can be told how much to think, and `plain` cannot.
+fn named(server: &Server, name: &str) -> ProviderModel {
+    let mut model = server.model();
+    model.name = name.to_owned();
+    model
+}
+
+fn agent(choices: ModelChoices) -> CodingAgent {
+    CodingAgent::new(&ModelConfig::Choice(Box::new(choices))).unwrap()
+}
+
+/// `id=value` of each option, in their order.
+fn shown(options: &[SessionConfigOption]) -> Vec<String> {
+    let each = options.iter().map(|option| match &option.kind {
+        SessionConfigKind::Select(select) => format!("{}={}", option.id, select.current_value),
+        other => panic!("{other:?}"),
+    });
+    each.collect()
+}
+
+fn options(session: &acp::client::Session) -> Vec<String> {
+    session
+        .thread()
+        .read(|thread| shown(thread.config_options()))
+}
+
+fn values(options: &[SessionConfigOption], id: &str) -> Vec<String> {
+    let option = options.iter().find(|option| option.id.as_str() == id);
+    match &option.unwrap().kind {
+        SessionConfigKind::Select(select) => {
+            let values = select.options.iter();
+            values.map(|value| value.value.to_string()).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn says(text: &'static str) -> Answer {
+    Answer::Says(vec![Say::Text(text)])
+}
+
+#[tokio::test]
+async fn what_is_chosen_is_asked_and_changes_what_can_be_chosen() {
+    let one = Server::new(Provider::OpenAi, [says("a"), says("b"), says("e")]).await;
+    let two = Server::new(Provider::Anthropic, [says("c"), says("d")]).await;
+    let choices = ModelChoices::new(Keys::new())
+        .first(named(&one, "gpt-5.4"))
+        .and([named(&two, "claude-haiku-4-5"), named(&one, "plain")]);
+    let f = Fixture::new(agent(choices), NONE).await;
+    let request = NewSessionRequest::new(f.cwd(), Vec::new());
+    let answer = f.agent.connection().request(&request).await.unwrap();
+    let all = answer.config_options.unwrap();
+    let begins = ["mode=ask", "model=openai/gpt-5.4", "thought_level=default"];
+    assert_eq!(shown(&all), begins);
+    let categories: Vec<_> = all.iter().map(|option| option.category.clone()).collect();
+    assert_eq!(
+        categories,
+        [
+            Some(SessionConfigOptionCategory::Mode),
+            Some(SessionConfigOptionCategory::Model),
+            Some(SessionConfigOptionCategory::ThoughtLevel),
+        ]
+    );
+    let models = [
+        "openai/gpt-5.4",
+        "anthropic/claude-haiku-4-5",
+        "openai/plain",
+    ];
+    assert_eq!(values(&all, "model"), models);
+    let levels = ["default", "off", "low", "medium", "high", "max"];
+    assert_eq!(values(&all, "thought_level"), levels);
+
+    let set = async |option: &str, value: &str| {
+        f.session.set_config_option(option, value).await.unwrap();
+    };
+    assert_eq!(f.says("1").await, "a");
+    set("thought_level", "high").await;
+    assert_eq!(f.says("2").await, "b");
+    set("model", "anthropic/claude-haiku-4-5").await;
+    let now = [
+        "mode=ask",
+        "model=anthropic/claude-haiku-4-5",
+        "thought_level=high",
+    ];
+    assert_eq!(options(&f.session), now);
+    assert_eq!(f.says("3").await, "c");
+    set("thought_level", "off").await;
+    assert_eq!(f.says("4").await, "d");
+    // It cannot be told how much to think: the option is gone with it, and comes back as it was.
+    set("model", "openai/plain").await;
+    assert_eq!(options(&f.session), ["mode=ask", "model=openai/plain"]);
+    assert_eq!(f.says("5").await, "e");
+    set("model", "openai/gpt-5.4").await;
+    let now = ["mode=ask", "model=openai/gpt-5.4", "thought_level=off"];
+    assert_eq!(options(&f.session), now);
+    for (option, value) in [("model", "openai/none"), ("thought_level", "huge")] {
+        let set = f.session.set_config_option(option, value).await;
+        assert!(set.is_err(), "{option} {value}");
+    }
+
+    let heard = one.heard();
+    let each = |key: &str| -> Vec<Value> {
+        let bodies = heard.iter().map(|heard| heard.body[key].clone());
+        bodies.collect()
+    };
+    assert_eq!(each("model"), ["gpt-5.4", "gpt-5.4", "plain"]);
+    let efforts = [Value::Null, json!("high"), Value::Null];
+    assert_eq!(each("reasoning_effort"), efforts);
+    let heard = two.heard();
+    assert!(heard[0].body["thinking"].is_object(), "{}", heard[0].body);
+    assert!(!heard[1].body["thinking"].is_object(), "{}", heard[1].body);
+    // What was said to one model the next one knows.
+    assert!(heard[0].body["messages"].to_string().contains("\"a\""));
+}
+
+#[tokio::test]
+async fn between_two_rounds_another_model_can_take_over() {
+    let write = Say::Call("1", "write", json!({"path": "a.txt", "text": "1"}));
+    let one = Server::new(Provider::OpenAi, [Answer::Says(vec![write])]).await;
+    let two = Server::new(Provider::Gemini, [says("Written.")]).await;
+    let choices = ModelChoices::new(Keys::new())
+        .first(named(&one, "plain"))
+        .and([named(&two, "other")]);
+    let f = Fixture::new(agent(choices), NONE).await;
+    let (allow, allowed) = oneshot::channel();
+    let allowed = common::Answer::When(allowed, PermissionOptionKind::AllowOnce);
+    f.answers([allowed]);
+    let turn = f.begin("Write it");
+    until(f.session.thread(), |_| !f.asked().is_empty()).await;
+    f.session
+        .set_config_option("model", "gemini/other")
+        .await
+        .unwrap();
+    allow.send(()).unwrap();
+    turn.await.unwrap().unwrap();
+    assert_eq!(f.text("a.txt"), "1");
+    assert_eq!((one.heard().len(), two.heard().len()), (1, 1));
+}
+
+#[tokio::test]
+async fn what_was_chosen_is_kept_with_the_session() {
+    let server = Server::new(Provider::OpenAi, [says("a"), says("b"), says("c")]).await;
+    let sessions = tempfile::tempdir().unwrap();
+    let cwd = tempfile::tempdir().unwrap();
+    let cwd = cwd.path().to_str().unwrap();
+    let started = async |models: &[&str]| {
+        let models = models.iter().map(|name| named(&server, name));
+        let choices = ModelChoices::new(Keys::new()).and(models);
+        let agent = agent(choices).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+        connect(agent).await
+    };
+    let agent = started(&["plain", "gpt-5.4"]).await;
+    let session = agent.new_session(cwd).await.unwrap();
+    session
+        .set_config_option("model", "openai/gpt-5.4")
+        .await
+        .unwrap();
+    session
+        .set_config_option("thought_level", "low")
+        .await
+        .unwrap();
+    session.prompt("1").await.unwrap();
+    let id = session.id().clone();
+    drop((agent, session));
+
+    let chosen = ["mode=ask", "model=openai/gpt-5.4", "thought_level=low"];
+    let agent = started(&["plain", "gpt-5.4"]).await;
+    let session = agent.load_session(id.clone(), cwd).await.unwrap();
+    assert_eq!(options(&session), chosen);
+    session.prompt("2").await.unwrap();
+    let copy = agent.fork_session(id.clone(), cwd).await.unwrap();
+    assert_eq!(options(&copy), chosen);
+    drop((agent, session, copy));
+
+    // One that is not there any more cannot be gone on with, and another is.
+    let agent = started(&["plain"]).await;
+    let session = agent.resume_session(id.clone(), cwd).await.unwrap();
+    assert_eq!(options(&session), ["mode=ask", "model=openai/plain"]);
+    session.prompt("3").await.unwrap();
+    drop((agent, session));
+    let agent = started(&["plain", "gpt-5.4"]).await;
+    let session = agent.resume_session(id, cwd).await.unwrap();
+    assert_eq!(options(&session), chosen);
+
+    let heard = server.heard();
+    let models: Vec<&Value> = heard.iter().map(|heard| &heard.body["model"]).collect();
+    assert_eq!(models, ["gpt-5.4", "gpt-5.4", "plain"]);
+    assert_eq!(heard[1].body["reasoning_effort"], "low");
+}
+
+#[tokio::test]
+async fn two_servers_may_have_a_model_of_the_same_name() {
+    let one = Server::new(Provider::OpenAi, [says("one")]).await;
+    let two = Server::new(Provider::OpenAi, [says("two")]).await;
+    let choices = ModelChoices::new(Keys::new()).and([
+        named(&one, "plain"),
+        named(&two, "plain"),
+        named(&one, "plain"),
+    ]);
+    let f = Fixture::new(agent(choices).keep_sessions(MemoryStore::new()), NONE).await;
+    let second = format!("openai/plain@{}", two.address);
+    let all = f
+        .session
+        .thread()
+        .read(|thread| thread.config_options().to_vec());
+    assert_eq!(values(&all, "model"), ["openai/plain", second.as_str()]);
+    assert_eq!(f.says("?").await, "one");
+    f.session
+        .set_config_option("model", second.as_str())
+        .await
+        .unwrap();
+    assert_eq!(f.says("?").await, "two");
+}
+
+#[tokio::test]
+async fn what_is_configured_is_where_a_session_begins() {
+    let server = Server::new(Provider::OpenAi, [says("a"), says("b")]).await;
+    let mut choices = ModelChoices::new(Keys::new())
+        .first(named(&server, "gpt-5.4"))
+        .thought(Some(ThoughtLevel::Medium));
+    // Nothing is known of it, but whoever says this knows that it can be told.
+    let mut thinks = named(&server, "plain");
+    thinks.thought = Some(ThoughtLevel::Low);
+    choices.named.push(thinks);
+    let f = Fixture::new(agent(choices).mode(acp_agent::Mode::Code), NONE).await;
+    let begins = ["mode=code", "model=openai/gpt-5.4", "thought_level=default"];
+    assert_eq!(options(&f.session), begins);
+    f.says("1").await;
+    f.session
+        .set_config_option("model", "openai/plain")
+        .await
+        .unwrap();
+    f.session
+        .set_config_option("thought_level", "high")
+        .await
+        .unwrap();
+    f.says("2").await;
+    let heard = server.heard();
+    assert_eq!(heard[0].body["reasoning_effort"], "medium");
+    assert_eq!(heard[1].body["reasoning_effort"], "high");
+}

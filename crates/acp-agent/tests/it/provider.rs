@@ -1,0 +1,430 @@
+//! Language models: what they are asked, and what of their answers reaches the client, in each provider's format.
+
+use crate::common::provider::{Answer, Priced, Say, Server, Used, Why};
+use crate::common::{Fixture, NONE};
+use acp::thread::ToolCallStatus;
+use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionUpdate, StopReason};
+use acp_agent::store::MemoryStore;
+use acp_agent::{
+    CodingAgent, Message, ModelConfig, Models, Provider, ProviderModel, Request, Sealed, Step,
+    Steps, ThoughtLevel, ToolSpec,
+};
+use serde_json::{Value, json};
+
+fn agent(model: ProviderModel) -> CodingAgent {
+    CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap()
+}
+
+async fn fixture(server: &Server) -> Fixture {
+    Fixture::new(agent(server.model()), NONE).await
+}
+
+/// What the client was shown of that kind in the last turn.
+fn shown(f: &Fixture) -> (String, String) {
+    let (mut said, mut thought) = (String::new(), String::new());
+    for update in f.seen.updates.lock().unwrap().iter() {
+        match update {
+            SessionUpdate::AgentMessageChunk(chunk) => said += chunk.content.as_text().unwrap(),
+            SessionUpdate::AgentThoughtChunk(chunk) => thought += chunk.content.as_text().unwrap(),
+            _ => {}
+        }
+    }
+    (said, thought)
+}
+
+/// The steps of a round.
+async fn steps(mut steps: Steps<'_>) -> Vec<Step> {
+    let mut all = Vec::new();
+    while let Some(step) = std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await {
+        all.push(step.unwrap());
+    }
+    all
+}
+
+#[tokio::test]
+async fn words_thoughts_and_parallel_calls_arrive_and_results_go_back() {
+    for provider in Provider::ALL {
+        let server = Server::new(
+            provider,
+            [
+                Answer::Says(vec![
+                    Say::Think("Hm… two files"),
+                    Say::Sign("signed"),
+                    Say::Redacted("hidden"),
+                    Say::Text("Ich schaue nach: ä, ö, 🦀."),
+                    Say::Call("one", "read", json!({"path": "a.txt"})),
+                    Say::Call("two", "read", json!({"path": "b.txt"})),
+                ]),
+                Answer::Says(vec![Say::Text("Both are read.")]),
+                Answer::Says(vec![Say::Text("Yes.")]),
+            ],
+        )
+        .await;
+        let f = fixture(&server).await;
+        f.put("a.txt", "alpha\n");
+        f.put("b.txt", "beta\n");
+        assert_eq!(f.says("Read both").await, "Both are read.", "{provider}");
+        let (said, thought) = shown(&f);
+        assert_eq!(thought, "Hm… two files", "{provider}");
+        assert_eq!(
+            said, "Ich schaue nach: ä, ö, 🦀.Both are read.",
+            "{provider}"
+        );
+        let statuses: Vec<_> = f.calls().iter().map(|call| call.status.clone()).collect();
+        assert_eq!(
+            statuses,
+            [ToolCallStatus::Completed, ToolCallStatus::Completed]
+        );
+        assert_eq!(f.says("Sure?").await, "Yes.");
+        let heard = server.heard();
+        let first = heard[0].body.to_string();
+        assert!(
+            first.contains("Read both") && first.contains("\"read\""),
+            "{first}"
+        );
+        sent_back(provider, &heard[1].body);
+    }
+}
+
+/// Checks what is told of a round with two calls.
+fn sent_back(provider: Provider, body: &Value) {
+    match provider {
+        Provider::Anthropic => {
+            let said = &body["messages"][1]["content"];
+            assert_eq!(
+                said[0],
+                json!({"type": "thinking", "thinking": "Hm… two files", "signature": "signed"})
+            );
+            assert_eq!(
+                said[1],
+                json!({"type": "redacted_thinking", "data": "hidden"})
+            );
+            assert_eq!(said[2]["text"], "Ich schaue nach: ä, ö, 🦀.");
+            assert_eq!(
+                said[3],
+                json!({"type": "tool_use", "id": "one", "name": "read", "input": {"path": "a.txt"}})
+            );
+            let results = &body["messages"][2];
+            assert_eq!(results["role"], "user");
+            assert_eq!(results["content"][0]["tool_use_id"], "one");
+            assert_eq!(results["content"][1]["tool_use_id"], "two");
+            assert!(
+                results["content"][1]["content"]
+                    .as_str()
+                    .unwrap()
+                    .contains("beta")
+            );
+            // The conversation is kept by the provider up to here.
+            assert_eq!(results["content"][1]["cache_control"]["type"], "ephemeral");
+        }
+        Provider::OpenAi => {
+            // Here the instructions are a message, the first.
+            let said = &body["messages"][2];
+            assert_eq!(said["content"], "Ich schaue nach: ä, ö, 🦀.");
+            assert_eq!(said["reasoning_content"], "Hm… two files");
+            assert_eq!(said["tool_calls"][1]["id"], "two");
+            assert_eq!(
+                said["tool_calls"][1]["function"]["arguments"],
+                r#"{"path":"b.txt"}"#
+            );
+            assert_eq!(body["messages"][3]["role"], "tool");
+            assert_eq!(body["messages"][3]["tool_call_id"], "one");
+            assert!(
+                body["messages"][4]["content"]
+                    .as_str()
+                    .unwrap()
+                    .contains("beta")
+            );
+        }
+        _ => {
+            let said = &body["contents"][1]["parts"];
+            assert_eq!(said[0]["text"], "Ich schaue nach: ä, ö, 🦀.");
+            assert_eq!(said[1]["functionCall"]["args"], json!({"path": "a.txt"}));
+            assert_eq!(said[1]["thoughtSignature"], "signed");
+            assert_eq!(said[2]["thoughtSignature"], Value::Null);
+            let results = &body["contents"][2]["parts"];
+            assert_eq!(results[1]["functionResponse"]["name"], "read");
+            assert!(results[1]["functionResponse"].to_string().contains("beta"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
+    for provider in Provider::ALL {
+        let used = Used {
+            input: 10_000,
+            cached: 4000,
+            output: 1000,
+            thought: 300,
+        };
+        let answer = Answer::Says(vec![Say::Text("Yes."), Say::Usage(used)]);
+        let server = Server::new(provider, [answer.clone(), answer]).await;
+        let mut model = server.model();
+        model.context_window = Some(50_000);
+        let model = Priced::new(model);
+        let agent = CodingAgent::with_model(model).keep_sessions(MemoryStore::new());
+        let f = Fixture::new(agent, NONE).await;
+        // 6000 fresh, 4000 from the cache, 1000 answered.
+        let cost = 0.018 + 0.0012 + 0.015;
+        for sum in [cost, 2.0 * cost] {
+            f.says("Well?").await;
+            let updates = f.seen.updates.lock().unwrap();
+            let usage = updates.iter().find_map(|update| match update {
+                SessionUpdate::UsageUpdate(usage) => Some(usage.clone()),
+                _ => None,
+            });
+            let usage = usage.expect("it is reported");
+            assert_eq!((usage.used, usage.size), (11_000, 50_000), "{provider}");
+            let spent = usage.cost.clone().unwrap();
+            assert_eq!(spent.currency, "USD");
+            assert!((spent.amount - sum).abs() < 1e-9, "{provider}: {spent:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn why_a_model_stops_is_told() {
+    for provider in Provider::ALL {
+        let stop = |why| Answer::Says(vec![Say::Text("So"), Say::Stop(why)]);
+        let server = Server::new(
+            provider,
+            [
+                stop(Why::Length),
+                // What is called then may be cut off, and is not done.
+                Answer::Says(vec![
+                    Say::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
+                    Say::Stop(Why::Length),
+                ]),
+                stop(Why::Refusal),
+                stop(Why::End),
+            ],
+        )
+        .await;
+        let f = fixture(&server).await;
+        assert_eq!(
+            f.prompt("1").await.unwrap(),
+            StopReason::MaxTokens,
+            "{provider}"
+        );
+        assert_eq!(
+            f.prompt("2").await.unwrap(),
+            StopReason::MaxTokens,
+            "{provider}"
+        );
+        assert!(!f.there("no.txt"));
+        assert_eq!(
+            f.prompt("3").await.unwrap(),
+            StopReason::Refusal,
+            "{provider}"
+        );
+        assert_eq!(
+            f.prompt("4").await.unwrap(),
+            StopReason::EndTurn,
+            "{provider}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_in_a_place_of_its_own_is_shown() {
+    let event = json!({"choices": [{"index": 0, "delta": {"refusal": "I will not."}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let events = format!("data: {event}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+    let server = Server::new(Provider::OpenAi, [Answer::Event(vec![], events)]).await;
+    let f = fixture(&server).await;
+    assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
+    assert_eq!(shown(&f).0, "I will not.");
+    let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
+    let blocked = format!("data: {blocked}\n\n");
+    let server = Server::new(Provider::Gemini, [Answer::Event(vec![], blocked)]).await;
+    let f = fixture(&server).await;
+    assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_json_are_the_model_s_to_mend() {
+    for provider in Provider::ALL {
+        let server = Server::new(
+            provider,
+            [
+                Answer::Says(vec![Say::Scribble("x", "read", "{\"path\": a.txt")]),
+                Answer::Says(vec![Say::Text("I try again.")]),
+            ],
+        )
+        .await;
+        let f = fixture(&server).await;
+        assert_eq!(f.says("Read it").await, "I try again.", "{provider}");
+        assert_eq!(f.call().status, ToolCallStatus::Failed);
+        let told = server.heard()[1].body.to_string();
+        assert!(told.contains("The arguments are not JSON"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
+    let prompt = || {
+        vec![
+            ContentBlock::text("What is this?"),
+            ContentBlock::Image(ImageContent::new("aGVsbG8=", "image/png").into()),
+            ContentBlock::ResourceLink(ResourceLink::new("notes", "file:///notes.md").into()),
+        ]
+    };
+    for provider in Provider::ALL {
+        for takes in [true, false] {
+            let server = Server::new(provider, [Answer::Says(vec![Say::Text("A crab.")])]).await;
+            let mut model = server.model();
+            model.images = Some(takes);
+            let f = Fixture::new(agent(model), NONE).await;
+            let offered = f.agent.capabilities().prompt_capabilities.image;
+            assert_eq!(offered, takes, "{provider}");
+            if takes {
+                assert_eq!(f.says(prompt()).await, "A crab.");
+                let body = &server.heard()[0].body;
+                let picture = match provider {
+                    Provider::Anthropic => &body["messages"][0]["content"][1]["source"]["data"],
+                    Provider::OpenAi => &body["messages"][1]["content"][1]["image_url"]["url"],
+                    _ => &body["contents"][0]["parts"][1]["inline_data"]["data"],
+                };
+                assert!(picture.as_str().unwrap().ends_with("aGVsbG8="), "{body}");
+                assert!(body.to_string().contains("/notes.md"));
+            } else {
+                // The client does not offer it then; an old session may have one still.
+                let conversation = [Message::User(prompt())];
+                let model = Models::new().model(server.model()).unwrap();
+                steps(model.respond(Request::new(&conversation, &[], "/"))).await;
+                let body = server.heard()[0].body.to_string();
+                assert!(!body.contains("aGVsbG8="), "{body}");
+                assert!(body.contains("Here was a picture, image/png"), "{body}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_is_asked_as_it_is_described() {
+    let conversation = [Message::User(vec!["Hi".into()])];
+    for provider in Provider::ALL {
+        let answer = Answer::Says(vec![Say::Text("Hello.")]);
+        let server = Server::new(provider, [answer.clone(), answer]).await;
+        let mut model = server.model();
+        // The end of this name is none of how much to think.
+        model.name = "acme-3-max".to_owned();
+        model.max_output = Some(777);
+        let model = Models::new().model(model).unwrap();
+        let tools = [tool()];
+        let request = Request::new(&conversation, &tools, "/").instructions("Be brief.");
+        steps(model.respond(request)).await;
+        steps(model.respond(request.thought(Some(ThoughtLevel::High)))).await;
+        let [plain, thinks] = &server.heard()[..] else {
+            panic!("{:?}", server.heard());
+        };
+        let (body, thinks) = (&plain.body, thinks.body.to_string());
+        match provider {
+            Provider::Anthropic => {
+                assert_eq!(plain.path, "/v1/messages");
+                assert_eq!(plain.header("x-api-key"), Some("a-key"));
+                assert_eq!(body["model"], "acme-3-max");
+                assert_eq!(body["system"], "Be brief.");
+                assert_eq!(body["max_tokens"], 777);
+                assert_eq!(body["tools"][0]["name"], "look");
+                assert!(thinks.contains("budget_tokens"), "{thinks}");
+            }
+            Provider::OpenAi => {
+                assert_eq!(plain.path, "/v1/chat/completions");
+                assert_eq!(plain.header("authorization"), Some("Bearer a-key"));
+                assert_eq!(body["model"], "acme-3-max");
+                assert_eq!(
+                    body["messages"][0],
+                    json!({"role": "system", "content": "Be brief."})
+                );
+                assert_eq!(body["max_tokens"], 777);
+                assert_eq!(body["reasoning_effort"], Value::Null);
+                assert_eq!(body["tools"][0]["function"]["name"], "look");
+                assert!(thinks.contains(r#""reasoning_effort":"high""#), "{thinks}");
+            }
+            _ => {
+                assert_eq!(
+                    plain.path,
+                    "/v1beta/models/acme-3-max:streamGenerateContent?alt=sse"
+                );
+                assert_eq!(plain.header("x-goog-api-key"), Some("a-key"));
+                assert_eq!(body["systemInstruction"]["parts"][0]["text"], "Be brief.");
+                assert_eq!(body["generationConfig"]["maxOutputTokens"], 777);
+                assert_eq!(body["tools"][0]["functionDeclarations"][0]["name"], "look");
+                assert!(thinks.contains(r#""thinkingBudget":24000"#), "{thinks}");
+            }
+        }
+        // Nothing says how much to think where nobody has said it.
+        let plain = body.to_string();
+        assert!(
+            !plain.contains("budget_tokens") && !plain.contains("thinkingBudget"),
+            "{plain}"
+        );
+    }
+}
+
+fn tool() -> ToolSpec {
+    let schema = json!({"type": "object", "properties": {"at": {"type": "string"}}});
+    ToolSpec::new("look", "Looks at something.", schema)
+}
+
+#[tokio::test]
+async fn a_model_at_home_needs_no_key() {
+    let answer = Answer::Says(vec![Say::Text("Hello.")]);
+    let server = Server::new(Provider::OpenAi, [answer]).await;
+    let mut model = server.model();
+    model.key = None;
+    let f = Fixture::new(agent(model), NONE).await;
+    assert_eq!(f.says("Hi").await, "Hello.");
+    let heard = server.heard();
+    assert_eq!(heard[0].header("authorization"), None);
+    assert_eq!(heard[0].path, "/v1/chat/completions");
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_with_a_model_of_another_provider() {
+    for provider in Provider::ALL {
+        let server = Server::new(provider, [Answer::Says(vec![Say::Text("I go on.")])]).await;
+        let mut said = Vec::new();
+        // What was said elsewhere, as it is kept.
+        for by in [
+            "anthropic/x https://a.example",
+            "gemini/x https://b.example",
+        ] {
+            said.push(Message::User(vec!["Read it".into()]));
+            let round = json!({"assistant": {
+                "text": "", "thought": "Hm", "calls": [
+                    {"id": "call#read#0", "tool": "read", "arguments": {"path": "a"}},
+                    {"id": "call#read#0", "tool": "read", "arguments": {"path": "b"}}],
+                "sealed": {"by": by, "parts": [{"type": "thinking", "thinking": "Hm", "signature": "theirs"}]}}});
+            said.push(serde_json::from_value(round).unwrap());
+            for text in ["of a", "of b"] {
+                let result = json!({"tool_result": {"id": "call#read#0", "status": "done", "text": text, "data": null}});
+                said.push(serde_json::from_value(result).unwrap());
+            }
+        }
+        let model = Models::new().model(server.model()).unwrap();
+        let steps = steps(model.respond(Request::new(&said, &[], "/"))).await;
+        assert!(
+            steps.contains(&Step::Text("I g".into())) || steps.len() > 1,
+            "{steps:?}"
+        );
+        let body = server.heard()[0].body.to_string();
+        assert!(!body.contains("theirs") && !body.contains("Hm"), "{body}");
+        let (a, b) = (body.find("of a").unwrap(), body.find("of b").unwrap());
+        assert!(a < b, "{body}");
+    }
+}
+
+#[test]
+fn what_older_versions_kept_is_read() {
+    let old = json!({"assistant": {"text": "Hi", "thought": "", "calls": []}});
+    let message: Message = serde_json::from_value(old.clone()).unwrap();
+    assert!(matches!(&message, Message::Assistant { sealed: None, .. }));
+    // And what is written is as it was, where nothing is sealed.
+    assert_eq!(serde_json::to_value(&message).unwrap(), old);
+    let sealed = Sealed::new("x", json!([1]));
+    let back: Sealed = serde_json::from_value(serde_json::to_value(&sealed).unwrap()).unwrap();
+    assert_eq!(back, sealed);
+}

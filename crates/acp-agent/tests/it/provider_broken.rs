@@ -1,0 +1,605 @@
+//! Language models that fail: what the client is told, and that the session can go on afterwards. What fails while a
+//! task is under way: `provider_broken_midway.rs`.
+
+use crate::common;
+use std::time::Duration;
+
+use crate::common::provider::{Answer, Say, Server};
+use crate::common::{Fixture, NONE, connect};
+use acp::thread::ToolCallStatus;
+use acp::v1::{SessionUpdate, StopReason};
+use acp_agent::store::MemoryStore;
+use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel};
+use serde_json::json;
+use tokio::net::TcpSocket;
+
+/// What is answered in the end, after all that fails.
+fn fine() -> Answer {
+    Answer::Says(vec![Say::Text("Fine.")])
+}
+
+async fn fixture(model: ProviderModel) -> Fixture {
+    let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
+    // What is kept is read back by the next turn just the same.
+    Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await
+}
+
+/// What a prompt is answered with that fails: the code, the kind, and the text.
+async fn fails(f: &Fixture) -> (i32, String, String) {
+    let error = f.prompt("Well?").await.expect_err("the model fails");
+    let error = error.peer_error().unwrap().clone();
+    let kind = error.data.as_ref().and_then(|data| data["kind"].as_str());
+    let kind = kind.unwrap_or_default().to_owned();
+    assert!(!error.message.contains("a-key"), "{}", error.message);
+    (error.code, kind, error.message)
+}
+
+/// All that was thought aloud in the last turn.
+fn thoughts(f: &Fixture) -> String {
+    let updates = f.seen.updates.lock().unwrap();
+    let thoughts = updates.iter().filter_map(|update| match update {
+        SessionUpdate::AgentThoughtChunk(chunk) => chunk.content.as_text(),
+        _ => None,
+    });
+    thoughts.collect()
+}
+
+/// How the provider says it, with which status, and the kind that it is.
+fn refusals(provider: Provider) -> Vec<(u16, String, &'static str)> {
+    let body = |body: serde_json::Value| body.to_string();
+    match provider {
+        Provider::Anthropic => {
+            let error = |kind: &str, message: &str| {
+                body(json!({"type": "error", "error": {"type": kind, "message": message}}))
+            };
+            vec![
+                (
+                    401,
+                    error("authentication_error", "invalid x-api-key"),
+                    "unauthorized",
+                ),
+                (
+                    403,
+                    error("permission_error", "Your key may not do this"),
+                    "unauthorized",
+                ),
+                (
+                    404,
+                    error("not_found_error", "model: a-model"),
+                    "unknown_model",
+                ),
+                (
+                    400,
+                    error(
+                        "invalid_request_error",
+                        "prompt is too long: 210000 tokens > 200000 maximum",
+                    ),
+                    "context_full",
+                ),
+                (
+                    413,
+                    error("request_too_large", "Request exceeds the maximum size"),
+                    "context_full",
+                ),
+                (
+                    400,
+                    error("invalid_request_error", "messages: roles must alternate"),
+                    "other",
+                ),
+            ]
+        }
+        Provider::OpenAi => {
+            let error = |code: &str, message: &str| {
+                body(
+                    json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": code}}),
+                )
+            };
+            vec![
+                (
+                    401,
+                    error("invalid_api_key", "Incorrect API key provided: a-key."),
+                    "unauthorized",
+                ),
+                (
+                    404,
+                    error("model_not_found", "The model `a-model` does not exist"),
+                    "unknown_model",
+                ),
+                (
+                    400,
+                    error(
+                        "context_length_exceeded",
+                        "This model's maximum context length is 128000 tokens.",
+                    ),
+                    "context_full",
+                ),
+                (
+                    429,
+                    error("insufficient_quota", "You exceeded your current quota"),
+                    "overloaded",
+                ),
+                (404, "<html><h1>404</h1></html>".to_owned(), "other"),
+                (301, String::new(), "other"),
+            ]
+        }
+        _ => {
+            let error = |code: u16, status: &str, message: &str| {
+                body(json!({"error": {"code": code, "message": message, "status": status}}))
+            };
+            vec![
+                (
+                    400,
+                    error(
+                        400,
+                        "INVALID_ARGUMENT",
+                        "API key not valid. Please pass a valid API key.",
+                    ),
+                    "unauthorized",
+                ),
+                (
+                    403,
+                    error(
+                        403,
+                        "PERMISSION_DENIED",
+                        "Method doesn't allow unregistered callers",
+                    ),
+                    "unauthorized",
+                ),
+                (
+                    404,
+                    error(
+                        404,
+                        "NOT_FOUND",
+                        "models/a-model is not found for API version v1beta",
+                    ),
+                    "unknown_model",
+                ),
+                (
+                    400,
+                    error(
+                        400,
+                        "INVALID_ARGUMENT",
+                        "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576).",
+                    ),
+                    "context_full",
+                ),
+            ]
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_provider_refuses_is_told_with_its_reason_and_not_tried_again() {
+    for provider in Provider::ALL {
+        for (status, body, expected) in refusals(provider) {
+            let refused = Answer::Status(status, &[], body.clone());
+            let server = Server::new(provider, [refused, fine()]).await;
+            let f = fixture(server.model()).await;
+            let (code, kind, text) = fails(&f).await;
+            assert_eq!(kind, expected, "{body}: {text}");
+            let auth = if expected == "unauthorized" {
+                -32000
+            } else {
+                -32603
+            };
+            assert_eq!(code, auth, "{text}");
+            assert!(text.contains("a-model at http://127.0.0.1:"), "{text}");
+            assert!(text.contains(&status.to_string()), "{text}");
+            assert_eq!(server.heard().len(), 1, "{text}");
+            assert_eq!(f.says("And now?").await, "Fine.");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
+    let busy: [(Provider, u16, &str); 6] = [
+        (
+            Provider::Anthropic,
+            529,
+            r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+        ),
+        (
+            Provider::Anthropic,
+            429,
+            r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#,
+        ),
+        (
+            Provider::OpenAi,
+            500,
+            r#"{"error":{"message":"The server had an error","type":"server_error"}}"#,
+        ),
+        (
+            Provider::OpenAi,
+            429,
+            r#"{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}"#,
+        ),
+        (
+            Provider::Gemini,
+            503,
+            r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#,
+        ),
+        (Provider::Gemini, 502, "<html>Bad Gateway</html>"),
+    ];
+    for (provider, status, body) in busy {
+        let busy = || Answer::Status(status, &[], body.to_owned());
+        let server = Server::new(provider, [busy(), busy(), fine()]).await;
+        let f = fixture(server.model()).await;
+        assert_eq!(f.says("Well?").await, "Fine.", "{body}");
+        assert_eq!(server.heard().len(), 3);
+        let thoughts = thoughts(&f);
+        assert!(
+            thoughts.contains("try 2 of 3") && thoughts.contains("try 3 of 3"),
+            "{thoughts}"
+        );
+        assert!(thoughts.contains(&format!("HTTP {status}")), "{thoughts}");
+        // The model does not hear of it.
+        let server = Server::new(provider, [busy(), busy(), busy(), fine()]).await;
+        let f = fixture(server.model()).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!((code, kind.as_str()), (-32603, "overloaded"), "{text}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+        let told = server.heard()[3].body.to_string();
+        assert!(!told.contains("asked again"), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn an_overload_in_the_place_of_the_first_event_is_tried_again() {
+    let anthropic = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let openai = "data: {\"error\":{\"message\":\"The server is overloaded\",\"type\":\"server_error\"}}\n\n";
+    let gemini = "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n";
+    for (provider, event) in [
+        (Provider::Anthropic, anthropic),
+        (Provider::OpenAi, openai),
+        (Provider::Gemini, gemini),
+    ] {
+        let busy = |says: &[Say]| Answer::Event(says.to_vec(), event.to_owned());
+        let server = Server::new(provider, [busy(&[]), fine()]).await;
+        let f = fixture(server.model()).await;
+        assert_eq!(f.says("Well?").await, "Fine.", "{provider}");
+        // Behind something that was shown, it is the end.
+        let server = Server::new(provider, [busy(&[Say::Text("I begin")]), fine()]).await;
+        let f = fixture(server.model()).await;
+        let (_, kind, text) = fails(&f).await;
+        assert_eq!(kind, "overloaded", "{provider}: {text}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
+#[tokio::test]
+async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
+    let after = |headers| {
+        Answer::Status(
+            429,
+            headers,
+            r#"{"error":{"message":"Slow down"}}"#.to_owned(),
+        )
+    };
+    for provider in Provider::ALL {
+        // Our own wait would take longer than any test.
+        let server = Server::new(provider, [after(&[("retry-after", "0")]), fine()]).await;
+        let mut model = server.model();
+        model.retries.first = Duration::from_secs(3600);
+        model.retries.longest = Duration::from_secs(3600);
+        let f = fixture(model).await;
+        assert_eq!(f.says("Well?").await, "Fine.", "{provider}");
+        let server = Server::new(provider, [after(&[("retry-after", "86400")]), fine()]).await;
+        let f = fixture(server.model()).await;
+        let (_, kind, text) = fails(&f).await;
+        assert_eq!(kind, "overloaded");
+        assert!(text.contains("asked again in 86400 s"), "{text}");
+        assert_eq!(server.heard().len(), 1);
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_ends_the_wait_for_another_try_at_once() {
+    let busy = Answer::Status(503, &[("retry-after", "3000")], "{}".to_owned());
+    let server = Server::new(Provider::OpenAi, [busy, fine()]).await;
+    let mut model = server.model();
+    model.retries.longest = Duration::from_secs(3600);
+    let f = fixture(model).await;
+    let turn = f.begin("Well?");
+    server.asked(1).await;
+    common::until(f.session.thread(), |thread| {
+        format!("{:?}", thread.items()).contains("asked again in 3000.0 s")
+    })
+    .await;
+    assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
+    assert_eq!(f.says("And now?").await, "Fine.");
+}
+
+#[tokio::test]
+async fn a_cancel_ends_an_answer_that_goes_on() {
+    for provider in Provider::ALL {
+        let server = Server::new(
+            provider,
+            [Answer::Stalls(vec![Say::Text("I begin")]), fine()],
+        )
+        .await;
+        let f = fixture(server.model()).await;
+        let turn = f.begin("Well?");
+        common::until(f.session.thread(), |thread| {
+            format!("{:?}", thread.items()).contains("I begin")
+        })
+        .await;
+        assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
+        assert_eq!(f.says("And now?").await, "Fine.");
+        // It knows what it had said.
+        assert!(server.heard()[1].body.to_string().contains("I begin"));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_breaks_off_is_kept_and_gone_on_from() {
+    for provider in Provider::ALL {
+        let cut = vec![
+            Say::Text("I begin, but"),
+            Say::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
+        ];
+        let server = Server::new(provider, [Answer::Cut(cut), fine()]).await;
+        let f = fixture(server.model()).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!(
+            (code, kind.as_str()),
+            (-32603, "broken"),
+            "{provider}: {text}"
+        );
+        // Whether a call is whole is not known, so nothing is done.
+        assert!(!f.there("no.txt"));
+        assert_eq!(f.call().status, ToolCallStatus::Failed);
+        assert_eq!(f.says("And now?").await, "Fine.");
+        let told = server.heard()[1].body.to_string();
+        assert!(
+            told.contains("I begin, but") && !told.contains("no.txt"),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_breaks_before_anything_was_shown_is_tried_again() {
+    for provider in Provider::ALL {
+        let breaks = || {
+            [
+                Answer::Closes,
+                Answer::Cut(vec![Say::Call(
+                    "x",
+                    "write",
+                    json!({"path": "no.txt", "text": "no"}),
+                )]),
+            ]
+        };
+        let answers = breaks().into_iter().chain([fine()]);
+        let server = Server::new(provider, answers).await;
+        let f = fixture(server.model()).await;
+        assert_eq!(f.says("Well?").await, "Fine.", "{provider}");
+        assert!(!f.there("no.txt"));
+        let answers = breaks().into_iter().chain([Answer::Closes, fine()]);
+        let server = Server::new(provider, answers).await;
+        let f = fixture(server.model()).await;
+        let (_, kind, text) = fails(&f).await;
+        assert_eq!(kind, "broken", "{text}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+        // Nothing was said, so nothing is told of it.
+        let told = server.heard()[3].body.to_string();
+        assert!(
+            !told.contains(r#""role":"assistant""#) && !told.contains(r#""role":"model""#),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn garbage_is_the_end_of_an_answer() {
+    let page = || {
+        Answer::Body(
+            "text/html",
+            "<html>Welcome to the hotel's network</html>".to_owned(),
+        )
+    };
+    let bytes = || Answer::Body("text/event-stream", "\u{0}\u{1}\u{2}".to_owned());
+    for provider in Provider::ALL {
+        let name = match provider {
+            Provider::Anthropic => "event: content_block_start\n",
+            _ => "",
+        };
+        let scribble = || Answer::Event(vec![], format!("{name}data: {{\"what\": \n\n"));
+        for garbage in [page(), bytes(), scribble()] {
+            let answers = [garbage.clone(), garbage.clone(), garbage.clone(), fine()];
+            let server = Server::new(provider, answers).await;
+            let f = fixture(server.model()).await;
+            let (_, kind, text) = fails(&f).await;
+            assert_eq!(kind, "broken", "{provider} {garbage:?}: {text}");
+            assert_eq!(f.says("And now?").await, "Fine.");
+        }
+        let server = Server::new(
+            provider,
+            [
+                Answer::Event(
+                    vec![Say::Text("I begin")],
+                    format!("{name}data: {{\"what\": \n\n"),
+                ),
+                fine(),
+            ],
+        )
+        .await;
+        let f = fixture(server.model()).await;
+        let (_, kind, text) = fails(&f).await;
+        assert_eq!(kind, "broken", "{text}");
+        assert!(text.contains("what"), "it says what came: {text}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
+#[tokio::test]
+async fn who_says_nothing_for_too_long_is_given_up() {
+    // All at once: there is nothing to do but to wait.
+    tokio::join!(
+        silent(Provider::Anthropic),
+        silent(Provider::OpenAi),
+        silent(Provider::Gemini),
+    );
+}
+
+async fn silent(provider: Provider) {
+    let stalls = Answer::Stalls(vec![Say::Text("I begin")]);
+    let server = Server::new(provider, [stalls, Answer::Silent, fine()]).await;
+    let mut model = server.model();
+    // Long enough for whoever does answer.
+    model.silence = Duration::from_millis(1500);
+    let f = fixture(model).await;
+    let (_, kind, text) = fails(&f).await;
+    assert_eq!(kind, "broken", "{provider}: {text}");
+    assert!(text.contains("nothing came for 1.5 s"), "{text}");
+    let (_, kind, text) = fails(&f).await;
+    assert_eq!(kind, "unreachable", "{provider}: {text}");
+    assert!(text.contains("no answer for 1.5 s"), "{text}");
+    assert_eq!(f.says("And now?").await, "Fine.");
+}
+
+#[tokio::test]
+async fn an_answer_without_an_end_is_ended() {
+    for provider in Provider::ALL {
+        let server = Server::new(provider, [Answer::Endless, fine()]).await;
+        let mut model = server.model();
+        model.longest_answer = 20_000;
+        let f = fixture(model).await;
+        let (_, kind, text) = fails(&f).await;
+        assert_eq!(kind, "broken", "{provider}: {text}");
+        assert!(text.contains("more than 20000 bytes"), "{text}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
+/// More than any system keeps of what nobody has read yet, beside what is read.
+const TAKEN: u64 = 24 * 1024 * 1024;
+
+#[tokio::test]
+async fn an_event_without_an_end_is_ended() {
+    for provider in Provider::ALL {
+        let server = Server::new(provider, [Answer::EndlessEvent, fine()]).await;
+        let mut model = server.model();
+        model.longest_answer = 1_000_000;
+        let f = fixture(model).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!((code, kind.as_str()), (-32603, "broken"), "{provider}");
+        assert!(
+            text.contains("an event of the answer has more than 1000000 bytes"),
+            "{text}"
+        );
+        let taken = server.ended(1).await;
+        assert!(taken < TAKEN, "{provider}: {taken}");
+        assert_eq!(server.heard().len(), 1, "it would be no shorter");
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
+#[tokio::test]
+async fn an_error_without_an_end_is_told_as_far_as_it_is_of_use() {
+    for provider in Provider::ALL {
+        let server = Server::new(provider, [Answer::EndlessStatus(400), fine()]).await;
+        let f = fixture(server.model()).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!((code, kind.as_str()), (-32603, "other"), "{provider}");
+        assert!(text.contains("HTTP 400"), "{text}");
+        let taken = server.ended(1).await;
+        assert!(taken < TAKEN, "{provider}: {taken}");
+        assert_eq!(f.says("And now?").await, "Fine.");
+    }
+}
+
+#[tokio::test]
+async fn who_is_slow_is_waited_for() {
+    // All at once: there is nothing to do but to wait.
+    tokio::join!(
+        slow(Provider::Anthropic),
+        slow(Provider::OpenAi),
+        slow(Provider::Gemini),
+    );
+}
+
+async fn slow(provider: Provider) {
+    let time = Duration::from_millis(2200);
+    let words = ["I ", "think ", "of ", "each ", "word ", "twice."].map(Say::Text);
+    let server = Server::new(provider, [Answer::Slowly(time, words.into())]).await;
+    let mut model = server.model();
+    // No pause takes so long, but all of them together do.
+    model.silence = Duration::from_millis(1500);
+    let f = fixture(model).await;
+    let began = std::time::Instant::now();
+    let said = f.says("Well?").await;
+    assert_eq!(said, "I think of each word twice.", "{provider}");
+    assert!(began.elapsed() > Duration::from_millis(1500));
+    assert_eq!(server.heard().len(), 1);
+}
+
+#[tokio::test]
+async fn who_is_not_there_is_named_and_asked_when_it_is() {
+    for provider in Provider::ALL {
+        // The address is ours, and nobody listens there.
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = format!("http://{}", socket.local_addr().unwrap());
+        let model = Server::new(provider, []).await.model().at(&address);
+        let f = fixture(model).await;
+        let (code, kind, text) = fails(&f).await;
+        assert_eq!((code, kind.as_str()), (-32603, "unreachable"));
+        assert!(text.contains("the connection was refused"), "{text}");
+        assert!(text.contains(&address), "{text}");
+        assert_eq!(thoughts(&f), "", "nobody waits for it");
+        let server = Server::on(socket.listen(16).unwrap(), provider, [fine()]);
+        assert_eq!(f.says("And now?").await, "Fine.", "{provider}");
+        let told = server.heard()[0].body.to_string();
+        assert!(
+            told.contains("Well?") && told.contains("And now?"),
+            "{told}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_nobody_knows_is_named() {
+    // No system asks anyone for a name that is too long for one.
+    let nowhere = format!("http://{}/v1", "x".repeat(64));
+    let mut model = Server::new(Provider::OpenAi, []).await.model().at(nowhere);
+    model.retries.tries = 1;
+    let f = fixture(model).await;
+    let (_, kind, text) = fails(&f).await;
+    assert_eq!(kind, "unreachable");
+    assert!(text.contains("there is no such host"), "{text}");
+    is_usable(&f).await;
+}
+
+#[tokio::test]
+async fn where_tls_is_not_spoken_it_is_said() {
+    let server = Server::new(Provider::OpenAi, []).await;
+    let model = server.model().at(format!("https://{}", server.address));
+    let f = fixture(model).await;
+    let (_, kind, text) = fails(&f).await;
+    assert_eq!(kind, "unreachable", "{text}");
+    assert!(text.contains("no safe connection"), "{text}");
+    is_usable(&f).await;
+}
+
+#[tokio::test]
+async fn without_a_key_one_must_log_in() {
+    for provider in Provider::ALL {
+        let model = ModelConfig::Provider(Box::new(ProviderModel::new(provider, "a-model")));
+        let agent = CodingAgent::new(&model).unwrap();
+        let agent = connect(agent).await;
+        let error = agent.new_session("/").await.unwrap_err();
+        let error = error.peer_error().unwrap();
+        assert_eq!(error.code, -32000);
+        assert_eq!(error.data, Some(json!({"kind": "unauthorized"})));
+        assert!(error.message.contains(provider.key_variable()), "{error}");
+    }
+}
+
+/// Nothing makes this model answer, but what the agent answers itself it does.
+async fn is_usable(f: &Fixture) {
+    let said = f.says("/help").await;
+    assert!(said.contains("/compact"), "{said}");
+}

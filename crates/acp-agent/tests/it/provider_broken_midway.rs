@@ -1,0 +1,192 @@
+//! Language models that fail while a task is under way, in both versions: the turn ends, what was done is not lost,
+//! and the model goes on from it.
+
+use crate::common::provider::{Answer, Say, Server, Why};
+use crate::common::{Fixture, NONE};
+use acp::Options;
+use acp::v1::StopReason;
+use acp_agent::store::MemoryStore;
+use acp_agent::{CodingAgent, ModelConfig, Provider};
+use serde_json::json;
+
+fn agent(server: &Server) -> CodingAgent {
+    let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(server.model()))).unwrap();
+    // What is kept is read back by the next turn just the same.
+    agent.keep_sessions(MemoryStore::new())
+}
+
+/// How the second round goes, and what kind of failure that is.
+fn failures() -> Vec<(Answer, &'static str)> {
+    let status = |status, message: &str| {
+        Answer::Status(
+            status,
+            &[],
+            json!({"error": {"message": message}}).to_string(),
+        )
+    };
+    let begins = || vec![Say::Text("I begin")];
+    vec![
+        (status(401, "no such key"), "unauthorized"),
+        (
+            status(404, "The model `a-model` does not exist"),
+            "unknown_model",
+        ),
+        (
+            Answer::Status(
+                429,
+                &[("retry-after", "86400")],
+                json!({"error": {"message": "Slow down"}}).to_string(),
+            ),
+            "overloaded",
+        ),
+        (Answer::Cut(begins()), "broken"),
+        (
+            Answer::Event(
+                begins(),
+                "event: content_block_delta\ndata: {\"what\": \n\n".to_owned(),
+            ),
+            "broken",
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn what_was_done_before_is_known_afterwards() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        for provider in Provider::ALL {
+            for (fails, kind) in failures() {
+                goes_on_after(options.clone(), provider, fails, kind).await;
+            }
+        }
+    }
+}
+
+async fn goes_on_after(options: Options, provider: Provider, fails: Answer, kind: &str) {
+    let what = format!("{:?}, {provider}, {fails:?}", options.latest());
+    let read = Say::Call("one", "read", json!({"path": "notes.txt"}));
+    let answers = [
+        Answer::Says(vec![read]),
+        fails,
+        Answer::Says(vec![Say::Text("I know it still.")]),
+    ];
+    let server = Server::new(provider, answers).await;
+    let f = Fixture::speaking(options, agent(&server), NONE).await;
+    f.put("notes.txt", "the number is 4711\n");
+    let error = f.prompt("Read my notes").await.expect_err(&what);
+    let error = error.peer_error().expect(&what).clone();
+    assert_eq!(error.data.unwrap()["kind"], kind, "{what}");
+    f.session.thread().read(|thread| {
+        assert!(!thread.is_running(), "{what}");
+        assert_eq!(
+            thread.stop_reason().filter(|r| **r == StopReason::EndTurn),
+            None
+        );
+    });
+    assert_eq!(f.call().status.as_str(), "completed", "{what}");
+    assert_eq!(
+        f.says("What is the number?").await,
+        "I know it still.",
+        "{what}"
+    );
+    let heard = server.heard();
+    assert_eq!(heard.len(), 3, "{what}");
+    let told = heard[2].body.to_string();
+    for known in ["Read my notes", "the number is 4711", "What is the number?"] {
+        assert_eq!(told.matches(known).count(), 1, "{known:?}, {what}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_carried_out_has_a_result_all_the_same() {
+    for provider in Provider::ALL {
+        let write = Say::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
+        let answers = [
+            // Cut off, so that it may not be what was meant.
+            Answer::Says(vec![write, Say::Stop(Why::Length)]),
+            Answer::Says(vec![Say::Text("Fine.")]),
+        ];
+        let server = Server::new(provider, answers).await;
+        let f = Fixture::new(agent(&server), NONE).await;
+        assert_eq!(f.prompt("Write").await.unwrap(), StopReason::MaxTokens);
+        assert_eq!(f.says("And now?").await, "Fine.", "{provider}");
+        assert!(!f.there("no.txt"));
+        let told = server.heard()[1].body.to_string();
+        assert!(
+            told.contains("The turn ended before this was done."),
+            "{told}"
+        );
+    }
+}
+
+/// How each provider says that a conversation is too long.
+fn too_long(provider: Provider) -> Answer {
+    let error = match provider {
+        Provider::Anthropic => {
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}})
+        }
+        Provider::OpenAi => {
+            json!({"error": {"code": "context_length_exceeded", "message": "This model's maximum context length is 128000 tokens."}})
+        }
+        _ => {
+            json!({"error": {"code": 400, "status": "INVALID_ARGUMENT", "message": "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."}})
+        }
+    };
+    Answer::Status(400, &[], error.to_string())
+}
+
+/// A session whose model reads a file, and is then answered so.
+async fn reading(provider: Provider, then: Vec<Answer>) -> (Fixture, Server) {
+    let read = Say::Call("one", "read", json!({"path": "notes.txt"}));
+    let answers = [Answer::Says(vec![read])].into_iter().chain(then);
+    let server = Server::new(provider, answers).await;
+    let f = Fixture::new(agent(&server), NONE).await;
+    f.put("notes.txt", "the number is 4711\n");
+    (f, server)
+}
+
+#[tokio::test]
+async fn a_window_that_turns_out_to_be_full_is_emptied_and_the_task_goes_on() {
+    for provider in Provider::ALL {
+        let then = vec![
+            too_long(provider),
+            Answer::Says(vec![Say::Text("They want the number; it is 4711.")]),
+            Answer::Says(vec![Say::Text("It is 4711.")]),
+        ];
+        let (f, server) = reading(provider, then).await;
+        assert_eq!(f.says("What is my number?").await, "It is 4711.");
+        let heard = server.heard();
+        let [_, _, summary, goes_on] = &heard[..] else {
+            panic!("{provider}: {heard:?}")
+        };
+        let asked = summary.body.to_string();
+        assert!(asked.contains("the number is 4711"), "{asked}");
+        assert_eq!(summary.body.get("tools"), None, "{asked}");
+        let told = goes_on.body.to_string();
+        for known in ["They want the number; it is 4711.", "What is my number?"] {
+            assert!(told.contains(known), "{known:?}: {told}");
+        }
+        // What the summary stands for is gone, and no call is left without its result.
+        assert!(!told.contains("the number is 4711"), "{told}");
+        assert!(goes_on.results(provider).is_empty(), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_stays_full_ends_the_turn_and_not_the_session() {
+    for provider in Provider::ALL {
+        // Each summary is tried with less, until nobody believes in it.
+        let mut then = vec![too_long(provider); 5];
+        then.push(Answer::Says(vec![Say::Text("Now there is room.")]));
+        let (f, server) = reading(provider, then).await;
+        let error = f.prompt("What is my number?").await.unwrap_err();
+        let error = error.peer_error().unwrap().clone();
+        assert_eq!(error.data.unwrap()["kind"], "context_full", "{provider}");
+        let said = error.message;
+        assert!(said.contains("a larger window"), "{said}");
+        assert_eq!(server.heard().len(), 6);
+        assert_eq!(f.says("And now?").await, "Now there is room.");
+        // Nothing of it was lost.
+        let told = server.heard()[6].body.to_string();
+        assert!(told.contains("the number is 4711"), "{told}");
+    }
+}

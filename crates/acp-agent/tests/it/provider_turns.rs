@@ -1,0 +1,122 @@
+//! Several turns with a language model, in each provider's format: what is asked behind a turn without an answer, and
+//! what it costs that the conversation is made shorter.
+
+use crate::common::provider::{Answer, Priced, Say, Server, Used, Why};
+use crate::common::{Fixture, NONE};
+use acp::v1::{SessionUpdate, StopReason};
+use acp_agent::store::MemoryStore;
+use acp_agent::{CodingAgent, ModelConfig, Provider};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn prompts_without_an_answer_are_told_as_one_message() {
+    for provider in Provider::ALL {
+        let refused = json!({"error": {"message": "Not today"}}).to_string();
+        let answers = [
+            Answer::Status(400, &[], refused),
+            Answer::Silent,
+            Answer::Says(vec![Say::Text("Three.")]),
+            Answer::Says(vec![Say::Text("Four.")]),
+        ];
+        let server = Server::new(provider, answers).await;
+        let model = ModelConfig::Provider(Box::new(server.model()));
+        let agent = CodingAgent::new(&model).unwrap();
+        let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
+        f.prompt("one").await.unwrap_err();
+        let turn = f.begin("two");
+        server.asked(2).await;
+        assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
+        assert_eq!(f.says("three").await, "Three.", "{provider}");
+        assert_eq!(f.says("four").await, "Four.", "{provider}");
+
+        let heard = server.heard();
+        let (roles, first) = told(provider, &heard[2].body);
+        assert_eq!(roles, ["user"], "{provider}");
+        match provider {
+            // A text and no list of texts: not every template at home takes one.
+            Provider::OpenAi => assert_eq!(first["content"], "one\n\ntwo\n\nthree"),
+            Provider::Anthropic => assert_eq!(text(&first["content"]), "one\n\ntwo\n\nthree"),
+            _ => assert_eq!(text(&first["parts"]), "one\n\ntwo\n\nthree"),
+        }
+        let (roles, _) = told(provider, &heard[3].body);
+        let model = match provider {
+            Provider::Gemini => "model",
+            _ => "assistant",
+        };
+        assert_eq!(roles, ["user", model, "user"], "{provider}");
+    }
+}
+
+/// Who said what is told, and the first message.
+fn told(provider: Provider, body: &Value) -> (Vec<String>, Value) {
+    let messages = match provider {
+        Provider::Gemini => &body["contents"],
+        _ => &body["messages"],
+    };
+    let messages = messages.as_array().unwrap().iter();
+    let said: Vec<&Value> = messages.filter(|said| said["role"] != "system").collect();
+    let roles = said.iter().map(|said| said["role"].as_str().unwrap());
+    (roles.map(str::to_owned).collect(), said[0].clone())
+}
+
+fn text(parts: &Value) -> String {
+    let parts = parts.as_array().unwrap().iter();
+    let texts: Vec<_> = parts.map(|part| part["text"].as_str().unwrap()).collect();
+    texts.join("\n\n")
+}
+
+/// The costs that were reported in the last turn, in US dollars.
+fn costs(f: &Fixture) -> Vec<f64> {
+    let updates = f.seen.updates.lock().unwrap();
+    let costs = updates.iter().filter_map(|update| match update {
+        SessionUpdate::UsageUpdate(usage) => Some(usage.cost.as_ref().unwrap().amount),
+        _ => None,
+    });
+    costs.collect()
+}
+
+#[tokio::test]
+async fn a_summary_costs_what_it_costs() {
+    // Whether it comes to anything or not.
+    for why in [Why::End, Why::Refusal] {
+        for provider in Provider::ALL {
+            let says = |text, input, why| {
+                let used = Used {
+                    input,
+                    output: 1000,
+                    ..Used::default()
+                };
+                Answer::Says(vec![Say::Text(text), Say::Usage(used), Say::Stop(why)])
+            };
+            let answers = [
+                says("One.", 45_000, Why::End),
+                says("They said one.", 20_000, why),
+                says("Two.", 10_000, Why::End),
+            ];
+            let server = Server::new(provider, answers).await;
+            let mut model = server.model();
+            model.context_window = Some(50_000);
+            let agent = CodingAgent::with_model(Priced::new(model));
+            let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
+            f.says("1").await;
+            let first = 0.135 + 0.015;
+            assert_eq!(rounded(&costs(&f)), rounded(&[first]), "{provider}");
+            f.says("2").await;
+            let summary = 0.06 + 0.015;
+            let second = 0.03 + 0.015;
+            let mut all = vec![first + summary + second];
+            if why == Why::End {
+                // Once more as soon as there is room.
+                all.insert(0, first + summary);
+            }
+            assert_eq!(rounded(&costs(&f)), rounded(&all), "{provider}, {why:?}");
+            assert_eq!(server.heard().len(), 3);
+        }
+    }
+}
+
+/// In whole millionths.
+fn rounded(costs: &[f64]) -> Vec<i64> {
+    let millionths = costs.iter().map(|cost| (cost * 1e6).round() as i64);
+    millionths.collect()
+}

@@ -1,0 +1,370 @@
+//! Sessions that are kept: they are shown as they were, and go on.
+
+use crate::common;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::common::{ALL, ALLOW, ALLOW_ALWAYS, Fixture, NONE, Offers, mode, shows, texts, until};
+use acp::thread::{ItemKind, ToolCallContent, ToolCallStatus};
+use acp::v1::{ContentBlock, ListSessionsRequest, StopReason};
+use acp::{Options, Thread, ThreadHandle};
+use acp_agent::store::{MemoryStore, SqliteStore};
+use acp_agent::{
+    CodingAgent, Message, Model, OfflineModel, Request, ScriptedModel, Steps, ToolStatus,
+};
+
+fn version(version: u16) -> Options {
+    match version {
+        2 => Options::new().draft_version_2(),
+        _ => Options::new(),
+    }
+}
+
+fn scripted(script: &str, sessions: &Path) -> CodingAgent {
+    CodingAgent::with_model(ScriptedModel::parse(script).unwrap())
+        .keep_sessions(SqliteStore::open(sessions).unwrap())
+}
+
+/// What a person sees, a line for each thing.
+fn seen(thread: &ThreadHandle) -> Vec<String> {
+    thread.read(|thread| {
+        let items = thread.items().iter().map(|item| line(thread, &item.kind));
+        let plans = thread
+            .plans()
+            .iter()
+            .map(|plan| format!("{:?}", plan.content));
+        items.chain(plans).collect()
+    })
+}
+
+fn line(thread: &Thread, kind: &ItemKind) -> String {
+    match kind {
+        ItemKind::User(message) => format!("user: {}", message.text()),
+        ItemKind::Agent(message) => format!("agent: {}", message.text()),
+        ItemKind::Thought(message) => format!("thought: {}", message.text()),
+        ItemKind::ToolCall(call) => {
+            let terminal = common::terminal(call).and_then(|id| {
+                let terminal = thread.terminal(&id)?;
+                Some((terminal.output(), terminal.exit_status.clone()))
+            });
+            let diffs = call
+                .content
+                .iter()
+                .filter(|content| matches!(content, ToolCallContent::Diff(_)));
+            format!(
+                "{} {:?} {} {:?} {:?} {:?} {:?} {terminal:?}",
+                call.id,
+                call.status,
+                call.title,
+                texts(call),
+                diffs.collect::<Vec<_>>(),
+                call.locations,
+                call.raw_output
+            )
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+const WORK: &str = r#"{"turns": [
+    [
+        {"think": ["Let me", " see."]},
+        {"say": ["Look", "ing."]},
+        {"plan": [{"content": "Look", "status": "in_progress"}]},
+        {"read": {"path": "a.txt"}},
+        {"plan": [{"content": "Look", "status": "completed"}]},
+        {"write": {"path": "b.txt", "text": "two\n"}},
+        {"run": {"command": "echo out; exit 3"}},
+        {"read": {"path": "no.txt"}},
+        {"say": "Done."}
+    ],
+    [{"write": {"path": "c.txt", "text": "three\n"}}, {"say": "Again."}]
+]}"#;
+
+#[tokio::test]
+async fn an_old_session_is_shown_as_it_was_and_goes_on() {
+    let shown = Offers {
+        shows: true,
+        ..NONE
+    };
+    // What the client lends, and whether it is version 2: there a terminal of the agent's is a terminal again.
+    for (offers, speaks) in [(NONE, 1), (shown, 1), (NONE, 2)] {
+        let sessions = tempfile::tempdir().unwrap();
+        let f = Fixture::speaking(version(speaks), scripted(WORK, sessions.path()), offers).await;
+        f.put("a.txt", "one\n");
+        f.answers([ALLOW_ALWAYS, ALLOW]);
+        f.prompt("Do\nit").await.unwrap();
+        let before = seen(f.session.thread());
+        assert!(before[0].contains("user: Do\nit"), "{before:?}");
+        f.session
+            .set_config_option("mode", "architect")
+            .await
+            .unwrap();
+        f.session.set_config_option("mode", "ask").await.unwrap();
+
+        let agent = scripted(WORK, sessions.path());
+        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let id = f.session.id().clone();
+        let mut again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
+        let after = seen(again.thread());
+        if speaks == 1 && offers.shows {
+            // Which was a terminal, and is text.
+            assert_eq!(after.len(), before.len());
+            let run = |seen: &[String]| seen.iter().find(|line| line.contains("Run `")).cloned();
+            let (before, after) = (run(&before).unwrap(), run(&after).unwrap());
+            assert!(before.contains("Some((\"out"), "{before}");
+            assert!(after.contains(r"```\nout\n```"), "{after}");
+        } else {
+            assert_eq!(after, before);
+        }
+        again
+            .thread()
+            .read(|thread| assert_eq!(mode(thread), "ask"));
+
+        // "Always" is remembered, and so is which prompt this is, and which ids are taken.
+        let asked = g.seen.asked.lock().unwrap().len();
+        assert_eq!(again.prompt("again").await.unwrap(), StopReason::EndTurn);
+        assert_eq!(g.seen.asked.lock().unwrap().len(), asked);
+        assert_eq!(f.text("c.txt"), "three\n");
+        let calls = again.thread().read(|thread| {
+            let items = thread.items().iter();
+            let calls = items.filter(|item| matches!(item.kind, ItemKind::ToolCall(_)));
+            calls.count()
+        });
+        assert_eq!(calls, 5);
+        // What was folded at the end of the turn is shown in the same way.
+        let before = seen(again.thread());
+        again = g.agent.load_session(id, f.cwd()).await.unwrap();
+        assert_eq!(seen(again.thread()), before);
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_of_a_client_that_is_gone_is_text() {
+    let sessions = tempfile::tempdir().unwrap();
+    let script = r#"{"turns": [[{"run": {"command": "echo printed"}}]]}"#;
+    let f = Fixture::new(scripted(script, sessions.path()), ALL).await;
+    f.answers([ALLOW]);
+    f.prompt("go").await.unwrap();
+    assert!(common::terminal(&f.call()).is_some());
+    for speaks in [1, 2] {
+        let agent = scripted(script, sessions.path());
+        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let id = f.session.id().clone();
+        let again = g.agent.load_session(id, f.cwd()).await.unwrap();
+        let call = again.thread().read(|thread| match &thread.items()[1].kind {
+            ItemKind::ToolCall(call) => (**call).clone(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(common::terminal(&call), None);
+        assert_eq!(texts(&call), "```\nprinted\n```");
+        assert_eq!(call.status, ToolCallStatus::Completed);
+    }
+}
+
+/// A model that says what it is told, and keeps what it was told.
+struct Hears(Arc<Mutex<Vec<Message>>>);
+
+impl Model for Hears {
+    fn name(&self) -> &str {
+        "hears"
+    }
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+        *self.0.lock().unwrap() = request.conversation.to_vec();
+        let steps = [Ok(acp_agent::Step::Text("Heard.".to_owned()))];
+        Box::pin(Once(steps.into_iter().collect()))
+    }
+}
+
+struct Once(std::collections::VecDeque<Result<acp_agent::Step, acp_agent::ModelError>>);
+
+impl futures_core::Stream for Once {
+    type Item = Result<acp_agent::Step, acp_agent::ModelError>;
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::task::Poll::Ready(self.0.pop_front())
+    }
+}
+
+#[tokio::test]
+async fn a_turn_that_was_torn_off_is_shown_and_the_model_knows_of_it() {
+    for speaks in [1, 2] {
+        let sessions = tempfile::tempdir().unwrap();
+        let script = r#"{"turns": [
+            [{"say": "One."}],
+            [{"say": ["Wait", " a bit."]}, {"list": {}}, {"run": {"command": "echo begun; sleep 1000"}}]
+        ]}"#;
+        let f = Fixture::speaking(version(speaks), scripted(script, sessions.path()), NONE).await;
+        f.prompt("first").await.unwrap();
+        f.answers([ALLOW]);
+        let turn = f.begin("second");
+        let begun = |thread: &Thread| {
+            let ran = shows(thread, ToolCallStatus::InProgress, "begun");
+            let mut items = thread.items().iter();
+            ran || items.any(|item| line(thread, &item.kind).contains("begun\\n"))
+        };
+        until(f.session.thread(), begun).await;
+        let before = seen(f.session.thread());
+        // The turn is dropped where it is, without a word: all that a kill does to it.
+        f.agent.close();
+        turn.await.unwrap().unwrap_err();
+
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let agent = CodingAgent::with_model(Hears(Arc::clone(&heard)))
+            .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+        let g = Fixture::speaking(version(speaks), agent, NONE).await;
+        let id = f.session.id().clone();
+        let again = g.agent.load_session(id.clone(), f.cwd()).await.unwrap();
+        let after = seen(again.thread());
+        assert_eq!(after.len(), before.len());
+        let last = before.len() - 1;
+        assert_eq!(after[..last], before[..last]);
+        assert!(before[last].contains("InProgress"), "{}", before[last]);
+        for part in [
+            "Failed",
+            "begun",
+            "The agent was ended before this was done.",
+        ] {
+            assert!(after[last].contains(part), "{part}: {}", after[last]);
+        }
+
+        again.prompt("third").await.unwrap();
+        let told: Vec<String> = heard.lock().unwrap().iter().map(said).collect();
+        let expected = [
+            "user first",
+            "assistant One. []",
+            "user second",
+            "assistant Wait a bit. [list, run]",
+            "result Done",
+            "result Cancelled",
+            "user third",
+        ];
+        assert_eq!(told, expected);
+
+        // A client that resumes is not shown it, and the model knows all of it all the same.
+        let resumed = g.agent.resume_session(id, f.cwd()).await.unwrap();
+        resumed.prompt("fourth").await.unwrap();
+        let told: Vec<String> = heard.lock().unwrap().iter().map(said).collect();
+        assert_eq!(told[..7], expected);
+        assert_eq!(told[7..], ["assistant Heard. []", "user fourth"]);
+    }
+}
+
+fn said(message: &Message) -> String {
+    match message {
+        Message::User(content) => {
+            let texts: Vec<_> = content.iter().filter_map(ContentBlock::as_text).collect();
+            format!("user {}", texts.concat())
+        }
+        Message::Assistant { text, calls, .. } => {
+            let tools: Vec<_> = calls.iter().map(|call| call.tool.as_str()).collect();
+            format!("assistant {text} [{}]", tools.join(", "))
+        }
+        Message::ToolResult(result) => {
+            if result.status == ToolStatus::Cancelled {
+                assert!(result.text.contains("was ended"), "{}", result.text);
+            }
+            format!("result {:?}", result.status)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_was_torn_off_was_said() {
+    let sessions = tempfile::tempdir().unwrap();
+    let script = r#"{"turns": [[{"think": "Hm"}, {"say": ["Half", " an ans"]}, {"hang": true}]]}"#;
+    let f = Fixture::new(scripted(script, sessions.path()), NONE).await;
+    let turn = f.begin("first");
+    until(f.session.thread(), |thread| {
+        let mut items = thread.items().iter();
+        items.any(|item| line(thread, &item.kind) == "agent: Half an ans")
+    })
+    .await;
+    f.agent.close();
+    turn.await.unwrap().unwrap_err();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    for prompts in 1..3 {
+        let agent = CodingAgent::with_model(Hears(Arc::clone(&heard)))
+            .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+        let g = Fixture::new(agent, NONE).await;
+        let id = f.session.id().clone();
+        let again = g.agent.load_session(id, f.cwd()).await.unwrap();
+        again.prompt("more").await.unwrap();
+        let told: Vec<String> = heard.lock().unwrap().iter().map(said).collect();
+        assert_eq!(
+            told[..3],
+            ["user first", "assistant Half an ans []", "user more"]
+        );
+        assert_eq!(told.len(), 2 * prompts + 1);
+    }
+}
+
+#[tokio::test]
+async fn sessions_are_listed_and_deleted() {
+    let sessions = tempfile::tempdir().unwrap();
+    for speaks in [1, 2] {
+        let agent = CodingAgent::with_model(OfflineModel::new())
+            .keep_sessions(SqliteStore::open(sessions.path()).unwrap());
+        let f = Fixture::speaking(version(speaks), agent, NONE).await;
+        f.prompt("\n  /help me  \nplease").await.unwrap();
+        let request = ListSessionsRequest::new().cwd(f.cwd());
+        let listed = f.agent.list_sessions(&request).await.unwrap();
+        assert_eq!(listed.next_cursor, None);
+        let [listed] = &listed.sessions[..] else {
+            panic!("{listed:?}");
+        };
+        assert_eq!(listed.session_id, *f.session.id());
+        assert_eq!(listed.title.as_deref(), Some("/help me"));
+        let updated = listed.updated_at.as_deref().unwrap();
+        assert!(
+            updated.starts_with("20") && updated.ends_with('Z'),
+            "{updated}"
+        );
+
+        let wrong = ListSessionsRequest::new().cursor("nowhere");
+        let error = f.agent.list_sessions(&wrong).await.unwrap_err();
+        assert!(error.to_string().contains("nowhere"), "{error}");
+
+        let id = f.session.id().clone();
+        f.agent.delete_session(&id).await.unwrap();
+        assert_eq!(f.agent.list_sessions(&request).await.unwrap().sessions, []);
+        let error = f.agent.load_session(id.clone(), f.cwd()).await.unwrap_err();
+        let code = error.peer_error().unwrap().code;
+        assert_eq!(code, acp::jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
+        // Once more is no mistake: it is gone.
+        f.agent.delete_session(&id).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_store_without_room_ends_the_turn_and_loses_nothing() {
+    let many = vec![r#""some words, ""#; 200].join(", ");
+    let script = format!(r#"{{"turns": [[{{"say": [{many}]}}], [{{"say": "on"}}]]}}"#);
+    let agent = CodingAgent::with_model(ScriptedModel::parse(&script).unwrap())
+        .keep_sessions(MemoryStore::with_room(10_000));
+    let f = Fixture::new(agent, NONE).await;
+    let error = f.prompt("go").await.unwrap_err().to_string();
+    assert!(
+        error.contains("there is no room for the session"),
+        "{error}"
+    );
+    let before = seen(f.session.thread());
+    assert!(before[1].contains("some words, some words"), "{before:?}");
+    // The end of the turn has made room: it goes on, and all that was shown is there.
+    let id = f.session.id().clone();
+    let again = f.agent.load_session(id, f.cwd()).await.unwrap();
+    assert_eq!(seen(again.thread()), before);
+    assert_eq!(again.prompt("go on").await.unwrap(), StopReason::EndTurn);
+}
+
+#[tokio::test]
+async fn an_agent_without_a_store_offers_no_old_sessions() {
+    let f = Fixture::offline(NONE).await;
+    let capabilities = f.agent.capabilities();
+    assert!(!capabilities.load_session);
+    let sessions = &capabilities.session_capabilities;
+    assert!(sessions.list.is_none() && sessions.resume.is_none() && sessions.delete.is_none());
+}

@@ -1,0 +1,346 @@
+//! What the tools give a model and show a person, at their edges: through a client's files and terminals, and
+//! by the agent's own access.
+
+use crate::common;
+use crate::common::{ALL, ALLOW, Fixture, NONE, Offers, diff, texts};
+use acp::thread::{ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::v1::*;
+use serde_json::{Value, json};
+
+/// A session in code mode whose model makes these calls.
+async fn calls(offers: Offers, calls: &[Value]) -> Fixture {
+    let calls: Vec<Value> = calls
+        .iter()
+        .map(|call| {
+            let (tool, arguments) = call.as_object().unwrap().iter().next().unwrap();
+            json!({ "call": { "tool": tool, "arguments": arguments } })
+        })
+        .collect();
+    let f = Fixture::scripted(&json!({ "turns": [calls] }).to_string(), offers).await;
+    f.session.set_mode("code").await.unwrap();
+    f
+}
+
+/// Runs them and gives the one there is.
+async fn only(f: &Fixture) -> ThreadToolCall {
+    f.prompt("go").await.unwrap();
+    let [call] = &f.calls()[..] else { panic!() };
+    call.clone()
+}
+
+fn failed(call: &ThreadToolCall) -> String {
+    assert_eq!(call.status, ToolCallStatus::Failed, "{call:?}");
+    texts(call)
+}
+
+fn done(call: &ThreadToolCall) -> String {
+    assert_eq!(call.status, ToolCallStatus::Completed, "{call:?}");
+    texts(call)
+}
+
+#[tokio::test]
+async fn a_long_file_is_read_in_parts() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[
+                json!({"read": {"path": "long.txt"}}),
+                json!({"read": {"path": "long.txt", "line": 2001}}),
+                json!({"read": {"path": "long.txt", "line": 9000}}),
+                json!({"read": {"path": "wide.txt"}}),
+                json!({"read": {"path": "empty.txt"}}),
+            ],
+        )
+        .await;
+        let lines: String = (1..=2500).map(|n| format!("line {n}\n")).collect();
+        f.put("long.txt", &lines);
+        f.put("wide.txt", &("x".repeat(300_000) + "\nend\n"));
+        f.put("empty.txt", "");
+        f.prompt("go").await.unwrap();
+        let calls = f.calls();
+        let [first, second, third, wide, empty] = &calls[..] else {
+            panic!()
+        };
+        let shown = done(first);
+        assert!(
+            shown.contains("line 2000\n") && !shown.contains("line 2001"),
+            "{shown}"
+        );
+        assert!(shown.contains("There is more"));
+        assert_eq!(first.raw_output.as_ref().unwrap()["lines"], 2000);
+        let shown = done(second);
+        assert!(shown.contains("line 2001\n") && shown.contains("line 2500\n"));
+        assert!(!shown.contains("There is more"));
+        assert_eq!(second.locations[0].line, Some(2001));
+        assert!(done(third).contains("ends before line 9000"));
+        let shown = done(wide);
+        assert!(
+            shown.len() < 20_000
+                && shown.contains("bytes more on this line")
+                && shown.contains("\nend\n")
+        );
+        assert!(done(empty).contains("The file is empty"));
+    }
+}
+
+#[tokio::test]
+async fn images_are_shown_and_binary_files_are_named() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[
+                json!({"read": {"path": "a.png"}}),
+                json!({"read": {"path": "a.bin"}}),
+            ],
+        )
+        .await;
+        std::fs::write(f.path("a.png"), b"\x89PNG\r\n\x1a\n and so on").unwrap();
+        std::fs::write(f.path("a.bin"), [0_u8, 1, 2, 3]).unwrap();
+        f.prompt("go").await.unwrap();
+        let calls = f.calls();
+        let image = calls[0].content.iter().find_map(|content| match content {
+            ToolCallContent::Content(ContentBlock::Image(image)) => Some(image),
+            _ => None,
+        });
+        let image = image.expect("it is shown");
+        assert_eq!(image.mime_type, "image/png");
+        assert!(image.data.starts_with("iVBORw0KGgo"), "{}", image.data);
+        let why = failed(&calls[1]);
+        assert!(why.contains("binary file of 4 bytes"), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_does_not_fit_says_where_it_nearly_does() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[json!({"edit": {"path": "a.rs", "search": "fn one() {\n    let a = 1;\n}", "replacement": "x"}})],
+        )
+        .await;
+        f.put("a.rs", "mod x;\n\nfn one() {\n\tlet a = 1;\n}\n");
+        let why = failed(&only(&f).await);
+        assert!(why.contains("begins on line 3"), "{why}");
+        assert!(why.contains("line 4 differs in white space only"), "{why}");
+        assert!(why.contains("|\\tlet a = 1;|"), "{why}");
+        assert!(f.text("a.rs").contains("\tlet a"));
+    }
+}
+
+#[tokio::test]
+async fn an_edit_can_be_of_every_place() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[
+                json!({"edit": {"path": "a.txt", "search": "one", "replacement": "1"}}),
+                json!({"edit": {"path": "a.txt", "search": "one", "replacement": "1", "replace_all": true}}),
+            ],
+        )
+        .await;
+        f.put("a.txt", "zero\none two\none\n");
+        f.prompt("go").await.unwrap();
+        let calls = f.calls();
+        let why = failed(&calls[0]);
+        assert!(
+            why.contains("2 times, beginning on lines 2, 3") && why.contains("`replace_all`"),
+            "{why}"
+        );
+        assert_eq!(f.text("a.txt"), "zero\n1 two\n1\n");
+        assert_eq!(diff(&calls[1]).unwrap().new_text, "zero\n1 two\n1\n");
+        assert_eq!(calls[1].locations[0].line, Some(2));
+    }
+}
+
+/// Models write `\n`, whatever is in the file.
+#[tokio::test]
+async fn an_edit_of_several_lines_finds_them_with_other_line_ends() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[json!({"edit": {"path": "a.txt", "search": "one\ntwo", "replacement": "1\n2\n3"}})],
+        )
+        .await;
+        f.put("a.txt", "one\r\ntwo\r\n");
+        done(&only(&f).await);
+        assert_eq!(f.text("a.txt"), "1\r\n2\r\n3\r\n");
+    }
+}
+
+#[tokio::test]
+async fn glob_finds_the_newest_first_and_respects_gitignore() {
+    let f = calls(
+        NONE,
+        &[
+            json!({"glob": {"pattern": "*.rs"}}),
+            json!({"glob": {"pattern": "src/**/*.{rs,md}"}}),
+            json!({"glob": {"pattern": ".github/**"}}),
+            json!({"glob": {"pattern": "*.none"}}),
+            json!({"glob": {"pattern": "a["}}),
+        ],
+    )
+    .await;
+    for name in [
+        "old.rs",
+        "src/deep/new.rs",
+        "src/a.md",
+        "ignored/b.rs",
+        ".github/ci.yml",
+        ".git/x.rs",
+    ] {
+        f.put(name, "x");
+    }
+    f.put(".gitignore", "ignored\n");
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    let old = std::fs::File::options()
+        .write(true)
+        .open(f.path("old.rs"))
+        .unwrap();
+    old.set_modified(hour_ago).unwrap();
+    f.prompt("go").await.unwrap();
+    let calls = f.calls();
+    assert_eq!(done(&calls[0]), "```\nsrc/deep/new.rs\nold.rs\n```");
+    let places: Vec<&str> = calls[0].locations.iter().map(|l| l.path.as_str()).collect();
+    assert_eq!(places, [f.path("src/deep/new.rs"), f.path("old.rs")]);
+    assert_eq!(calls[0].kind, ToolKind::Search);
+    let found = done(&calls[1]);
+    assert!(
+        found.contains("src/deep/new.rs") && found.contains("src/a.md") && !found.contains("old")
+    );
+    assert_eq!(done(&calls[2]), "```\n.github/ci.yml\n```");
+    assert_eq!(done(&calls[3]), "No file matches.");
+    assert!(failed(&calls[4]).contains("no pattern"));
+}
+
+#[tokio::test]
+async fn search_shows_lines_around_and_explains_what_is_no_expression() {
+    let f = calls(
+        NONE,
+        &[
+            json!({"search": {"pattern": "needle", "context": 1}}),
+            json!({"search": {"pattern": "foo(", "path": "a.txt"}}),
+            json!({"search": {"pattern": "foo(", "path": "a.txt", "literal": true}}),
+            json!({"search": {"pattern": "NEEDLE", "ignore_case": true, "glob": "*.txt"}}),
+            json!({"search": {"pattern": "needle", "context": 11}}),
+            json!({"search": {"pattern": "x", "path": "many"}}),
+            json!({"search": {"pattern": "nowhere to be found"}}),
+        ],
+    )
+    .await;
+    f.put("a.txt", "1\nneedle\n3\n4\n5\n6\nneedle foo(\n");
+    f.put("many/x.txt", &"x\n".repeat(300));
+    f.prompt("go").await.unwrap();
+    let calls = f.calls();
+    assert_eq!(
+        done(&calls[0]),
+        "```\na.txt-1- 1\na.txt:2: needle\na.txt-3- 3\n--\na.txt-6- 6\na.txt:7: needle foo(\n```"
+    );
+    assert_eq!(calls[0].raw_output.as_ref().unwrap()["matches"], 2);
+    let lines: Vec<_> = calls[0].locations.iter().map(|l| l.line).collect();
+    assert_eq!(lines, [Some(2), Some(7)]);
+    let why = failed(&calls[1]);
+    assert!(
+        why.contains("unclosed group") && why.contains("`literal`"),
+        "{why}"
+    );
+    assert!(done(&calls[2]).contains("a.txt:7: needle foo("));
+    assert_eq!(calls[3].raw_output.as_ref().unwrap()["matches"], 2);
+    assert!(failed(&calls[4]).contains("up to 10"));
+    let shown = done(&calls[5]);
+    assert!(shown.contains("more than these 200 lines"), "{shown}");
+    assert_eq!(done(&calls[6]), "Nothing was found.");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_command_that_takes_too_long_is_killed_with_its_children() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[json!({"run": {"command": "echo begun; sleep 1000 & echo pid:$!; wait", "timeout": 1}})],
+        )
+        .await;
+        f.answers([ALLOW]);
+        let call = only(&f).await;
+        assert_eq!(call.status, ToolCallStatus::Failed);
+        assert!(
+            texts(&call).contains("its time limit of 1 s"),
+            "{}",
+            texts(&call)
+        );
+        let output = call.raw_output.as_ref().unwrap();
+        assert_eq!(output["timedOut"], true);
+        let printed = output["output"].as_str().unwrap();
+        assert!(printed.starts_with("begun\n"), "{printed}");
+        assert!(!common::runs(common::pid(printed).unwrap()));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn how_a_command_ended_is_told() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[
+                json!({"run": {"command": "kill -9 $$"}}),
+                json!({"run": {"command": "exit 3"}}),
+                json!({"run": {"command": "true", "timeout": 601}}),
+            ],
+        )
+        .await;
+        f.answers([ALLOW, ALLOW, ALLOW]);
+        f.prompt("go").await.unwrap();
+        let calls = f.calls();
+        assert!(
+            failed(&calls[0]).contains("SIGKILL"),
+            "{}",
+            texts(&calls[0])
+        );
+        assert!(failed(&calls[1]).contains("exit code 3"));
+        assert!(failed(&calls[2]).contains("1 to 600"));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn of_a_long_output_the_beginning_and_the_end_are_kept() {
+    for offers in [ALL, NONE] {
+        let f = calls(
+            offers,
+            &[json!({"run": {"command": "echo first; yes 0123456789 | head -c 150000; echo; echo last"}})],
+        )
+        .await;
+        f.answers([ALLOW]);
+        let call = only(&f).await;
+        let output = call.raw_output.as_ref().unwrap();
+        let printed = output["output"].as_str().unwrap();
+        assert!(
+            printed.starts_with("first\n") && printed.trim_end().ends_with("last"),
+            "{printed}"
+        );
+        assert!(printed.len() < 40 * 1024 && printed.contains("left out"));
+        assert_eq!(output["truncated"], true);
+    }
+}
+
+/// A person who is asked must be able to see all of what they allow.
+#[cfg(unix)]
+#[tokio::test]
+async fn a_command_of_several_lines_is_shown_whole() {
+    let command = "echo one\necho two";
+    let f = calls(ALL, &[json!({"run": {"command": command}})]).await;
+    f.answers([ALLOW]);
+    only(&f).await;
+    let asked = &f.asked()[0];
+    assert_eq!(asked.tool_call.title, "Run `echo one …`");
+    assert!(texts(&asked.tool_call).contains(command), "{asked:?}");
+    let always = asked
+        .options
+        .iter()
+        .find(|o| o.kind == PermissionOptionKind::AllowAlways);
+    assert_eq!(
+        always.unwrap().name,
+        "Always allow exactly this command of 2 lines in this session"
+    );
+}

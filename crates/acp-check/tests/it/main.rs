@@ -1,0 +1,15 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+mod mutants;
+mod official_shapes;
+#[cfg(unix)]
+mod processes;
+mod redaction;

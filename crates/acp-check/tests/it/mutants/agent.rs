@@ -1,0 +1,498 @@
+//! The agent that is right: it does what it is asked by one word each.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{
+    Agent, AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
+    Prompt, ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
+};
+use acp::v1::{
+    AuthMethod, AuthMethodId, AvailableCommand, ContentBlock, Cost, Diff, ElicitationMode,
+    Implementation, ListSessionsRequest, ListSessionsResponse, PermissionOption,
+    PermissionOptionKind, PlanEntry, PlanEntryPriority, PlanEntryStatus, PromptCapabilities,
+    RequestPermissionOutcome, SessionConfigId, SessionConfigOption, SessionConfigOptionValue,
+    SessionId, SessionInfo, StopReason, ToolCall, ToolCallLocation, ToolKind,
+    UnstructuredCommandInput, UsageUpdate,
+};
+use acp::{Options, Transport};
+use acp_check::suite::Task;
+
+use crate::mutants::agent_v2;
+
+/// What the suite asks it with.
+pub(crate) fn texts() -> HashMap<Task, String> {
+    [
+        (Task::Answer, "answer"),
+        (Task::Read, "read"),
+        (Task::Edit, "edit"),
+        (Task::Run, "run"),
+        (Task::Long, "long"),
+        (Task::Plan, "plan"),
+        (Task::Remember, "remember 7351"),
+        (Task::Recall, "recall"),
+        (Task::Ask, "ask"),
+    ]
+    .map(|(task, text)| (task, text.to_owned()))
+    .into()
+}
+
+/// Serves a connection. What it keeps is gone with it.
+pub(crate) fn start(transport: Transport) {
+    acp::agent::start(transport, Right::default(), Options::new());
+}
+
+/// As [`start`], for clients that may speak version 2.
+pub(crate) fn start_v2(transport: Transport) {
+    acp::agent::start(
+        transport,
+        Right::default(),
+        Options::new().draft_version_2(),
+    );
+}
+
+/// The method of logging in. At first one is logged in.
+pub(crate) const LOGIN: &str = "check";
+
+/// How many sessions are on a page of the list.
+const PAGE: usize = 2;
+
+/// What was said in a session: the person's words and the agent's.
+type Past = Vec<(String, String)>;
+
+#[derive(Default, Clone)]
+struct Right {
+    sessions: Arc<Mutex<HashMap<String, (String, Past)>>>,
+    servers: crate::mutants::mcp::Servers,
+    logged_out: Arc<AtomicBool>,
+}
+
+impl Agent for Right {
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("right", "1.0.0"))
+    }
+
+    fn prompt_capabilities(&self) -> PromptCapabilities {
+        let mut capabilities = PromptCapabilities::default();
+        (
+            capabilities.image,
+            capabilities.audio,
+            capabilities.embedded_context,
+        ) = (true, true, true);
+        capabilities
+    }
+
+    fn additional_directories(&self) -> bool {
+        true
+    }
+
+    fn authentication(&self) -> Option<&impl Authentication> {
+        Some(self)
+    }
+
+    async fn new_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        if self.logged_out.load(Ordering::Relaxed) {
+            return Err(acp::jsonrpc::Error::auth_required().into());
+        }
+        self.servers.connect(&setup.mcp_servers).await;
+        let kept = (session.cwd().to_owned(), Past::new());
+        self.sessions
+            .lock()
+            .unwrap()
+            .insert(session.id().to_string(), kept);
+        Ok(SessionOpened::new().config_options(options("ask", false)))
+    }
+
+    async fn session_opened(&self, session: Session) {
+        let say =
+            AvailableCommand::new("say", "Says it").input(UnstructuredCommandInput::new("what"));
+        let help = AvailableCommand::new("help", "Says what there is");
+        let _ = session.commands(vec![help, say]).await;
+    }
+
+    async fn set_config_option(
+        &self,
+        session: &Session,
+        option: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> acp::Result<Vec<SessionConfigOption>> {
+        let mut now = serde_json::to_value(session.config_options()).unwrap();
+        for of in now.as_array_mut().unwrap() {
+            if of["id"] == option.as_str() {
+                of["currentValue"] = match &value {
+                    SessionConfigOptionValue::Boolean(value) => serde_json::json!(value),
+                    SessionConfigOptionValue::Id(value) => serde_json::json!(value),
+                };
+            }
+        }
+        Ok(serde_json::from_value(now).unwrap())
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        Some(self)
+    }
+
+    fn list_sessions(&self) -> Option<&impl ListSessions> {
+        Some(self)
+    }
+
+    fn close_session(&self) -> Option<&impl CloseSession> {
+        Some(self)
+    }
+
+    fn delete_session(&self) -> Option<&impl DeleteSession> {
+        Some(self)
+    }
+
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+        let said = prompt.text();
+        self.show(&turn, &prompt).await?;
+        let done = match said.trim() {
+            "read" => read(&turn).await,
+            "edit" => edit(&turn).await,
+            "run" if agent_v2::spoken(&turn) => agent_v2::run(&turn).await,
+            "run" => run(&turn).await,
+            "long" => long(&turn).await,
+            "plan" => plan(&turn).await,
+            "recall" => self.recall(&turn).await,
+            "ask" => ask(&turn).await,
+            _ if agent_v2::spoken(&turn) => agent_v2::answer(&turn).await,
+            _ => answer(&turn).await,
+        };
+        if let Some((_, past)) = self.sessions.lock().unwrap().get_mut(turn.id().as_str()) {
+            past.push((said, "Hello.".to_owned()));
+        }
+        match done {
+            Err(acp::Error::Cancelled) => Ok(StopReason::Cancelled),
+            done => done,
+        }
+    }
+}
+
+fn options(mode: &str, loud: bool) -> Vec<SessionConfigOption> {
+    serde_json::from_value(serde_json::json!([
+        {"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": mode,
+         "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]},
+        {"id": "tone", "name": "Tone", "category": "_tone", "type": "select", "currentValue": "plain",
+         "options": [{"value": "plain", "name": "Plain"}, {"value": "warm", "name": "Warm"}]},
+        {"id": "loud", "name": "Loud", "type": "boolean", "currentValue": loud},
+    ]))
+    .unwrap()
+}
+
+fn notes(turn: &Turn) -> String {
+    format!("{}/notes.txt", turn.cwd())
+}
+
+async fn text(turn: &Turn) -> acp::Result<String> {
+    let path = notes(turn);
+    if turn.client().capabilities().fs.read_text_file {
+        return turn.read_text_file(&path, None, None).await;
+    }
+    std::fs::read_to_string(path).map_err(|e| acp::Error::internal(e.to_string()))
+}
+
+/// An id for a tool call that no other has.
+fn call_id(what: &str) -> String {
+    static CALLS: AtomicU64 = AtomicU64::new(1);
+    format!("{what}-{}", CALLS.fetch_add(1, Ordering::Relaxed))
+}
+
+async fn answer(turn: &Turn) -> acp::Result<StopReason> {
+    turn.thought("A greeting.").await?;
+    turn.message("Hello.").await?;
+    Ok(StopReason::EndTurn)
+}
+
+async fn read(turn: &Turn) -> acp::Result<StopReason> {
+    let call = ToolCall::new(call_id("read"), "Read notes.txt")
+        .kind(ToolKind::Read)
+        .locations([ToolCallLocation::new(notes(turn)).line(1_u32)]);
+    let call = turn.tool_call(call).await?;
+    call.start().await?;
+    let line = if turn.client().capabilities().fs.read_text_file {
+        turn.read_text_file(&notes(turn), Some(1), Some(1)).await
+    } else {
+        text(turn).await
+    };
+    match line {
+        Ok(text) => {
+            call.complete().await?;
+            let first = text.lines().next().unwrap_or_default();
+            turn.message(format!("It begins with {first}.")).await?;
+        }
+        Err(acp::Error::Cancelled) => return Ok(StopReason::Cancelled),
+        Err(e) => call.fail(e.to_string()).await?,
+    }
+    Ok(StopReason::EndTurn)
+}
+
+async fn edit(turn: &Turn) -> acp::Result<StopReason> {
+    let old = text(turn).await?;
+    let new = old.replace("beta", "delta");
+    let diff = Diff::new(notes(turn), new.clone()).old_text(old);
+    let call = ToolCall::new(call_id("edit"), "Edit notes.txt")
+        .kind(ToolKind::Edit)
+        .content([diff.into()]);
+    let call = turn.tool_call(call).await?;
+    let options = vec![
+        PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
+        PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
+    ];
+    match turn.request_permission(call.change(), options).await? {
+        RequestPermissionOutcome::Selected(chosen) if chosen.option_id.as_str() == "yes" => {}
+        RequestPermissionOutcome::Selected(_) => {
+            call.fail("not allowed").await?;
+            return Ok(StopReason::EndTurn);
+        }
+        _ => {
+            call.fail("cancelled").await?;
+            return Ok(StopReason::Cancelled);
+        }
+    }
+    call.start().await?;
+    if turn.client().capabilities().fs.write_text_file {
+        turn.write_text_file(&notes(turn), &new).await?;
+    } else {
+        std::fs::write(notes(turn), new).map_err(|e| acp::Error::internal(e.to_string()))?;
+    }
+    call.complete().await?;
+    turn.message("Done.").await?;
+    Ok(StopReason::EndTurn)
+}
+
+async fn run(turn: &Turn) -> acp::Result<StopReason> {
+    let call = ToolCall::new(call_id("run"), "Run echo checked").kind(ToolKind::Execute);
+    if !turn.client().capabilities().terminal {
+        let call = turn.tool_call(call).await?;
+        call.start().await?;
+        call.complete().await?;
+        turn.message("It printed checked.").await?;
+        return Ok(StopReason::EndTurn);
+    }
+    let cancelled = turn.take_cancellation();
+    let command = TerminalCommand::new("echo", ["checked"]).cwd(turn.cwd());
+    let terminal = match turn.create_terminal(command).await {
+        Ok(terminal) => terminal,
+        Err(e) => {
+            turn.tool_call(call).await?.fail(e.to_string()).await?;
+            return Ok(StopReason::EndTurn);
+        }
+    };
+    let call = turn
+        .tool_call(call.content([terminal.as_content()]))
+        .await?;
+    call.start().await?;
+    let ended = tokio::select! {
+        biased;
+        () = cancelled.cancelled() => {
+            terminal.kill().await?;
+            Err(acp::Error::Cancelled)
+        }
+        ended = terminal.wait_for_exit() => ended.map(drop),
+    };
+    let printed = terminal.output().await;
+    // A client that does not let go of it is no reason to fail.
+    let _ = terminal.release().await;
+    match ended.and(printed) {
+        Ok(printed) => {
+            call.complete().await?;
+            let printed = printed.output;
+            turn.message(format!("It printed {}.", printed.trim()))
+                .await?;
+        }
+        Err(e) => call.fail(e.to_string()).await?,
+    }
+    Ok(StopReason::EndTurn)
+}
+
+async fn long(turn: &Turn) -> acp::Result<StopReason> {
+    let call = ToolCall::new(call_id("long"), "Count").kind(ToolKind::Think);
+    let call = turn.tool_call(call).await?;
+    call.start().await?;
+    turn.message("One, ").await?;
+    turn.cancelled().await;
+    call.fail("cancelled").await?;
+    Ok(StopReason::Cancelled)
+}
+
+async fn plan(turn: &Turn) -> acp::Result<StopReason> {
+    let what = ["Look", "Rename", "Look again"];
+    for done in 0..what.len() {
+        let entries = what.iter().enumerate().map(|(at, what)| {
+            let status = match at.cmp(&done) {
+                std::cmp::Ordering::Less => PlanEntryStatus::Completed,
+                std::cmp::Ordering::Equal => PlanEntryStatus::InProgress,
+                std::cmp::Ordering::Greater => PlanEntryStatus::Pending,
+            };
+            PlanEntry::new(*what, PlanEntryPriority::High, status)
+        });
+        turn.plan(entries.collect()).await?;
+    }
+    turn.message("That is the plan.").await?;
+    // What it has a plan for can be done now.
+    turn.set_config_options(options("code", false)).await?;
+    Ok(StopReason::EndTurn)
+}
+
+/// Asks by a form, or else by a page, if the client can show either.
+async fn ask(turn: &Turn) -> acp::Result<StopReason> {
+    let schema =
+        serde_json::json!({"type": "object", "properties": {"colour": {"type": "string"}}});
+    let form = ElicitationMode::Form {
+        requested_schema: serde_json::from_value(schema).unwrap(),
+    };
+    let page = ElicitationMode::Url {
+        elicitation_id: "page-1".into(),
+        url: "https://example.org/colour".to_owned(),
+    };
+    let elicitation = turn.client().capabilities().elicitation.clone();
+    let offered = elicitation.as_ref();
+    if offered.is_some_and(|offered| offered.form.is_some()) {
+        turn.elicit("Which colour?", form, None).await?;
+    } else if offered.is_some_and(|offered| offered.url.is_some()) {
+        turn.elicit("Which colour?", page, None).await?;
+        turn.elicitation_completed("page-1").await?;
+    }
+    turn.message("Thank you.").await?;
+    Ok(StopReason::EndTurn)
+}
+
+impl Right {
+    /// What every turn shows: the session's title, what it has used, and the pictures and files of the prompt.
+    async fn show(&self, turn: &Turn, prompt: &Prompt) -> acp::Result<()> {
+        let turns = self.past(turn.id())?.len();
+        if turns == 0 {
+            turn.title(prompt.text()).await?;
+        }
+        let used = 100 * (turns as u64 + 1);
+        let cost = Cost::new(0.01 * used as f64, "USD");
+        turn.usage(UsageUpdate::new(used, 100_000_u64).cost(cost))
+            .await?;
+        for block in &prompt.content {
+            if let ContentBlock::Image(_) | ContentBlock::Audio(_) | ContentBlock::Resource(_) =
+                block
+            {
+                turn.message_content(block.clone()).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn recall(&self, turn: &Turn) -> acp::Result<StopReason> {
+        let past = self.past(turn.id())?;
+        let mut said = past
+            .iter()
+            .filter_map(|(said, _)| said.strip_prefix("remember "));
+        turn.message(said.next().unwrap_or("I know of none."))
+            .await?;
+        Ok(StopReason::EndTurn)
+    }
+
+    fn past(&self, id: &SessionId) -> acp::Result<Past> {
+        let sessions = self.sessions.lock().unwrap();
+        match sessions.get(id.as_str()) {
+            Some((_, past)) => Ok(past.clone()),
+            None => Err(acp::jsonrpc::Error::resource_not_found(format!("session {id}")).into()),
+        }
+    }
+}
+
+impl LoadSession for Right {
+    async fn load_session(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        for (user, agent) in self.past(session.id())? {
+            session.user_message(user.as_str()).await?;
+            session.message(agent).await?;
+        }
+        Ok(SessionOpened::new().config_options(options("ask", false)))
+    }
+}
+
+impl ResumeSession for Right {
+    async fn resume_session(
+        &self,
+        session: &Session,
+        _: SessionSetup,
+    ) -> acp::Result<SessionOpened> {
+        self.past(session.id())?;
+        Ok(SessionOpened::new().config_options(options("ask", false)))
+    }
+}
+
+impl ListSessions for Right {
+    async fn list_sessions(
+        &self,
+        request: ListSessionsRequest,
+    ) -> acp::Result<ListSessionsResponse> {
+        let sessions = self.sessions.lock().unwrap();
+        let of_cwd = sessions
+            .iter()
+            .filter(|(_, (cwd, _))| request.cwd.as_ref().is_none_or(|wanted| wanted == cwd));
+        let mut listed: Vec<SessionInfo> = of_cwd
+            .map(|(id, (cwd, past))| {
+                let info = SessionInfo::new(id.as_str(), cwd.as_str());
+                match past.first() {
+                    Some((said, _)) => info.title(said.as_str()),
+                    None => info,
+                }
+            })
+            .collect();
+        listed.sort_by(|a, b| a.session_id.cmp(&b.session_id));
+        let from = match request.cursor.as_deref().map(str::parse) {
+            None => 0,
+            Some(Ok(from)) if from < listed.len() => from,
+            Some(_) => return Err(acp::Error::invalid_params("there is no such cursor")),
+        };
+        let more = listed.len() > from + PAGE;
+        let page: Vec<SessionInfo> = listed.into_iter().skip(from).take(PAGE).collect();
+        let mut page = ListSessionsResponse::new(page);
+        page.next_cursor = more.then(|| (from + PAGE).to_string());
+        Ok(page)
+    }
+}
+
+impl CloseSession for Right {
+    async fn close_session(&self, _: &SessionId) -> acp::Result<()> {
+        Ok(())
+    }
+}
+
+impl DeleteSession for Right {
+    async fn delete_session(&self, session: &SessionId) -> acp::Result<()> {
+        self.sessions.lock().unwrap().remove(session.as_str());
+        Ok(())
+    }
+}
+
+impl Authentication for Right {
+    fn methods(&self) -> Vec<AuthMethod> {
+        let methods = serde_json::json!([
+            {"id": LOGIN, "name": "Log in"},
+            {"type": "terminal", "id": "tui", "name": "Log in in a terminal", "env": {"CHECKED": "1"}},
+        ]);
+        serde_json::from_value(methods).unwrap()
+    }
+
+    async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> acp::Result<()> {
+        self.logged_out.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn can_logout(&self) -> bool {
+        true
+    }
+
+    async fn logout(&self) -> acp::Result<()> {
+        self.logged_out.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}

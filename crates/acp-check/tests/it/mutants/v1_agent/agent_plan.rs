@@ -1,0 +1,28 @@
+//! Wrong in plans.
+
+use serde_json::json;
+
+use crate::mutants::layer::{Mutant, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/agent-plan/1",
+            "and not in the one between",
+            "it tells what has changed of the plan, and no more",
+            update("plan", |plan| {
+                if plan["entries"][1]["status"] == "in_progress"
+                    && let Some(entries) = plan["entries"].as_array_mut()
+                {
+                    entries.truncate(2);
+                }
+            }),
+        ),
+        mutant(
+            "v1/agent-plan/2",
+            "has no words",
+            "it plans without words",
+            update("plan", |plan| plan["entries"][0]["content"] = json!(" ")),
+        ),
+    ]
+}

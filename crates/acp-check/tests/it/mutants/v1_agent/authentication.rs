@@ -1,0 +1,66 @@
+//! Wrong in authentication.
+
+use serde_json::{Value, json};
+
+use super::overview::code;
+use crate::mutants::layer::{Line, Mutant, answer, change, mutant, refuse};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/authentication/1",
+            "it named \"tui\", which needs a terminal",
+            "it names every method to everybody",
+            answer("initialize", |result| {
+                let terminal = json!({"type": "terminal", "id": "tui", "name": "Terminal"});
+                result["authMethods"].as_array_mut().unwrap().push(terminal);
+            }),
+        ),
+        mutant(
+            "v1/authentication/2",
+            "two methods have the id \"check\"",
+            "all its methods have one id",
+            answer("initialize", |result| {
+                for method in result["authMethods"].as_array_mut().unwrap() {
+                    method["id"] = json!("check");
+                }
+            }),
+        ),
+        mutant(
+            "v1/authentication/3",
+            "it accepted a method that it has not named",
+            "it logs in by any method",
+            change(|passing| done(passing, "authenticate", "acp-check-no-such-method")),
+        ),
+        mutant(
+            "v1/authentication/4",
+            "still wants a login",
+            "it forgets who has logged in",
+            refuse("session/new", -32000),
+        ),
+        mutant(
+            "v1/authentication/5",
+            "it opened a session without a login",
+            "it logs out in words only",
+            change(|passing| done(passing, "logout", "")),
+        ),
+        mutant(
+            "v1/authentication/6",
+            "with error -32603, and not -32000",
+            "it does not say that a login is wanted",
+            code(-32000, -32603),
+        ),
+    ]
+}
+
+/// Says that it has done what it has not heard of: `method`, and of a login that by `id`.
+fn done(passing: &mut crate::mutants::layer::Passing<'_>, method: &str, id: &str) {
+    let by_id = |message: &Value| id.is_empty() || message["params"]["methodId"] == id;
+    if !passing.said
+        && passing.method == method
+        && let Some(message) = passing.message.take_if(|message| by_id(message))
+    {
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
+        passing.back.push(Line::Json(answer));
+    }
+}

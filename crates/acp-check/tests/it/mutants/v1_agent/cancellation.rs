@@ -1,0 +1,178 @@
+//! Wrong when a turn is cancelled.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::prompt_turn::chunk;
+use crate::mutants::changes::{answered, fails, instead, late, only_once};
+use crate::mutants::layer::{Change, Line, Mutant, answer, change, mutant, unheard};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = endings();
+    mutants.extend(others());
+    mutants
+}
+
+fn endings() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/prompt-turn/31",
+            "stop reason \"end_turn\"",
+            "it ends a cancelled turn as any",
+            end_turn(),
+        ),
+        mutant(
+            "v1/prompt-turn/31",
+            "error -32603",
+            "it calls a cancelled turn an error",
+            fails("session/prompt"),
+        ),
+        mutant(
+            "v1/prompt-turn/32",
+            "after `session/cancel`",
+            "it does not hear of cancelling",
+            unheard("session/cancel", false),
+        ),
+        mutant(
+            "v1/prompt-turn/33",
+            "stop reason \"end_turn\"",
+            "it takes the cancelled outcome for a rejection",
+            end_turn(),
+        ),
+        mutant(
+            "v1/prompt-turn/34",
+            "error -32603",
+            "it passes on the error of a file request",
+            fails("session/prompt"),
+        ),
+        mutant(
+            "v1/prompt-turn/35",
+            "error -32603",
+            "it passes on the error of a terminal request",
+            fails("session/prompt"),
+        ),
+        mutant(
+            "v1/prompt-turn/36",
+            "the answer to the cancelled prompt",
+            "it talks on when its turn was cancelled",
+            late("session/prompt", chunk()),
+        ),
+        mutant(
+            "v1/prompt-turn/37",
+            "after a cancelled turn",
+            "it takes no prompt when one was cancelled",
+            only_once("session/prompt"),
+        ),
+    ]
+}
+
+fn others() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/prompt-turn/38",
+            "after a `session/cancel` without a turn",
+            "it keeps the cancellation for the next turn",
+            answer("session/prompt", |result| {
+                result["stopReason"] = json!("cancelled");
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/39",
+            "was answered, and notifications never are",
+            "it answers `session/cancel`",
+            answered("session/cancel"),
+        ),
+        mutant(
+            "v1/prompt-turn/40",
+            "was answered 2 times",
+            "it answers a cancelled prompt twice",
+            change(|passing| {
+                if passing.said && passing.answers && passing.method == "session/prompt" {
+                    let again = passing.message.clone().map(Line::Json);
+                    passing.then.extend(again);
+                }
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/41",
+            "cancelled right behind its prompt",
+            "it begins too late to be cancelled",
+            deaf_at_first,
+        ),
+        mutant(
+            "v1/prompt-turn/42",
+            "the turn of the other session",
+            "it cancels all at once",
+            cancels_all,
+        ),
+        mutant(
+            "v1/prompt-turn/43",
+            "error -32603",
+            "it has an error of its own for cancelled requests",
+            change(|passing| {
+                if passing.said
+                    && let Some(message) = passing.message
+                    && message["error"]["code"] == -32800
+                {
+                    message["error"]["code"] = json!(-32603);
+                }
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/44",
+            "was answered, and notifications never are",
+            "it answers `$/cancel_request`",
+            answered("$/cancel_request"),
+        ),
+        mutant(
+            "v1/prompt-turn/45",
+            "the turn has not ended",
+            "it says that the session is closed, and works on",
+            instead("session/close", |_| true, json!({"result": {}})),
+        ),
+    ]
+}
+
+/// Every turn that was cancelled ends as if it had not been.
+fn end_turn() -> impl Fn() -> Change + Send + Sync {
+    answer("session/prompt", |result| {
+        if result["stopReason"] == "cancelled" {
+            result["stopReason"] = json!("end_turn");
+        }
+    })
+}
+
+/// A cancellation is not heard before the turn has said something.
+fn deaf_at_first() -> Change {
+    let mut begun = false;
+    Box::new(move |passing| {
+        if passing.hears("session/prompt") {
+            begun = false;
+        } else if passing.says("session/update") {
+            begun = true;
+        } else if passing.hears("session/cancel") && !begun {
+            *passing.message = None;
+        }
+    })
+}
+
+/// The cancellation of one session is that of all.
+fn cancels_all() -> Change {
+    let mut sessions: HashMap<String, Value> = HashMap::new();
+    Box::new(move |passing| {
+        let Some(message) = &passing.message else {
+            return;
+        };
+        let session = message["params"]["sessionId"].clone();
+        if passing.hears("session/prompt") {
+            sessions.insert(session.to_string(), session);
+        } else if passing.hears("session/cancel") {
+            for session in sessions.values() {
+                let mut message = message.clone();
+                message["params"]["sessionId"] = session.clone();
+                passing.then.push(Line::Json(message));
+            }
+        }
+    })
+}

@@ -1,0 +1,150 @@
+//! Wrong in content.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{ignore, instead};
+use crate::mutants::layer::{Change, Mutant, answer, both, mutant, refuse, update};
+
+/// Whether a block of the prompt is such.
+fn has(
+    block: impl Fn(&Value) -> bool + Clone + Send + Sync,
+) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
+    move |params| {
+        params["prompt"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .any(&block)
+    }
+}
+
+/// Prompts with such a block are refused.
+fn refuses(
+    block: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    let error = json!({"error": {"code": -32602, "message": "what is this?"}});
+    instead("session/prompt", has(block), error)
+}
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = taken();
+    mutants.extend(shown());
+    mutants
+}
+
+fn taken() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/content/1",
+            "error -32602",
+            "it takes no text",
+            refuse("session/prompt", -32602),
+        ),
+        mutant(
+            "v1/content/2",
+            "\"resource_link\"",
+            "it takes no links",
+            refuses(|block| block["type"] == "resource_link"),
+        ),
+        mutant(
+            "v1/content/3",
+            "\"resource_link\"",
+            "it takes no titles of links",
+            refuses(|block| block["title"].is_string()),
+        ),
+        mutant(
+            "v1/content/4",
+            "\"image\"",
+            "it offers images, and takes none",
+            refuses(|block| block["type"] == "image"),
+        ),
+        mutant(
+            "v1/content/5",
+            "\"audio\"",
+            "it offers audio, and takes none",
+            refuses(|block| block["type"] == "audio"),
+        ),
+        mutant(
+            "v1/content/6",
+            "\"resource\"",
+            "it takes no resources of text",
+            refuses(|block| block["resource"]["text"].is_string()),
+        ),
+        mutant(
+            "v1/content/7",
+            "\"resource\"",
+            "it takes no resources of bytes",
+            refuses(|block| block["resource"]["blob"].is_string()),
+        ),
+        mutant(
+            "v1/content/8",
+            "the turn has not ended",
+            "it offers no images, and has no answer to them",
+            both(
+                answer("initialize", |result| {
+                    result["agentCapabilities"]["promptCapabilities"]["image"] = json!(false);
+                }),
+                ignore("session/prompt", has(|block| block["type"] == "image")),
+            ),
+        ),
+        mutant(
+            "v1/content/9",
+            "the turn has not ended",
+            "it has no answer to what it does not know",
+            ignore("session/prompt", has(|block| block["type"] == "hologram")),
+        ),
+        mutant(
+            "v1/content/10",
+            "error -32602",
+            "it takes no annotations",
+            refuses(|block| block["annotations"].is_object()),
+        ),
+        mutant(
+            "v1/content/11",
+            "error -32602",
+            "it takes one block",
+            instead(
+                "session/prompt",
+                |params| {
+                    params["prompt"]
+                        .as_array()
+                        .is_some_and(|blocks| blocks.len() > 1)
+                },
+                json!({"error": {"code": -32602, "message": "too many"}}),
+            ),
+        ),
+    ]
+}
+
+fn shown() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/content/12",
+            "this is no base64",
+            "it shows an image's bytes as they are",
+            update("agent_message_chunk", |update| {
+                if update["content"]["type"] == "image" {
+                    update["content"]["data"] = json!("\u{89}PNG");
+                }
+            }),
+        ),
+        mutant(
+            "v1/content/13",
+            "\"png\" is no MIME type",
+            "it tells an image's type by its ending",
+            update("agent_message_chunk", |update| {
+                if update["content"]["type"] == "image" {
+                    update["content"]["mimeType"] = json!("png");
+                }
+            }),
+        ),
+        mutant(
+            "v1/content/14",
+            "messages of two turns",
+            "all of its messages are one",
+            update("agent_message_chunk", |update| {
+                update["messageId"] = json!("message")
+            }),
+        ),
+    ]
+}

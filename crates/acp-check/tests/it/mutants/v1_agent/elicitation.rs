@@ -1,0 +1,41 @@
+//! Wrong in asking the person.
+
+use serde_json::json;
+
+use crate::mutants::changes::only_once;
+use crate::mutants::layer::{Mutant, call, hear, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/elicitation/1",
+            "which was not offered",
+            "it asks in every client",
+            hear("initialize", |params| {
+                params["clientCapabilities"]["elicitation"] = json!({"form": {}});
+            }),
+        ),
+        mutant(
+            "v1/elicitation/2",
+            "it has asked in the mode \"url\"",
+            "it shows pages to clients that have forms",
+            hear("initialize", |params| {
+                params["clientCapabilities"]["elicitation"] = json!({"url": {}});
+            }),
+        ),
+        mutant(
+            "v1/elicitation/3",
+            "after an elicitation that was declined",
+            "it does not get over a no",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/elicitation/4",
+            "\"another\" is told to be done",
+            "it tells of a page that it has not shown",
+            call("elicitation/complete", |params| {
+                params["elicitationId"] = json!("another")
+            }),
+        ),
+    ]
+}

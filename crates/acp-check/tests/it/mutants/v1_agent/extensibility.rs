@@ -1,0 +1,105 @@
+//! Wrong in what is beyond the specification.
+
+use serde_json::{Value, json};
+
+use super::overview::code;
+use crate::mutants::changes::refuse_if;
+use crate::mutants::layer::{Line, Mutant, answer, change, mutant, withhold};
+
+const UNKNOWN: &str = "_acp-check/unknown";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/extensibility/1",
+            "`session/new` was answered with error",
+            "it knows what is in `_meta`",
+            refuse_if("session/new", -32602, |params| {
+                params["_meta"]["progressToken"].is_object()
+            }),
+        ),
+        mutant(
+            "v1/extensibility/2",
+            "`session/prompt` was answered with error",
+            "it has no `_meta` in blocks",
+            refuse_if("session/prompt", -32602, |params| {
+                params["prompt"][0].get("_meta").is_some()
+            }),
+        ),
+        mutant(
+            "v1/extensibility/3",
+            "`session/prompt` was answered with error",
+            "it cannot read an answer with `_meta`",
+            change(|passing| {
+                if !passing.said
+                    && passing.answers
+                    && passing.method == "session/request_permission"
+                    && let Some(message) = passing.message
+                    && message["result"].get("_meta").is_some()
+                {
+                    let error = json!({"code": -32602, "message": "no"});
+                    let id = &message["id"];
+                    *message = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                }
+            }),
+        ),
+        mutant(
+            "v1/extensibility/4",
+            "not an answer to request",
+            "it passes over what it does not know",
+            withhold(UNKNOWN, true),
+        ),
+        mutant(
+            "v1/extensibility/5",
+            "it answered with error -32603",
+            "it has no code for what it does not know",
+            code(-32601, -32603),
+        ),
+        mutant(
+            "v1/extensibility/6",
+            "after the notification `_acp-check/hello`",
+            "it ends when it hears what it does not know",
+            ends_at("_acp-check/hello"),
+        ),
+        mutant(
+            "v1/extensibility/7",
+            "after the notification `session/acp-check`",
+            "it ends when a later version speaks",
+            ends_at("session/acp-check"),
+        ),
+        mutant(
+            "v1/extensibility/8",
+            "`session/new` was answered with error",
+            "it takes no field that it does not know",
+            refuse_if("session/new", -32602, |params| {
+                params.get("acpCheckLater").is_some()
+            }),
+        ),
+        mutant(
+            "v1/extensibility/9",
+            "it sent `right/telemetry`",
+            "it has a method of its own",
+            change(|passing| {
+                if passing.said && passing.method == "session/update" {
+                    let own = json!({"jsonrpc": "2.0", "method": "right/telemetry"});
+                    passing.then.push(Line::Json(own));
+                }
+            }),
+        ),
+        mutant(
+            "v1/extensibility/10",
+            "`result.mood` is not part of the specification",
+            "it has a field of its own",
+            answer("session/new", |result| result["mood"] = json!("good")),
+        ),
+    ]
+}
+
+fn ends_at(method: &'static str) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+    change(move |passing| {
+        let heard = |message: &Value| message["method"] == method;
+        if !passing.said && passing.message.as_ref().is_some_and(heard) {
+            passing.back.push(Line::End);
+        }
+    })
+}

@@ -1,0 +1,75 @@
+//! Wrong in using the client's files.
+
+use serde_json::json;
+
+use crate::mutants::changes::{fails, only_once};
+use crate::mutants::layer::{Change, Mutant, call, hear, mutant};
+
+/// The agent believes that the client offers its files.
+fn believes() -> impl Fn() -> Change + Send + Sync {
+    hear("initialize", |params| {
+        params["clientCapabilities"]["fs"] = json!({"readTextFile": true, "writeTextFile": true});
+    })
+}
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/file-system/1",
+            "it called `fs/read_text_file`",
+            "it reads where it may write",
+            believes(),
+        ),
+        mutant(
+            "v1/file-system/2",
+            "it called `fs/write_text_file`",
+            "it writes where it may read",
+            believes(),
+        ),
+        mutant(
+            "v1/file-system/3",
+            "\"notes.txt\" is no absolute path",
+            "it names files as the project has them",
+            call("fs/read_text_file", |params| {
+                // The edit's, which has no line, is to succeed.
+                if params["line"].is_u64() {
+                    params["path"] = json!("notes.txt");
+                }
+            }),
+        ),
+        mutant(
+            "v1/file-system/4",
+            "it has asked for line 0",
+            "it counts lines from 0",
+            call("fs/read_text_file", |params| {
+                if params["line"].is_u64() {
+                    params["line"] = json!(0);
+                }
+            }),
+        ),
+        mutant(
+            "v1/file-system/5",
+            "after a file that could not be read",
+            "it does not get over a file that is not there",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/file-system/6",
+            "after a file that could not be written",
+            "it does not get over a full disk",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/file-system/7",
+            "after an empty file",
+            "it does not get over an empty file",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/file-system/8",
+            "error -32603",
+            "it wants more than nothing for an answer",
+            fails("session/prompt"),
+        ),
+    ]
+}

@@ -1,0 +1,161 @@
+//! Wrong in initialization.
+
+use serde_json::json;
+
+use crate::mutants::changes::refuse_if;
+use crate::mutants::layer::{Mutant, answer, mutant, refuse, refuse_from, withhold};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/initialization/1",
+            "`initialize` was answered with error",
+            "it refuses to begin",
+            refuse("initialize", -32603),
+        ),
+        mutant(
+            "v1/initialization/1",
+            "no `protocolVersion`",
+            "it says no version",
+            answer("initialize", |result| {
+                result.as_object_mut().unwrap().remove("protocolVersion");
+            }),
+        ),
+        mutant(
+            "v1/initialization/2",
+            "it answered 7",
+            "it speaks what nobody speaks",
+            answer("initialize", |result| result["protocolVersion"] = json!(7)),
+        ),
+        mutant(
+            "v1/initialization/3",
+            "it answered 65535",
+            "it echoes the version",
+            answer("initialize", |result| {
+                result["protocolVersion"] = json!(65535);
+            }),
+        ),
+        mutant(
+            "v1/initialization/4",
+            "it called `fs/read_text_file`",
+            "it reads through every client",
+            offering(json!({"fs": {"readTextFile": true}})),
+        ),
+        mutant(
+            "v1/initialization/5",
+            "it answered with error",
+            "it wants to know every capability",
+            unknown_refused,
+        ),
+        mutant(
+            "v1/initialization/6",
+            "agentInfo",
+            "it has no name",
+            answer("initialize", |result| {
+                result.as_object_mut().unwrap().remove("agentInfo");
+            }),
+        ),
+        mutant(
+            "v1/initialization/7",
+            "it called `fs/write_text_file`",
+            "it writes where it may read",
+            offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
+        ),
+        mutant(
+            "v1/initialization/8",
+            "it called `fs/read_text_file`",
+            "it reads where it may write",
+            offering(json!({"fs": {"readTextFile": true, "writeTextFile": true}})),
+        ),
+        mutant(
+            "v1/initialization/9",
+            "it called `fs/read_text_file`",
+            "it reads where it may run commands",
+            offering(json!({"fs": {"readTextFile": true}, "terminal": true})),
+        ),
+        mutant(
+            "v1/initialization/10",
+            "no `agentCapabilities`",
+            "it says nothing of what it can do",
+            answer("initialize", |result| {
+                result.as_object_mut().unwrap().remove("agentCapabilities");
+            }),
+        ),
+        mutant(
+            "v1/initialization/11",
+            "it offers `session/list`",
+            "it offers what it has not",
+            refuse("session/list", -32601),
+        ),
+        mutant(
+            "v1/initialization/12",
+            "not an answer to request",
+            "it drops what comes too early",
+            withhold("session/new", true),
+        ),
+        mutant(
+            "v1/initialization/13",
+            "not an answer to request",
+            "it drops what comes twice",
+            second_dropped,
+        ),
+        mutant(
+            "v1/initialization/14",
+            "`initialize` was answered with error -32600",
+            "it has one try",
+            refuse_from("initialize", -32600, 2),
+        ),
+        mutant(
+            "v1/initialization/15",
+            "`initialize` was answered with error -32602",
+            "it cannot read null",
+            refuse_if("initialize", -32602, |params| {
+                params
+                    .get("clientInfo")
+                    .is_some_and(serde_json::Value::is_null)
+            }),
+        ),
+    ]
+}
+
+/// A second `initialize` is not heard.
+fn second_dropped() -> crate::mutants::layer::Change {
+    let mut calls = 0;
+    Box::new(move |passing| {
+        if !passing.said && passing.method == "initialize" {
+            calls += 1;
+            if calls == 2 {
+                *passing.message = None;
+            }
+        }
+    })
+}
+
+/// The agent believes that the client offers these capabilities.
+fn offering(
+    capabilities: serde_json::Value,
+) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+    crate::mutants::layer::change(move |passing| {
+        if !passing.said
+            && passing.method == "initialize"
+            && let Some(message) = passing.message
+        {
+            message["params"]["clientCapabilities"] = capabilities.clone();
+        }
+    })
+}
+
+/// The agent refuses a client that offers what it does not know.
+fn unknown_refused() -> crate::mutants::layer::Change {
+    Box::new(|passing| {
+        let unknown = |message: &serde_json::Value| {
+            message["params"]["clientCapabilities"]["telepathy"].is_object()
+        };
+        if !passing.said && passing.message.as_ref().is_some_and(unknown) {
+            let id = passing.message.take().unwrap()["id"].clone();
+            let error = json!({"code": -32602, "message": "unknown capability"});
+            let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+            passing.back.push(crate::mutants::layer::Line::Json(answer));
+        }
+    })
+}

@@ -1,0 +1,394 @@
+//! Wrong in what holds for every message.
+
+use serde_json::{Value, json};
+
+use crate::mutants::layer::{
+    Change, Line, Mutant, Passing, call, change, mutant, refuse, update, withhold,
+};
+
+const UNKNOWN: &str = "_acp-check/unknown";
+const NOTHING: &str = "acp-check/nothing";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = ids();
+    mutants.extend(answers());
+    mutants.extend(errors());
+    mutants.extend(params());
+    mutants
+}
+
+fn ids() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/overview/1",
+            "answered `_acp-check/unknown` twice",
+            "it refuses everything twice",
+            change(|passing| {
+                if passing.said && passing.answers && passing.method == UNKNOWN {
+                    repeat(passing);
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/1",
+            "answered `session/new` twice",
+            "it opens every session twice",
+            change(|passing| {
+                if passing.said && passing.answers && passing.method == "session/new" {
+                    repeat(passing);
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/2",
+            "not an answer with id \"first/of acp-check\"",
+            "its answers to string ids have a number",
+            id_of_answer(
+                |id| id.as_str().is_some_and(|id| id.contains('/')),
+                |_| json!(1),
+            ),
+        ),
+        mutant(
+            "v1/overview/3",
+            "not an answer with id \"17\"",
+            "it makes numbers of all that looks like one",
+            id_of_answer(Value::is_string, |id| {
+                let number = id.as_str().and_then(|id| id.parse::<i64>().ok());
+                number.map_or(id.clone(), |number| json!(number))
+            }),
+        ),
+        mutant(
+            "v1/overview/4",
+            "not an answer with id -7",
+            "its ids have no sign",
+            id_of_answer(Value::is_i64, |id| {
+                json!(id.as_i64().unwrap_or_default().unsigned_abs())
+            }),
+        ),
+        mutant(
+            "v1/overview/4",
+            "not an answer with id 9007199254740991",
+            "its ids have 32 bits",
+            id_of_answer(Value::is_u64, |id| {
+                json!(id.as_u64().unwrap_or_default() & 0xffff_ffff)
+            }),
+        ),
+        mutant(
+            "v1/overview/5",
+            "not an answer with id null",
+            "it takes a request with the id null for a notification",
+            change(|passing| {
+                let null = |message: &Value| message["id"].is_null();
+                if passing.said && passing.answers && passing.message.as_ref().is_some_and(null) {
+                    *passing.message = None;
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/6",
+            "not an answer to each of 20 requests",
+            "it answers ten requests and no more",
+            || {
+                let mut answered = 0;
+                Box::new(move |passing: Passing<'_>| {
+                    if passing.said && passing.answers {
+                        answered += 1;
+                        if answered > 10 {
+                            *passing.message = None;
+                        }
+                    }
+                })
+            },
+        ),
+        mutant(
+            "v1/overview/7",
+            "not an answer with id",
+            "it takes a request with the id of one of its own for the answer",
+            own_id_taken,
+        ),
+    ]
+}
+
+fn answers() -> Vec<Mutant> {
+    let refused = |id: &Value| {
+        let error = json!({"code": -32602, "message": "no"});
+        Line::Json(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+    };
+    vec![
+        mutant(
+            "v1/overview/8",
+            "answered the notification `session/cancel`",
+            "it confirms that it cancels",
+            change(move |passing| {
+                if !passing.said && passing.method == "session/cancel" {
+                    let done = json!({"jsonrpc": "2.0", "id": null, "result": {}});
+                    passing.back.push(Line::Json(done));
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/8",
+            "answered the notification `_acp-check/hello`",
+            "it refuses notifications that it does not know",
+            change(move |passing| {
+                if !passing.said && passing.method == "_acp-check/hello" {
+                    passing.back.push(refused(&Value::Null));
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/9",
+            "answered a notification whose `sessionId` is no string",
+            "it refuses notifications that it cannot read",
+            change(move |passing| {
+                let broken = |message: &Value| message["params"]["sessionId"].is_object();
+                if !passing.said
+                    && passing.method == "session/cancel"
+                    && passing.message.as_ref().is_some_and(broken)
+                {
+                    passing.back.push(refused(&Value::Null));
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/15",
+            "not an answer to request",
+            "it drops what it cannot read",
+            withhold("session/prompt", true),
+        ),
+        mutant(
+            "v1/overview/18",
+            "`error` beside `result`",
+            "it says that there is no error",
+            of_answer("initialize", |message| message["error"] = Value::Null),
+        ),
+        mutant(
+            "v1/overview/18",
+            "`result` beside `error`",
+            "it says that there is no result",
+            of_answer(NOTHING, |message| message["result"] = Value::Null),
+        ),
+        mutant(
+            "v1/overview/19",
+            "null for `jsonrpc`",
+            "it leaves out the version of JSON-RPC",
+            of_answer("initialize", |message| {
+                message.as_object_mut().unwrap().remove("jsonrpc");
+            }),
+        ),
+        mutant(
+            "v1/overview/20",
+            "after answers to nothing that it has asked",
+            "it ends when it is answered what it did not ask",
+            change(|passing| {
+                let unasked = |message: &Value| message["id"] == "nobody asked";
+                if !passing.said && passing.message.as_ref().is_some_and(unasked) {
+                    passing.back.push(Line::End);
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/21",
+            "no method `session/prompt`",
+            "it cannot be prompted",
+            refuse("session/prompt", -32601),
+        ),
+        mutant(
+            "v1/overview/21",
+            "no method `session/new`",
+            "it has no sessions",
+            refuse("session/new", -32601),
+        ),
+    ]
+}
+
+fn errors() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/overview/10",
+            "with error -32603",
+            "everything is an internal error",
+            code(-32700, -32603),
+        ),
+        mutant(
+            "v1/overview/10",
+            "not an answer to a line that is no JSON",
+            "it passes over what is no JSON",
+            no_error(-32700),
+        ),
+        mutant(
+            "v1/overview/11",
+            "with the id 0, and not null",
+            "it has a number for what it cannot read",
+            change(|passing| {
+                if let Some(message) = passing.message
+                    && passing.said
+                    && message["error"]["code"] == -32700
+                {
+                    message["id"] = json!(0);
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/12",
+            "with error -32700",
+            "it takes what is no request for what is no JSON",
+            code(-32600, -32700),
+        ),
+        mutant(
+            "v1/overview/13",
+            "answered with a result",
+            "it has done whatever it is asked",
+            of_answer(NOTHING, |message| {
+                *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": {}});
+            }),
+        ),
+        mutant(
+            "v1/overview/14",
+            "with error -32600",
+            "it takes an unknown method for a broken request",
+            code(-32601, -32600),
+        ),
+        mutant(
+            "v1/overview/16",
+            "with error -32603",
+            "it has no code for wrong params",
+            code(-32602, -32603),
+        ),
+        mutant(
+            "v1/overview/17",
+            "no `code` that is an integer",
+            "its codes are words",
+            of_answer(NOTHING, |message| {
+                message["error"]["code"] = json!("not found");
+            }),
+        ),
+        mutant(
+            "v1/overview/17",
+            "no `message` that is a string",
+            "its errors say nothing",
+            of_answer(NOTHING, |message| {
+                message["error"].as_object_mut().unwrap().remove("message");
+            }),
+        ),
+    ]
+}
+
+fn params() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/overview/22",
+            "the path \"notes.txt\" is not absolute",
+            "it tells where it reads within the project",
+            of_locations(|location| location["path"] = json!("notes.txt")),
+        ),
+        mutant(
+            "v1/overview/22",
+            "the path \"./notes.txt\" is not absolute",
+            "it reads within the project",
+            call("fs/read_text_file", |params| {
+                params["path"] = json!("./notes.txt");
+            }),
+        ),
+        mutant(
+            "v1/overview/23",
+            "it said line 0",
+            "it counts lines from 0",
+            of_locations(|location| location["line"] = json!(0)),
+        ),
+    ]
+}
+
+fn repeat(passing: &mut Passing<'_>) {
+    let again = passing.message.clone();
+    passing.then.extend(again.map(Line::Json));
+}
+
+/// Changes the whole message that answers `method`.
+pub(super) fn of_answer(
+    method: &'static str,
+    how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if passing.said
+            && passing.answers
+            && passing.method == method
+            && let Some(message) = passing.message
+        {
+            how(message);
+        }
+    })
+}
+
+/// Changes the ids of the answers to requests whose id is one of `which`.
+fn id_of_answer(
+    which: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+    to: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if passing.said
+            && passing.answers
+            && let Some(message) = passing.message
+            && which(&message["id"])
+        {
+            message["id"] = to(&message["id"]);
+        }
+    })
+}
+
+/// Says another code in the place of `from`.
+pub(super) fn code(from: i64, to: i64) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if passing.said
+            && let Some(message) = passing.message
+            && message["error"]["code"] == from
+        {
+            message["error"]["code"] = json!(to);
+        }
+    })
+}
+
+/// Keeps back errors of a code.
+fn no_error(code: i64) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        let of_code = |message: &Value| message["error"]["code"] == code;
+        if passing.said && passing.message.as_ref().is_some_and(of_code) {
+            *passing.message = None;
+        }
+    })
+}
+
+/// Changes the locations of tool calls.
+fn of_locations(
+    how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    update("tool_call", move |call| {
+        let locations = call.get_mut("locations");
+        for location in locations
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            how(location);
+        }
+    })
+}
+
+/// What has the id of a request of the agent's own does not reach it, unless it is the answer.
+fn own_id_taken() -> Change {
+    let mut own = Vec::new();
+    Box::new(move |passing| {
+        let id = passing
+            .message
+            .as_ref()
+            .map(|message| message["id"].clone());
+        let Some(id) = id.filter(|id| !id.is_null()) else {
+            return;
+        };
+        match (passing.said, passing.answers) {
+            (true, false) if passing.method == "session/request_permission" => own.push(id),
+            (false, false) if own.contains(&id) => *passing.message = None,
+            _ => {}
+        }
+    })
+}

@@ -1,0 +1,119 @@
+//! Wrong in prompt turns.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{heard_once, ignore, instead, late, only_once, without_updates};
+use crate::mutants::layer::{Mutant, answer, call, mutant, update, withhold};
+
+/// A piece of a message.
+pub(super) fn chunk() -> Value {
+    json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "And?"}})
+}
+
+/// Whether a prompt has this text.
+pub(super) fn says(text: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
+    move |params| params["prompt"][0]["text"] == text
+}
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/prompt-turn/1",
+            "\"done\" is none of",
+            "it has a stop reason of its own",
+            answer("session/prompt", |result| {
+                result["stopReason"] = json!("done")
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/1",
+            "the turn has not ended",
+            "it has nothing to answer",
+            withhold("session/prompt", true),
+        ),
+        mutant(
+            "v1/prompt-turn/2",
+            "without an update that says anything",
+            "it says nothing",
+            without_updates(&["agent_message_chunk", "agent_thought_chunk"], |_| true),
+        ),
+        mutant(
+            "v1/prompt-turn/3",
+            "`agent_message_chunk` has come after",
+            "it goes on after the answer",
+            late("session/prompt", chunk()),
+        ),
+        mutant(
+            "v1/prompt-turn/4",
+            "an update is for the session \"another\"",
+            "it talks to another session",
+            call("session/update", |params| {
+                params["sessionId"] = json!("another")
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/5",
+            "`fs/read_text_file` is for the session \"another\"",
+            "it reads for another session",
+            call("fs/read_text_file", |params| {
+                params["sessionId"] = json!("another")
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/6",
+            "after a first turn",
+            "it takes one prompt, and no more",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/prompt-turn/7",
+            "asked to remember 7351",
+            "it forgets",
+            update("agent_message_chunk", |update| {
+                update["content"]["text"] = json!("I do not know.");
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/8",
+            "nobody has cancelled",
+            "every turn of its is cancelled",
+            answer("session/prompt", |result| {
+                result["stopReason"] = json!("cancelled");
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/9",
+            "the turn has not ended",
+            "it does not hear of nothing",
+            ignore("session/prompt", |params| params["prompt"] == json!([])),
+        ),
+        mutant(
+            "v1/prompt-turn/10",
+            "that nobody has opened",
+            "it takes prompts for any session",
+            instead(
+                "session/prompt",
+                |params| params["sessionId"] == "sess_nobody_has_opened",
+                json!({"result": {"stopReason": "end_turn"}}),
+            ),
+        ),
+        mutant(
+            "v1/prompt-turn/11",
+            "error -32603",
+            "it does one thing at a time, and refuses the rest",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/prompt-turn/12",
+            "while a turn was under way in another session",
+            "it does one thing at a time",
+            ignore("session/prompt", says("answer")),
+        ),
+        mutant(
+            "v1/prompt-turn/13",
+            "the turn has not ended",
+            "it loses what comes while it works",
+            heard_once("session/prompt"),
+        ),
+    ]
+}

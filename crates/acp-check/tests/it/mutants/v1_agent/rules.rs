@@ -1,0 +1,32 @@
+//! Agents that break the rules of a conversation.
+
+use serde_json::json;
+
+use crate::mutants::layer::{Line, Mutant, answer, change, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/rules/1",
+            "request-answered-twice",
+            "it answers `initialize` twice",
+            change(|passing| {
+                if passing.said && passing.answers && passing.method == "initialize" {
+                    let again = passing.message.clone().unwrap();
+                    passing.then.push(Line::Json(again));
+                }
+            }),
+        )
+        .seen_in("v1/initialization/4"),
+        mutant(
+            "v1/rules/1",
+            "boolean-option-not-offered",
+            "it has a boolean option for a client that cannot show it",
+            answer("session/new", |result| {
+                result["configOptions"] =
+                    json!([{"id": "a", "name": "A", "type": "boolean", "currentValue": true}]);
+            }),
+        )
+        .seen_in("v1/initialization/4"),
+    ]
+}

@@ -1,0 +1,323 @@
+//! Messages of the wrong shape.
+
+use serde_json::{Value, json};
+
+use crate::mutants::layer::{Mutant, answer, call, change, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = envelopes();
+    for (check, seen_in, method, wrong, field) in ANSWERS {
+        let change = answer(method, move |result| set(result, field));
+        mutants.push(mutant(check, wrong, "it answers in another shape", change).seen_in(seen_in));
+    }
+    for (check, seen_in, method, wrong, field) in CALLS {
+        let change = call(method, move |params| set(params, field));
+        mutants.push(mutant(check, wrong, "it calls in another shape", change).seen_in(seen_in));
+    }
+    for (check, seen_in, kind, wrong, field) in UPDATES {
+        let change = update(kind, move |update| set(update, field));
+        mutants.push(mutant(check, wrong, "it reports in another shape", change).seen_in(seen_in));
+    }
+    mutants
+}
+
+/// Gives a field a value that none has: a list of a number.
+fn set(of: &mut Value, field: &str) {
+    of[field] = json!([7]);
+}
+
+fn envelopes() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/schema/JSON-RPC",
+            "jsonrpc",
+            "it says another version of JSON-RPC",
+            change(|passing| {
+                if passing.said
+                    && let Some(message) = passing.message
+                {
+                    message["jsonrpc"] = json!("1.0");
+                }
+            }),
+        )
+        .seen_in("v1/initialization/1"),
+        mutant(
+            "v1/schema/JSON-RPC",
+            "params.update.sessionUpdate",
+            "it sends updates of a kind that there is not",
+            update("agent_thought_chunk", |update| {
+                update["sessionUpdate"] = json!("agent_mood");
+            }),
+        )
+        .seen_in("v1/prompt-turn/1"),
+        mutant(
+            "v1/schema/Error",
+            "error.code",
+            "its errors have names for codes",
+            change(|passing| {
+                if passing.said
+                    && let Some(error) = passing.message.as_mut().and_then(|m| m.get_mut("error"))
+                {
+                    error["code"] = json!("not_found");
+                }
+            }),
+        )
+        .seen_in("v1/prompt-turn/10"),
+    ]
+}
+
+/// The check, the one in which the message comes, its method or kind, the place that is told, and the field.
+type Row = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+const ANSWERS: [Row; 12] = [
+    (
+        "v1/schema/AuthenticateResponse",
+        "v1/authentication/4",
+        "authenticate",
+        "result.done",
+        "done",
+    ),
+    (
+        "v1/schema/LogoutResponse",
+        "v1/authentication/5",
+        "logout",
+        "result.done",
+        "done",
+    ),
+    (
+        "v1/schema/InitializeResponse",
+        "v1/initialization/1",
+        "initialize",
+        "result.agentInfo",
+        "agentInfo",
+    ),
+    (
+        "v1/schema/NewSessionResponse",
+        "v1/session-modes/1",
+        "session/new",
+        "result.modes",
+        "modes",
+    ),
+    (
+        "v1/schema/LoadSessionResponse",
+        "v1/session-config-options/18",
+        "session/load",
+        "result.modes",
+        "modes",
+    ),
+    (
+        "v1/schema/ListSessionsResponse",
+        "v1/session-info/1",
+        "session/list",
+        "result.nextCursor",
+        "nextCursor",
+    ),
+    (
+        "v1/schema/DeleteSessionResponse",
+        "v1/session-info/2",
+        "session/delete",
+        "result.done",
+        "done",
+    ),
+    (
+        "v1/schema/ResumeSessionResponse",
+        "v1/session-config-options/19",
+        "session/resume",
+        "result.modes",
+        "modes",
+    ),
+    (
+        "v1/schema/CloseSessionResponse",
+        "v1/prompt-turn/45",
+        "session/close",
+        "result.done",
+        "done",
+    ),
+    (
+        "v1/schema/SetSessionModeResponse",
+        "v1/session-modes/3",
+        "session/set_mode",
+        "result.done",
+        "done",
+    ),
+    (
+        "v1/schema/SetSessionConfigOptionResponse",
+        "v1/session-config-options/4",
+        "session/set_config_option",
+        "result.configOptions",
+        "configOptions",
+    ),
+    (
+        "v1/schema/PromptResponse",
+        "v1/prompt-turn/1",
+        "session/prompt",
+        "result.stopReason",
+        "stopReason",
+    ),
+];
+
+const CALLS: [Row; 11] = [
+    (
+        "v1/schema/RequestPermissionRequest",
+        "v1/tool-calls/34",
+        "session/request_permission",
+        "params.options",
+        "options",
+    ),
+    (
+        "v1/schema/WriteTextFileRequest",
+        "v1/tool-calls/35",
+        "fs/write_text_file",
+        "params.content",
+        "content",
+    ),
+    (
+        "v1/schema/ReadTextFileRequest",
+        "v1/file-system/4",
+        "fs/read_text_file",
+        "params.line",
+        "line",
+    ),
+    (
+        "v1/schema/CreateTerminalRequest",
+        "v1/terminals/2",
+        "terminal/create",
+        "params.args",
+        "args",
+    ),
+    (
+        "v1/schema/TerminalOutputRequest",
+        "v1/terminals/2",
+        "terminal/output",
+        "params.terminalId",
+        "terminalId",
+    ),
+    (
+        "v1/schema/ReleaseTerminalRequest",
+        "v1/terminals/2",
+        "terminal/release",
+        "params.terminalId",
+        "terminalId",
+    ),
+    (
+        "v1/schema/WaitForTerminalExitRequest",
+        "v1/terminals/2",
+        "terminal/wait_for_exit",
+        "params.terminalId",
+        "terminalId",
+    ),
+    (
+        "v1/schema/KillTerminalRequest",
+        "v1/terminals/3",
+        "terminal/kill",
+        "params.terminalId",
+        "terminalId",
+    ),
+    (
+        "v1/schema/CreateElicitationRequest",
+        "v1/elicitation/3",
+        "elicitation/create",
+        "params.message",
+        "message",
+    ),
+    (
+        "v1/schema/CompleteElicitationNotification",
+        "v1/elicitation/4",
+        "elicitation/complete",
+        "params.elicitationId",
+        "elicitationId",
+    ),
+    (
+        "v1/schema/CancelRequestNotification",
+        "v1/prompt-turn/34",
+        "$/cancel_request",
+        "params.requestId",
+        "requestId",
+    ),
+];
+
+const UPDATES: [Row; 11] = [
+    (
+        "v1/schema/SessionUpdate.user_message_chunk",
+        "v1/session-config-options/18",
+        "user_message_chunk",
+        "params.update.content",
+        "content",
+    ),
+    (
+        "v1/schema/SessionUpdate.agent_message_chunk",
+        "v1/prompt-turn/1",
+        "agent_message_chunk",
+        "params.update.content",
+        "content",
+    ),
+    (
+        "v1/schema/SessionUpdate.agent_thought_chunk",
+        "v1/prompt-turn/1",
+        "agent_thought_chunk",
+        "params.update.content",
+        "content",
+    ),
+    (
+        "v1/schema/SessionUpdate.tool_call",
+        "v1/tool-calls/1",
+        "tool_call",
+        "params.update.title",
+        "title",
+    ),
+    (
+        "v1/schema/SessionUpdate.tool_call_update",
+        "v1/tool-calls/1",
+        "tool_call_update",
+        "params.update.status",
+        "status",
+    ),
+    (
+        "v1/schema/SessionUpdate.plan",
+        "v1/agent-plan/1",
+        "plan",
+        "params.update.entries",
+        "entries",
+    ),
+    (
+        "v1/schema/SessionUpdate.available_commands_update",
+        "v1/slash-commands/1",
+        "available_commands_update",
+        "params.update.availableCommands",
+        "availableCommands",
+    ),
+    (
+        "v1/schema/SessionUpdate.current_mode_update",
+        "v1/session-modes/5",
+        "current_mode_update",
+        "params.update.currentModeId",
+        "currentModeId",
+    ),
+    (
+        "v1/schema/SessionUpdate.config_option_update",
+        "v1/session-config-options/9",
+        "config_option_update",
+        "params.update.configOptions",
+        "configOptions",
+    ),
+    (
+        "v1/schema/SessionUpdate.session_info_update",
+        "v1/session-info/1",
+        "session_info_update",
+        "params.update.title",
+        "title",
+    ),
+    (
+        "v1/schema/SessionUpdate.usage_update",
+        "v1/usage/1",
+        "usage_update",
+        "params.update.used",
+        "used",
+    ),
+];

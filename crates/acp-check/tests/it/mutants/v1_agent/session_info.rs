@@ -1,0 +1,28 @@
+//! Wrong in sessions' titles.
+
+use serde_json::json;
+
+use crate::mutants::changes::late;
+use crate::mutants::layer::{Mutant, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/session-info/1",
+            "the session was given the title \"Another\"",
+            "its list has titles of its own",
+            update("session_info_update", |update| {
+                update["title"] = json!("Another")
+            }),
+        ),
+        mutant(
+            "v1/session-info/2",
+            "for a deleted session",
+            "it goes on to give titles",
+            late(
+                "session/delete",
+                json!({"sessionUpdate": "session_info_update", "title": "Gone"}),
+            ),
+        ),
+    ]
+}

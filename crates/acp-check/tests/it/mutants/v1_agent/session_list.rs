@@ -1,0 +1,111 @@
+//! Wrong in listing sessions and in deleting them.
+
+use serde_json::{Value, json};
+
+use super::session_load::not_said;
+use crate::mutants::changes::{pretend_if, refuse_if};
+use crate::mutants::layer::{Mutant, answer, hear, mutant, refuse};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/session-list/1",
+            "the answer has no list `sessions`",
+            "it leaves out what is empty",
+            answer("session/list", |result| {
+                result.as_object_mut().unwrap().remove("sessions");
+            }),
+        ),
+        mutant(
+            "v1/session-list/2",
+            "had a turn, and is not listed",
+            "it lists nothing",
+            answer("session/list", |result| result["sessions"] = json!([])),
+        ),
+        mutant(
+            "v1/session-list/3",
+            "asked for sessions of",
+            "it lists all there are",
+            hear("session/list", |params| {
+                params.as_object_mut().unwrap().remove("cwd");
+            }),
+        ),
+        mutant(
+            "v1/session-list/4",
+            "it answered with error -32002",
+            "it takes an empty list for an error",
+            refuse_if("session/list", -32002, |params| {
+                let cwd = params["cwd"].as_str();
+                cwd.is_some_and(|cwd| cwd.ends_with("elsewhere"))
+            }),
+        ),
+        mutant(
+            "v1/session-list/4",
+            "and it listed null",
+            "it leaves out what is empty",
+            answer("session/list", |result| {
+                if result["sessions"] == json!([]) {
+                    result.as_object_mut().unwrap().remove("sessions");
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-list/5",
+            "it took a cursor that it has not given",
+            "it begins anew where it does not know the cursor",
+            hear("session/list", |params| {
+                params.as_object_mut().unwrap().remove("cursor");
+            }),
+        ),
+        mutant(
+            "v1/session-list/6",
+            "is listed twice",
+            "its second page begins with the end of the first",
+            hear("session/list", |params| {
+                if params["cursor"] == "2" {
+                    params["cursor"] = json!("1");
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-list/7",
+            "and is listed with \"/\"",
+            "it does not keep where sessions were",
+            answer("session/list", |result| {
+                for session in result["sessions"].as_array_mut().into_iter().flatten() {
+                    session["cwd"] = json!("/");
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-list/8",
+            "it does not offer `session/list`",
+            "it lists without having said that it can",
+            not_said("list"),
+        ),
+        mutant(
+            "v1/session-delete/1",
+            "was deleted, and is still listed",
+            "it deletes in words only",
+            pretend_if("session/delete", |_: &Value| true),
+        ),
+        mutant(
+            "v1/session-delete/2",
+            "`session/delete` was answered with error",
+            "it wants to know what it deletes",
+            refuse("session/delete", -32002),
+        ),
+        mutant(
+            "v1/session-delete/3",
+            "`session/delete` was answered with error",
+            "it wants to know that something is there still",
+            crate::mutants::layer::refuse_from("session/delete", -32002, 2),
+        ),
+        mutant(
+            "v1/session-delete/4",
+            "it does not offer `session/delete`",
+            "it deletes without having said that it can",
+            not_said("delete"),
+        ),
+    ]
+}

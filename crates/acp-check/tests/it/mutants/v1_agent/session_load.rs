@@ -1,0 +1,276 @@
+//! Wrong in how old sessions are opened, and how open ones are closed.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{pretend_if, refuse_if};
+use crate::mutants::layer::{
+    Change, Line, Mutant, Passing, answer, change, mutant, refuse, unheard, withhold,
+};
+
+const NONE: &str = "acp-check-no-such-session";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = loaded();
+    mutants.extend(resumed());
+    mutants.extend(closed());
+    mutants
+}
+
+fn loaded() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/session-setup/20",
+            "was said, and not replayed",
+            "it replays nothing of the person's",
+            without("user_message_chunk"),
+        ),
+        mutant(
+            "v1/session-setup/20",
+            "of a session of its own was answered with error",
+            "it loads nothing",
+            refuse("session/load", -32002),
+        ),
+        mutant(
+            "v1/session-setup/21",
+            "did not replay it",
+            "it replays nothing of its own",
+            in_load(
+                |told| told["sessionUpdate"] = json!("agent_thought_chunk"),
+                "agent_message_chunk",
+            ),
+        ),
+        mutant(
+            "v1/session-setup/22",
+            "before the prompt that it answers",
+            "it replays the newest first",
+            backwards,
+        ),
+        mutant(
+            "v1/session-setup/23",
+            "came after the answer to `session/load`",
+            "it goes on replaying after its answer",
+            late,
+        ),
+        mutant(
+            "v1/session-setup/24",
+            "`user_message_chunk` came for session \"old\"",
+            "it replays under a name of its own",
+            change(|passing| {
+                if let Some(message) = passing.message
+                    && passing.said
+                    && message["params"]["update"]["sessionUpdate"] == "user_message_chunk"
+                {
+                    message["params"]["sessionId"] = json!("old");
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-setup/25",
+            "`session/prompt` was answered with error",
+            "it loads sessions to look at",
+            only_first_prompt,
+        ),
+        mutant(
+            "v1/session-setup/26",
+            "`session/load` of a session that there is not",
+            "it loads whatever is asked for",
+            pretend_if("session/load", |params| params["sessionId"] == NONE),
+        ),
+        mutant(
+            "v1/session-setup/27",
+            "it does not offer `session/load`",
+            "it loads without having said that it can",
+            answer("initialize", |result| {
+                result["agentCapabilities"]["loadSession"] = json!(false);
+            }),
+        ),
+    ]
+}
+
+fn resumed() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/session-setup/28",
+            "`user_message_chunk` came before the answer",
+            "it loads when it should resume",
+            change(|passing| {
+                if let Some(message) = passing.message
+                    && !passing.said
+                    && passing.method == "session/resume"
+                {
+                    message["method"] = json!("session/load");
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-setup/29",
+            "`session/prompt` was answered with error",
+            "it resumes sessions to look at",
+            only_first_prompt,
+        ),
+        mutant(
+            "v1/session-setup/30",
+            "`session/resume` of a session that there is not",
+            "it resumes whatever is asked for",
+            pretend_if("session/resume", |params| params["sessionId"] == NONE),
+        ),
+        mutant(
+            "v1/session-setup/31",
+            "answered with error -32602",
+            "it wants to know the MCP servers, though there be none",
+            refuse_if("session/resume", -32602, |params| {
+                params.get("mcpServers").is_none()
+            }),
+        ),
+        mutant(
+            "v1/session-setup/32",
+            "it does not offer `session/resume`",
+            "it resumes without having said that it can",
+            not_said("resume"),
+        ),
+    ]
+}
+
+fn closed() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/session-setup/40",
+            "`session/close` was answered with error",
+            "it closes nothing",
+            refuse("session/close", -32603),
+        ),
+        mutant(
+            "v1/session-setup/41",
+            "not an answer to each of 2 requests",
+            "it forgets the prompt of a session that is closed",
+            withhold("session/prompt", true),
+        ),
+        mutant(
+            "v1/session-setup/41",
+            "not an answer to each of 2 requests",
+            "it waits for the turn before it closes a session",
+            unheard("session/close", false),
+        ),
+        mutant(
+            "v1/session-setup/42",
+            "ended as \"refusal\"",
+            "it takes a session that is closed for one that it refuses",
+            answer("session/prompt", |result| {
+                result["stopReason"] = json!("refusal")
+            }),
+        ),
+        mutant(
+            "v1/session-setup/43",
+            "`session/prompt` was answered with error",
+            "it closes all when it closes one",
+            all_closed,
+        ),
+        mutant(
+            "v1/session-setup/44",
+            "it does not offer `session/close`",
+            "it closes without having said that it can",
+            not_said("close"),
+        ),
+    ]
+}
+
+/// Has a capability of sessions, and does not say so.
+pub(super) fn not_said(capability: &'static str) -> impl Fn() -> Change + Send + Sync {
+    answer("initialize", move |result| {
+        let sessions = &mut result["agentCapabilities"]["sessionCapabilities"];
+        sessions.as_object_mut().unwrap().remove(capability);
+    })
+}
+
+/// Says nothing of a kind.
+fn without(kind: &'static str) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        let of_kind = |message: &Value| message["params"]["update"]["sessionUpdate"] == kind;
+        if passing.said && passing.message.as_ref().is_some_and(of_kind) {
+            *passing.message = None;
+        }
+    })
+}
+
+/// Changes the updates of a kind that come while a session is loaded.
+fn in_load(
+    how: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+    kind: &'static str,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let how = how.clone();
+        let mut loading = false;
+        Box::new(move |passing: Passing<'_>| {
+            if passing.method == "session/load" {
+                loading = !passing.said;
+            }
+            if loading
+                && passing.said
+                && let Some(message) = passing.message
+                && message["params"]["update"]["sessionUpdate"] == kind
+            {
+                how(&mut message["params"]["update"]);
+            }
+        })
+    }
+}
+
+/// What is replayed is held back, and what `held` makes of it comes with the answer.
+fn replayed(order: fn(&mut Passing<'_>, Vec<Line>)) -> Change {
+    let mut loading = false;
+    let mut kept = Vec::new();
+    Box::new(move |mut passing: Passing<'_>| {
+        let answer = passing.method == "session/load" && passing.said;
+        if passing.method == "session/load" {
+            loading = !passing.said;
+        }
+        if answer {
+            order(&mut passing, std::mem::take(&mut kept));
+        } else if loading && passing.said && passing.method == "session/update" {
+            kept.extend(passing.message.take().map(Line::Json));
+        }
+    })
+}
+
+fn backwards() -> Change {
+    replayed(|passing, kept| {
+        let answer = passing.message.take().map(Line::Json);
+        passing.then.extend(kept.into_iter().rev().chain(answer));
+    })
+}
+
+fn late() -> Change {
+    replayed(|passing, kept| passing.then.extend(kept))
+}
+
+/// Refuses all prompts but the first.
+fn only_first_prompt() -> Change {
+    let mut prompts = 0;
+    Box::new(move |passing: Passing<'_>| {
+        if !passing.said && passing.method == "session/prompt" {
+            prompts += 1;
+            if prompts > 1 {
+                no_such_session(passing);
+            }
+        }
+    })
+}
+
+/// Refuses all prompts once a session was closed.
+fn all_closed() -> Change {
+    let mut closed = false;
+    Box::new(move |passing: Passing<'_>| {
+        closed |= passing.method == "session/close";
+        if closed && !passing.said && passing.method == "session/prompt" {
+            no_such_session(passing);
+        }
+    })
+}
+
+fn no_such_session(passing: Passing<'_>) {
+    if let Some(message) = passing.message.take() {
+        let error = json!({"code": -32002, "message": "no such session"});
+        let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+        passing.back.push(Line::Json(answer));
+    }
+}

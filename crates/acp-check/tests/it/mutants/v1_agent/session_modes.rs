@@ -1,0 +1,67 @@
+//! Wrong in session modes.
+
+use serde_json::json;
+
+use crate::mutants::changes::instead;
+use crate::mutants::layer::{Mutant, answer, mutant, refuse, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/session-modes/1",
+            "\"lunch\" is none of",
+            "it begins in a mode that there is not",
+            answer("session/new", |result| {
+                result["modes"]["currentModeId"] = json!("lunch");
+            }),
+        ),
+        mutant(
+            "v1/session-modes/2",
+            "two modes have the id \"ask\"",
+            "its modes cannot be told apart",
+            answer("session/new", |result| {
+                result["modes"]["availableModes"][1]["id"] = json!("ask");
+            }),
+        ),
+        mutant(
+            "v1/session-modes/3",
+            "error -32603",
+            "it has modes, and lets none be set",
+            refuse("session/set_mode", -32603),
+        ),
+        mutant(
+            "v1/session-modes/4",
+            "\"no-such-mode\" was set",
+            "it takes any mode",
+            instead(
+                "session/set_mode",
+                |params| params["modeId"] == "no-such-mode",
+                json!({"result": {}}),
+            ),
+        ),
+        mutant(
+            "v1/session-modes/5",
+            "the mode is now \"lunch\"",
+            "it changes to a mode that there is not",
+            update("current_mode_update", |update| {
+                update["currentModeId"] = json!("lunch");
+            }),
+        ),
+        mutant(
+            "v1/session-modes/6",
+            "while the agent was at work",
+            "it lets no mode be set",
+            refuse("session/set_mode", -32603),
+        ),
+        mutant(
+            "v1/session-modes/7",
+            "that nobody has opened was set",
+            "it takes any session",
+            instead(
+                "session/set_mode",
+                |params| params["sessionId"] == "sess_nobody_has_opened",
+                json!({"result": {}}),
+            ),
+        ),
+    ]
+}

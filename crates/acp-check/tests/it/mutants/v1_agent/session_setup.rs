@@ -1,0 +1,157 @@
+//! Wrong in how sessions are opened.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::refuse_if;
+use crate::mutants::layer::{
+    Change, Line, Mutant, Passing, answer, change, hear, mutant, withhold,
+};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/session-setup/1",
+            "has no `sessionId`",
+            "its sessions are numbers",
+            answer("session/new", |result| result["sessionId"] = json!(1)),
+        ),
+        mutant(
+            "v1/session-setup/1",
+            "the `sessionId` is empty",
+            "its sessions have no name",
+            answer("session/new", |result| result["sessionId"] = json!("")),
+        ),
+        mutant(
+            "v1/session-setup/2",
+            "two sessions with the id \"session\"",
+            "it has one session",
+            answer("session/new", |result| {
+                result["sessionId"] = json!("session")
+            }),
+        ),
+        mutant(
+            "v1/session-setup/3",
+            "and it looked at",
+            "it works where it was started",
+            hear("session/new", |params| {
+                let cwd = params["cwd"]
+                    .as_str()
+                    .unwrap()
+                    .replace("/other", "/project");
+                params["cwd"] = json!(cwd);
+            }),
+        ),
+        mutant(
+            "v1/session-setup/4",
+            "it opened a session in \"project\"",
+            "it takes any path",
+            hear("session/new", |params| {
+                if params["cwd"] == "project" {
+                    params["cwd"] = json!("/project");
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-setup/5",
+            "its MCP server got no `initialize`",
+            "it knows no MCP servers",
+            hear("session/new", |params| params["mcpServers"] = json!([])),
+        ),
+        mutant(
+            "v1/session-setup/6",
+            "was to get \"an argument\", and got \"\"",
+            "it leaves out the last argument",
+            hear("session/new", |params| {
+                if let Some(args) = params["mcpServers"][0]["args"].as_array_mut() {
+                    args.pop();
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-setup/6",
+            "was to get \"a variable\", and got \"\"",
+            "it leaves out the environment",
+            hear("session/new", |params| {
+                if params["mcpServers"][0].is_object() {
+                    params["mcpServers"][0]["env"] = json!([]);
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-setup/7",
+            "`session/prompt` was answered with error -32603",
+            "it has one turn at a time",
+            one_turn,
+        ),
+        mutant(
+            "v1/session-setup/7",
+            "not an answer to each of 2 requests",
+            "it does not answer when two turns run",
+            withhold("session/prompt", true),
+        ),
+        mutant(
+            "v1/session-setup/8",
+            "and what was told came for session",
+            "it talks to whoever came last",
+            last_session,
+        ),
+        mutant(
+            "v1/session-setup/9",
+            "it took a prompt for a session that it has not opened",
+            "it takes every prompt",
+            change(|passing| {
+                if !passing.said
+                    && passing.method == "session/prompt"
+                    && let Some(message) = passing.message.take_if(|message| {
+                        message["params"]["sessionId"] == "acp-check-no-such-session"
+                    })
+                {
+                    let result = json!({"stopReason": "end_turn"});
+                    let answer = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
+                    passing.back.push(Line::Json(answer));
+                }
+            }),
+        ),
+        mutant(
+            "v1/session-setup/10",
+            "`session/new` was answered with error -32602",
+            "it offers directories and takes none",
+            refuse_if("session/new", -32602, |params| {
+                params.get("additionalDirectories").is_some()
+            }),
+        ),
+    ]
+}
+
+/// The second prompt is refused.
+fn one_turn() -> Change {
+    let mut prompts = 0;
+    Box::new(move |passing: Passing<'_>| {
+        if !passing.said && passing.method == "session/prompt" {
+            prompts += 1;
+            if prompts == 2
+                && let Some(message) = passing.message.take()
+            {
+                let error = json!({"code": -32603, "message": "busy"});
+                let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+                passing.back.push(Line::Json(answer));
+            }
+        }
+    })
+}
+
+/// Whatever is told is told of the session that was opened last.
+fn last_session() -> Change {
+    let mut last = Value::Null;
+    Box::new(move |passing: Passing<'_>| {
+        if let Some(message) = passing.message
+            && passing.said
+        {
+            if passing.answers && passing.method == "session/new" {
+                last = message["result"]["sessionId"].clone();
+            } else if passing.method == "session/update" {
+                message["params"]["sessionId"] = last.clone();
+            }
+        }
+    })
+}

@@ -1,0 +1,61 @@
+//! Wrong in slash commands.
+
+use serde_json::json;
+
+use super::prompt_turn::says;
+use crate::mutants::changes::{ignore, instead};
+use crate::mutants::layer::{Mutant, mutant, update};
+
+const UPDATE: &str = "available_commands_update";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let error = json!({"error": {"code": -32602, "message": "a command is text"}});
+    vec![
+        mutant(
+            "v1/slash-commands/1",
+            "has the name \"/help\"",
+            "it has the slash in the name",
+            update(UPDATE, |update| {
+                update["availableCommands"][0]["name"] = json!("/help");
+            }),
+        ),
+        mutant(
+            "v1/slash-commands/2",
+            "\"help\" has no description",
+            "it does not say what a command does",
+            update(UPDATE, |update| {
+                update["availableCommands"][0]["description"] = json!("");
+            }),
+        ),
+        mutant(
+            "v1/slash-commands/3",
+            "the hint of the command \"say\" is empty",
+            "it has nothing to show for an input",
+            update(UPDATE, |update| {
+                update["availableCommands"][1]["input"]["hint"] = json!("");
+            }),
+        ),
+        mutant(
+            "v1/slash-commands/4",
+            "error -32602",
+            "it has commands, and takes none",
+            instead("session/prompt", says("/help"), error.clone()),
+        ),
+        mutant(
+            "v1/slash-commands/5",
+            "error -32602",
+            "it takes commands alone",
+            instead(
+                "session/prompt",
+                |params| params["prompt"][1].is_object(),
+                error,
+            ),
+        ),
+        mutant(
+            "v1/slash-commands/6",
+            "the turn has not ended",
+            "it has no answer to what is no command",
+            ignore("session/prompt", says("/no-such-command")),
+        ),
+    ]
+}

@@ -1,0 +1,88 @@
+//! Wrong in using the client's terminals.
+
+use serde_json::json;
+
+use crate::mutants::changes::{fails, only_once, swallow};
+use crate::mutants::layer::{Change, Line, Mutant, call, change, hear, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/terminals/1",
+            "it called `terminal/create`",
+            "it runs commands in every client",
+            hear("initialize", |params| {
+                params["clientCapabilities"]["terminal"] = json!(true);
+            }),
+        ),
+        mutant(
+            "v1/terminals/2",
+            "the command has ended, and the turn, and the terminal",
+            "it keeps its terminals",
+            swallow("terminal/release", json!({})),
+        ),
+        mutant(
+            "v1/terminals/3",
+            "the turn was cancelled, and the terminal",
+            "it keeps its terminals when it is cancelled",
+            swallow("terminal/release", json!({})),
+        ),
+        mutant(
+            "v1/terminals/4",
+            "`terminal/output` is about the terminal",
+            "it asks what a terminal has printed that is gone",
+            output_after_release(),
+        ),
+        mutant(
+            "v1/terminals/5",
+            "which the client has not created",
+            "it asks for another's output",
+            call("terminal/output", |params| {
+                params["terminalId"] = json!("another")
+            }),
+        ),
+        mutant(
+            "v1/terminals/6",
+            "\"project\" is no absolute path",
+            "it says where to run by a name",
+            call("terminal/create", |params| params["cwd"] = json!("project")),
+        ),
+        mutant(
+            "v1/terminals/7",
+            "after a command that could not be started",
+            "it does not get over a command that there is not",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/terminals/8",
+            "after a command that could not be waited for",
+            "it does not get over a command that it lost",
+            only_once("session/prompt"),
+        ),
+        mutant(
+            "v1/terminals/9",
+            "error -32603",
+            "it wants an exit code",
+            fails("session/prompt"),
+        ),
+        mutant(
+            "v1/terminals/10",
+            "error -32603",
+            "it wants all of the output",
+            fails("session/prompt"),
+        ),
+    ]
+}
+
+fn output_after_release() -> impl Fn() -> Change + Send + Sync {
+    change(|passing| {
+        if passing.says("terminal/release")
+            && let Some(release) = passing.message
+        {
+            let params = &release["params"];
+            passing.then.push(Line::Json(
+                json!({"jsonrpc": "2.0", "id": "late", "method": "terminal/output", "params": params}),
+            ));
+        }
+    })
+}

@@ -1,0 +1,159 @@
+//! Wrong in reporting tool calls.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{after_update, without_updates};
+use crate::mutants::layer::{Change, Line, Mutant, call, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = statuses();
+    mutants.extend(contents());
+    mutants
+}
+
+fn statuses() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/tool-calls/1",
+            "reported no tool call",
+            "it does not tell what it does",
+            without_updates(&["tool_call", "tool_call_update"], |_| true),
+        ),
+        mutant(
+            "v1/tool-calls/2",
+            "is used for another",
+            "all of its tool calls have one id",
+            call("session/update", |params| {
+                if let Some(id) = params["update"].get_mut("toolCallId") {
+                    *id = json!("call");
+                }
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/3",
+            "was never reported by `tool_call`",
+            "it updates what nobody knows",
+            without_updates(&["tool_call"], |_| true),
+        ),
+        mutant(
+            "v1/tool-calls/4",
+            "is \"in_progress\" after it was \"completed\"",
+            "it goes on with what is completed",
+            after_update(|update| status_after(update, "completed", "in_progress")),
+        ),
+        mutant(
+            "v1/tool-calls/5",
+            "is \"pending\" after it was \"in_progress\"",
+            "it waits with what has begun",
+            after_update(|update| status_after(update, "in_progress", "pending")),
+        ),
+        mutant(
+            "v1/tool-calls/6",
+            "is still \"in_progress\"",
+            "it never comes to an end",
+            without_updates(&["tool_call_update"], |update| {
+                update["status"] == "completed"
+            }),
+        ),
+    ]
+}
+
+/// Behind an update to the status `is`, one to the status `then`.
+fn status_after(update: &Value, is: &str, then: &str) -> Option<Value> {
+    (update["status"] == is).then(|| {
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": update["toolCallId"], "status": then})
+    })
+}
+
+fn contents() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/tool-calls/7",
+            "\"notes.txt\" is no absolute path",
+            "it names files as the project has them",
+            update("tool_call", |update| {
+                if let Some(location) = update.pointer_mut("/locations/0") {
+                    location["path"] = json!("notes.txt");
+                }
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/8",
+            "in line 0",
+            "it counts lines from 0",
+            update("tool_call", |update| {
+                if let Some(location) = update.pointer_mut("/locations/0") {
+                    location["line"] = json!(0);
+                }
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/9",
+            "the diff says null",
+            "it takes every file for a new one",
+            update("tool_call", |update| {
+                if let Some(diff) = update.pointer_mut("/content/0") {
+                    diff["oldText"] = Value::Null;
+                }
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/9",
+            "and the diff says \"beta\"",
+            "its diffs have what has been for what will be",
+            update("tool_call", |update| {
+                if let Some(diff) = update.pointer_mut("/content/0") {
+                    (diff["oldText"], diff["newText"]) = (json!("beta"), json!("beta"));
+                }
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/10",
+            "nobody has created it",
+            "it shows a terminal of its own",
+            update("tool_call", |update| {
+                if let Some(terminal) = update.pointer_mut("/content/0") {
+                    terminal["terminalId"] = json!("own");
+                }
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/11",
+            "after it was released",
+            "it shows a terminal when it is gone",
+            shown_too_late,
+        ),
+    ]
+}
+
+/// Terminals are shown behind their release, and not before.
+fn shown_too_late() -> Change {
+    let mut calls: HashSet<String> = HashSet::new();
+    Box::new(move |passing| {
+        let release = passing.says("terminal/release");
+        let Some(message) = passing.message else {
+            return;
+        };
+        if message
+            .pointer("/params/update/content/0/terminalId")
+            .is_some()
+        {
+            let update = &mut message["params"]["update"];
+            calls.extend(update["toolCallId"].as_str().map(str::to_owned));
+            update["content"] = json!([]);
+        }
+        if release {
+            let params = &message["params"];
+            let content = json!([{"type": "terminal", "terminalId": params["terminalId"]}]);
+            for id in calls.drain() {
+                let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "content": content});
+                let params = json!({"sessionId": params["sessionId"], "update": update});
+                passing.then.push(Line::Json(
+                    json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
+                ));
+            }
+        }
+    })
+}

@@ -1,0 +1,208 @@
+//! Wrong in how messages become lines, and in how that ends.
+
+use serde_json::Value;
+
+use crate::mutants::layer::{Change, Line, Mutant, Passing, change, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = written();
+    mutants.extend(read());
+    mutants.extend(harmed());
+    mutants.extend(ends());
+    mutants
+}
+
+fn written() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/transports/1",
+            "Starting the agent",
+            "it logs to stdout",
+            change(|passing| {
+                if passing.said && passing.answers && passing.method == "initialize" {
+                    let log = b"Starting the agent\n".to_vec();
+                    passing.then.push(Line::Bytes(log));
+                }
+            }),
+        ),
+        mutant(
+            "v1/transports/2",
+            "this line is part of a message",
+            "it writes JSON for people",
+            change(|passing| {
+                if passing.said
+                    && let Some(message) = passing.message.take()
+                {
+                    let pretty = format!("{message:#}\n");
+                    passing.then.push(Line::Bytes(pretty.into_bytes()));
+                }
+            }),
+        ),
+        mutant(
+            "v1/transports/3",
+            "is not UTF-8",
+            "it writes Latin-1",
+            change(|passing| {
+                if passing.said
+                    && passing.method == "session/update"
+                    && let Some(message) = passing.message.take()
+                {
+                    let text = message.to_string().replace("notes.txt", "n\u{1}tes.txt");
+                    let latin = text.bytes().map(|byte| if byte == 1 { 0xf6 } else { byte });
+                    passing
+                        .then
+                        .push(Line::Bytes(latin.chain(*b"\n").collect()));
+                }
+            }),
+        ),
+    ]
+}
+
+/// Keeps from the agent the lines that `cannot` says it cannot read.
+fn unread(
+    cannot: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said && cannot(passing.line) {
+            *passing.message = None;
+        }
+    })
+}
+
+fn has(line: &[u8], part: &[u8]) -> bool {
+    line.windows(part.len()).any(|window| window == part)
+}
+
+fn read() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/transports/4",
+            "not an answer to request \"pieces\"",
+            "it takes what it reads at once for a message",
+            unread(|line| has(line, br#""pieces""#)),
+        ),
+        mutant(
+            "v1/transports/5",
+            "not an answer to each of 3 requests",
+            "it passes over all but the first line that it reads at once",
+            unread(|line| has(line, br#""id":"b""#) || has(line, br#""id":"c""#)),
+        ),
+        mutant(
+            "v1/transports/6",
+            "not an answer to request \"cr\"",
+            "it wants nothing before the line end",
+            unread(|line| line.ends_with(b"\r\n")),
+        ),
+        mutant(
+            "v1/transports/7",
+            "after empty lines",
+            "it takes an empty line for the end",
+            change(|passing| {
+                if !passing.said && passing.line == b"\n" {
+                    passing.back.push(Line::End);
+                }
+            }),
+        ),
+        mutant(
+            "v1/transports/8",
+            "not an answer to request \"spaced\"",
+            "it looks for the beginning that it writes itself",
+            unread(|line| line.starts_with(b" ")),
+        ),
+        mutant(
+            "v1/transports/9",
+            "not an answer to request \"escaped",
+            "it compares names as they are written",
+            unread(|line| has(line, b"\\u0061")),
+        ),
+        mutant(
+            "v1/transports/10",
+            "not an answer to request \"Gr",
+            "it decodes each piece by itself",
+            unread(|line| has(line, "Grüße".as_bytes())),
+        ),
+        mutant(
+            "v1/transports/11",
+            "`session/prompt` was answered with error -32602",
+            "it knows ASCII only",
+            change(|passing| {
+                let foreign = |message: &Value| !message["params"].to_string().is_ascii();
+                if !passing.said
+                    && passing.method == "session/prompt"
+                    && let Some(message) = passing.message.take_if(|message| foreign(message))
+                {
+                    let error = serde_json::json!({"code": -32602, "message": "no"});
+                    let id = &message["id"];
+                    let answer = serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error});
+                    passing.back.push(Line::Json(answer));
+                }
+            }),
+        ),
+        mutant(
+            "v1/transports/12",
+            "not an answer to request",
+            "it reads 64 KiB of a line",
+            unread(|line| line.len() > 64 * 1024),
+        ),
+    ]
+}
+
+/// Ends when it reads a line that is `fatal` to it.
+fn dies(
+    fatal: impl Fn(&[u8]) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    change(move |passing: &mut Passing<'_>| {
+        if !passing.said && fatal(passing.line) {
+            passing.back.push(Line::End);
+        }
+    })
+}
+
+fn harmed() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/transports/13",
+            "after a line that is not UTF-8",
+            "it ends at a line that is not UTF-8",
+            dies(|line| std::str::from_utf8(line).is_err()),
+        ),
+        mutant(
+            "v1/transports/14",
+            "after lines that are no JSON",
+            "it ends at a line that is no JSON",
+            dies(|line| serde_json::from_slice::<Value>(line).is_err()),
+        ),
+        mutant(
+            "v1/transports/15",
+            "after a message that is nested",
+            "its stack overflows",
+            dies(|line| has(line, &b"[".repeat(5000))),
+        ),
+        mutant(
+            "v1/transports/16",
+            "after JSON that is no message",
+            "it ends at an array",
+            dies(|line| line.starts_with(b"[")),
+        ),
+    ]
+}
+
+fn ends() -> Vec<Mutant> {
+    let nothing = || -> Change { Box::new(|_| {}) };
+    vec![
+        mutant(
+            "v1/transports/17",
+            "it has not closed its output",
+            "it outlives its client",
+            nothing,
+        )
+        .hangs(),
+        mutant(
+            "v1/transports/18",
+            "it has not closed its output",
+            "it outlives its client in the middle of a turn",
+            nothing,
+        )
+        .hangs(),
+    ]
+}

@@ -1,0 +1,25 @@
+//! Wrong in what it tells of usage.
+
+use serde_json::json;
+
+use crate::mutants::layer::{Mutant, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/usage/1",
+            "tokens are in a context of 1",
+            "it has more in its context than fits",
+            update("usage_update", |update| update["size"] = json!(1)),
+        ),
+        mutant(
+            "v1/usage/2",
+            "the session has cost",
+            "it tells what is left of a budget",
+            update("usage_update", |update| {
+                let cost = update["cost"]["amount"].as_f64().unwrap();
+                update["cost"]["amount"] = json!(100.0 - cost);
+            }),
+        ),
+    ]
+}

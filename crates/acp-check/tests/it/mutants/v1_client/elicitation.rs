@@ -1,0 +1,55 @@
+//! Wrong in asking the person.
+
+use serde_json::json;
+
+use crate::mutants::changes::pretend;
+use crate::mutants::layer::{Mutant, answer, both, call, ends_at, mutant, withhold};
+
+const METHOD: &str = "elicitation/create";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/elicitation/101",
+            "the answer was",
+            "it has an answer of its own",
+            answer(METHOD, |result| result["action"] = json!("ok")),
+        ),
+        mutant(
+            "v1/elicitation/102",
+            "the form was answered with",
+            "it fills in texts everywhere",
+            answer(METHOD, |result| result["content"]["days"] = json!("7")),
+        ),
+        mutant(
+            "v1/elicitation/102",
+            "the form has no field \"age\"",
+            "it says more than it was asked",
+            answer(METHOD, |result| result["content"]["age"] = json!(30)),
+        ),
+        mutant(
+            "v1/elicitation/103",
+            "after the completion of what was not asked",
+            "it ends at a completion that it does not wait for",
+            ends_at(|message| message["method"] == "elicitation/complete"),
+        ),
+        mutant(
+            "v1/elicitation/104",
+            "a form, which it does not offer, was answered with the result",
+            "it asks without offering it",
+            both(
+                call("initialize", |params| {
+                    let capabilities = params["clientCapabilities"].as_object_mut();
+                    capabilities.unwrap().remove("elicitation");
+                }),
+                pretend(METHOD, json!({"action": "decline"})),
+            ),
+        ),
+        mutant(
+            "v1/elicitation/105",
+            "there was no answer",
+            "it waits for a field that it does not show",
+            withhold(METHOD, true),
+        ),
+    ]
+}

@@ -1,0 +1,49 @@
+//! Wrong with extensions.
+
+use serde_json::json;
+
+use crate::mutants::changes::pretend;
+use crate::mutants::layer::{Mutant, ends_at, mutant, refuse, withhold};
+
+const METHOD: &str = "_example.org/acp-check/unheard-of";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/extensibility/101",
+            "there was no answer",
+            "it says nothing to what it does not know",
+            withhold(METHOD, true),
+        ),
+        mutant(
+            "v1/extensibility/102",
+            "the error's code is -32603",
+            "it has one error for everything",
+            refuse(METHOD, -32603),
+        ),
+        mutant(
+            "v1/extensibility/102",
+            "it was answered with the result",
+            "it has a result for everything",
+            pretend(METHOD, json!({})),
+        ),
+        mutant(
+            "v1/extensibility/103",
+            "after a notification of an extension",
+            "it ends at a notification that it does not know",
+            ends_at(|message| message["method"] == METHOD),
+        ),
+        mutant(
+            "v1/extensibility/104",
+            "after `_meta` everywhere",
+            "it wants no list in `_meta`",
+            ends_at(|message| !message["params"]["update"]["_meta"].is_null()),
+        ),
+        mutant(
+            "v1/extensibility/105",
+            "after a notification that there is not",
+            "it ends at a notification that there is not",
+            ends_at(|message| message["method"] == "$/acp_check"),
+        ),
+    ]
+}

@@ -1,0 +1,127 @@
+//! Wrong in lending files.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::pretend;
+use crate::mutants::layer::{Change, Mutant, answer, both, call, hear, mutant, refuse};
+
+const READ: &str = "fs/read_text_file";
+const WRITE: &str = "fs/write_text_file";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let empty = || json!({"content": ""});
+    let mut mutants = reading();
+    mutants.extend([
+        mutant(
+            "v1/file-system/107",
+            "`fs/write_text_file` was answered with error -32002",
+            "it writes to files that are there",
+            refuse(WRITE, -32002),
+        ),
+        mutant(
+            "v1/file-system/107",
+            "cannot be read",
+            "it says that it has written",
+            without("readTextFile", WRITE, json!({})),
+        ),
+        mutant(
+            "v1/file-system/108",
+            "\"short\\n\" was written, and",
+            "it writes over the beginning",
+            hear(WRITE, |params| {
+                params["content"] = json!("short\ntwo\nthree\nfour\n")
+            }),
+        ),
+        mutant(
+            "v1/file-system/109",
+            "was written, and",
+            "it ends every file with a line end",
+            hear(WRITE, |params| {
+                let text = params["content"].as_str().unwrap().to_owned();
+                params["content"] = json!(format!("{}\n", text.trim_end()));
+            }),
+        ),
+        mutant(
+            "v1/file-system/110",
+            "a relative path was answered with the result",
+            "it finds every path",
+            pretend(READ, empty()),
+        ),
+        mutant(
+            "v1/file-system/111",
+            "outside of the session's directories was answered with the result",
+            "it lends every file",
+            pretend(READ, json!({"content": "secret\n"})),
+        ),
+        mutant(
+            "v1/file-system/112",
+            "reading, which it does not offer, was answered with the result",
+            "it reads without offering it",
+            without("readTextFile", READ, json!({"content": "alpha\n"})),
+        ),
+        mutant(
+            "v1/file-system/113",
+            "writing, which it does not offer, was answered with the result",
+            "it writes without offering it",
+            without("writeTextFile", WRITE, json!({})),
+        ),
+    ]);
+    mutants
+}
+
+fn reading() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/file-system/101",
+            "it gave",
+            "it trims files",
+            answer(READ, |result| {
+                let text = result["content"].as_str().unwrap().to_owned();
+                result["content"] = json!(text.trim_end());
+            }),
+        ),
+        mutant(
+            "v1/file-system/102",
+            "it gave \"four\\n\"",
+            "its lines count from 0",
+            hear(READ, |params| params["line"] = json!(4)),
+        ),
+        mutant(
+            "v1/file-system/103",
+            "it gave \"one\\ntwo\\nthree\\nfour\\n\"",
+            "it reads the whole file",
+            hear(READ, |params| params["limit"] = Value::Null),
+        ),
+        mutant(
+            "v1/file-system/104",
+            "it gave \"two\\n\"",
+            "it takes the limit for the last line",
+            hear(READ, |params| params["limit"] = json!(1)),
+        ),
+        mutant(
+            "v1/file-system/105",
+            "a file that is not there was answered with the result",
+            "a file that is not there is empty to it",
+            pretend(READ, json!({"content": ""})),
+        ),
+        mutant(
+            "v1/file-system/106",
+            "the error does not say that there is no such file",
+            "it says no more than that it failed",
+            refuse(READ, -32603),
+        ),
+    ]
+}
+
+/// Does not offer `capability`, and answers `method` with a result that it makes up.
+fn without(
+    capability: &'static str,
+    method: &'static str,
+    result: Value,
+) -> impl Fn() -> Change + Send + Sync {
+    let hide = call("initialize", move |params| {
+        params["clientCapabilities"]["fs"][capability] = json!(false);
+    });
+    let pretend = pretend(method, result);
+    both(hide, pretend)
+}

@@ -1,0 +1,126 @@
+//! Wrong in initialization.
+
+use serde_json::{Value, json};
+
+use super::called;
+use crate::mutants::layer::{Line, Mutant, call, change, ends_at, mutant, says_at};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/initialization/101",
+            "something else came before `initialize`",
+            "it says something else first",
+            change(|passing| {
+                if passing.said && passing.method == "initialize" {
+                    let first = json!({"jsonrpc": "2.0", "method": "_hello", "params": {}});
+                    passing
+                        .then
+                        .extend(passing.message.replace(first).map(Line::Json));
+                }
+            }),
+        ),
+        mutant(
+            "v1/initialization/102",
+            "it asked for version 0",
+            "it asks for a version that is none",
+            call("initialize", |params| params["protocolVersion"] = json!(0)),
+        ),
+        mutant(
+            "v1/initialization/103",
+            "it went on with `session/new`",
+            "it does not look at the version that is answered",
+            heard_introduction(|introduction| introduction["protocolVersion"] = json!(1)),
+        ),
+        mutant(
+            "v1/initialization/104",
+            "type \"image\", which was not offered",
+            "it prompts with an image whoever the agent is",
+            call("session/prompt", |params| {
+                params["prompt"] = json!([{"type": "image", "mimeType": "image/png", "data": ""}]);
+            }),
+        ),
+        mutant(
+            "v1/initialization/104",
+            "it sent `session/list`, which was not offered",
+            "it lists the sessions of every agent",
+            says_at(
+                |passing| passing.answers && passing.method == "session/new",
+                called("session/list", json!({})),
+            ),
+        ),
+        mutant(
+            "v1/initialization/105",
+            "`clientInfo`",
+            "it has no name",
+            call("initialize", |params| {
+                params.as_object_mut().unwrap().remove("clientInfo");
+            }),
+        ),
+        mutant(
+            "v1/initialization/106",
+            "closed its output",
+            "it ends at a capability that it does not know",
+            ends_at(|message| !message["result"]["agentCapabilities"]["telepathy"].is_null()),
+        ),
+        mutant(
+            "v1/initialization/107",
+            "it sent `initialize` 2 times",
+            "it begins again when it has begun",
+            says_at(
+                |passing| passing.answers && passing.method == "session/new",
+                called("initialize", json!({"protocolVersion": 1})),
+            ),
+        ),
+        mutant(
+            "v1/initialization/108",
+            "closed its output",
+            "it wants to be told of capabilities",
+            ends_at(|message| {
+                let result = &message["result"];
+                result["protocolVersion"] == 1 && result["agentCapabilities"].is_null()
+            }),
+        ),
+        mutant(
+            "v1/initialization/109",
+            "it sent `session/new` before `initialize` was answered",
+            "it does not wait for the answer",
+            change(|passing| {
+                if passing.said && passing.method == "initialize" {
+                    let params = json!({"cwd": "/", "mcpServers": []});
+                    passing.then.push(Line::Json(called("session/new", params)));
+                }
+            }),
+        ),
+        mutant(
+            "v1/initialization/110",
+            "it sent `session/new` though `initialize` had failed",
+            "it takes an error for an answer",
+            change(|passing| {
+                if !passing.said
+                    && passing.method == "initialize"
+                    && let Some(message) = passing.message
+                {
+                    let introduction = json!({"protocolVersion": 1});
+                    *message =
+                        json!({"jsonrpc": "2.0", "id": message["id"], "result": introduction});
+                }
+            }),
+        ),
+    ]
+}
+
+/// Changes what the client hears of the agent.
+fn heard_introduction(
+    heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+    change(move |passing| {
+        if !passing.said
+            && passing.answers
+            && passing.method == "initialize"
+            && let Some(result) = passing.message.as_mut().and_then(|m| m.get_mut("result"))
+        {
+            heard(result);
+        }
+    })
+}

@@ -1,0 +1,53 @@
+//! Clients of version 1 that are wrong: a file for each page, as the checks have it.
+
+mod cancellation;
+mod elicitation;
+mod extensibility;
+mod file_system;
+mod initialization;
+mod overview;
+mod prompt_turn;
+mod rules;
+mod schema;
+mod session_setup;
+mod sessions;
+mod terminals;
+mod tool_calls;
+mod transport;
+mod updates;
+
+use crate::mutants::layer::Mutant;
+
+/// What the right client offers, and is not offered then. The least client passes these.
+pub(crate) const SKIPPED: &[&str] = &[
+    "v1/file-system/112",
+    "v1/file-system/113",
+    "v1/terminals/113",
+    "v1/elicitation/104",
+];
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let pages = [
+        cancellation::mutants(),
+        elicitation::mutants(),
+        extensibility::mutants(),
+        file_system::mutants(),
+        initialization::mutants(),
+        overview::mutants(),
+        prompt_turn::mutants(),
+        rules::mutants(),
+        schema::mutants(),
+        session_setup::mutants(),
+        sessions::mutants(),
+        terminals::mutants(),
+        tool_calls::mutants(),
+        transport::mutants(),
+        updates::mutants(),
+    ];
+    pages.into_iter().flatten().collect()
+}
+
+/// Calls of a method that a client says without being asked, for mutants that say too much.
+fn called(method: &str, params: serde_json::Value) -> serde_json::Value {
+    serde_json::json!({"jsonrpc": "2.0", "id": "too-much", "method": method, "params": params})
+}

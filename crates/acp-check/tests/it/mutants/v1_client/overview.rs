@@ -1,0 +1,105 @@
+//! Wrong in the messages of JSON-RPC.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::pretend;
+use crate::mutants::layer::{Line, Mutant, change, ends_at, mutant, refuse, twice};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/overview/101",
+            "was answered 2 times",
+            "it answers twice",
+            twice("_acp_check/once", true),
+        ),
+        mutant(
+            "v1/overview/102",
+            "no answer to request \"17\"",
+            "it makes a number of an id that looks like one",
+            answered_with(|id| (*id == "17").then(|| json!(17))),
+        ),
+        mutant(
+            "v1/overview/103",
+            "no answer to request 9007199254740991",
+            "its numbers have 32 bits",
+            answered_with(|id| {
+                id.as_u64()
+                    .filter(|id| *id > 1 << 32)
+                    .map(|id| json!(id as u32))
+            }),
+        ),
+        mutant(
+            "v1/overview/104",
+            "after a request with the id of its own prompt",
+            "it takes a request for the answer to its own",
+            change(|passing| {
+                if !passing.said && passing.method == "_acp_check/id" {
+                    *passing.message = None;
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/105",
+            "answered with the result",
+            "it says that it has done what it does not know",
+            pretend("acp_check/unheard_of", json!({})),
+        ),
+        mutant(
+            "v1/overview/106",
+            "the error's code is -32603",
+            "it has one error for everything",
+            refuse("acp_check/unheard_of", -32603),
+        ),
+        mutant(
+            "v1/overview/107",
+            "it answered a notification",
+            "it answers notifications that it does not know",
+            change(|passing| {
+                if !passing.said && passing.method == "_acp_check/note" {
+                    let error = json!({"code": -32601, "message": "no"});
+                    let answer = json!({"jsonrpc": "2.0", "id": null, "error": error});
+                    passing.back.push(Line::Json(answer));
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/108",
+            "after an answer to what it had not asked",
+            "it ends at an answer that it does not wait for",
+            ends_at(|message| message["id"] == 424_242),
+        ),
+        mutant(
+            "v1/overview/109",
+            "these were not answered",
+            "it drops what comes too fast",
+            change(|passing| {
+                let number = |message: &Value| message["params"]["number"] == 13;
+                if !passing.said && passing.message.as_ref().is_some_and(number) {
+                    *passing.message = None;
+                }
+            }),
+        ),
+        mutant(
+            "v1/overview/110",
+            "after fields that it does not know",
+            "it ends at a field that it does not know",
+            ends_at(|message| !message["params"]["update"]["content"]["mood"].is_null()),
+        ),
+    ]
+}
+
+/// Changes the ids of its answers.
+fn answered_with(
+    id: impl Fn(&Value) -> Option<Value> + Clone + Send + Sync + 'static,
+) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+    change(move |passing| {
+        if passing.said
+            && passing.answers
+            && let Some(message) = passing.message
+            && let Some(other) = id(&message["id"])
+        {
+            message["id"] = other;
+        }
+    })
+}

@@ -1,0 +1,92 @@
+//! Wrong in the prompt turn.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use serde_json::{Value, json};
+
+use crate::mutants::layer::{Mutant, answer, call, change, ends_at, mutant, twice, withhold};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/prompt-turn/101",
+            "it sent `session/prompt` while a turn was running",
+            "it prompts again and again",
+            twice("session/prompt", false),
+        ),
+        mutant(
+            "v1/prompt-turn/107",
+            "it prompted the session \"another\"",
+            "it forgets which session it has",
+            {
+                let seen = Arc::new(AtomicBool::new(false));
+                call("session/prompt", move |params| {
+                    if seen.swap(true, Relaxed) {
+                        params["sessionId"] = json!("another");
+                    }
+                })
+            },
+        ),
+        mutant(
+            "v1/prompt-turn/108",
+            "it cancelled the session \"another\"",
+            "it cancels what there is not",
+            call("session/cancel", |params| {
+                params["sessionId"] = json!("another")
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/106",
+            "after updates behind the end of its turn",
+            "it is silent when it hears something after a turn",
+            after_turn("session/update"),
+        ),
+        mutant(
+            "v1/prompt-turn/111",
+            "after the end of its turn",
+            "it answers while it has a turn only",
+            after_turn("_acp_check/alive"),
+        ),
+        mutant(
+            "v1/prompt-turn/109",
+            "instead of `cancelled`",
+            "it allows what is open when it cancels",
+            answer("session/request_permission", |result| {
+                result["outcome"] = json!({"outcome": "selected", "optionId": "yes"});
+            }),
+        ),
+        mutant(
+            "v1/prompt-turn/109",
+            "after `session/cancel`, in",
+            "it forgets what is open when it cancels",
+            withhold("session/request_permission", true),
+        ),
+        mutant(
+            "v1/prompt-turn/110",
+            "after an update of a tool call behind `session/cancel`",
+            "it ends at an update that comes after it has cancelled",
+            ends_at(|message| message["params"]["update"]["status"] == "failed"),
+        ),
+    ]
+}
+
+/// It says nothing more when it has heard of `method` after a turn of its own has ended.
+fn after_turn(method: &'static str) -> impl Fn() -> crate::mutants::layer::Change + Send + Sync {
+    let (ended, silent) = (AtomicBool::new(false), AtomicBool::new(false));
+    let state = Arc::new((ended, silent));
+    change(move |passing| {
+        let (ended, silent) = &*state;
+        let ends = |message: &Value| !message["result"]["stopReason"].is_null();
+        if !passing.said && passing.message.as_ref().is_some_and(ends) {
+            ended.store(true, Relaxed);
+        }
+        if !passing.said && passing.method == method && ended.load(Relaxed) {
+            silent.store(true, Relaxed);
+        }
+        if passing.said && silent.load(Relaxed) {
+            *passing.message = None;
+        }
+    })
+}

@@ -1,0 +1,221 @@
+//! Wrong in running commands.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::pretend;
+use crate::mutants::layer::{Change, Mutant, answer, both, call, change, hear, mutant, withhold};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = lives();
+    mutants.extend(commands());
+    mutants
+}
+
+fn lives() -> Vec<Mutant> {
+    let ended = || json!({"exitCode": 0});
+    vec![
+        mutant(
+            "v1/terminals/101",
+            "there was no answer",
+            "it answers when the command has ended",
+            withhold("terminal/create", true),
+        ),
+        mutant(
+            "v1/terminals/102",
+            "the command's output was not there",
+            "it has output when the command has ended",
+            answer("terminal/output", |result| {
+                if result["exitStatus"].is_null() {
+                    result["output"] = json!("");
+                }
+            }),
+        ),
+        mutant(
+            "v1/terminals/103",
+            "has the exit status",
+            "it has an exit status before there is one",
+            answer("terminal/output", |result| {
+                result["exitStatus"] = json!({"exitCode": 0})
+            }),
+        ),
+        mutant(
+            "v1/terminals/104",
+            "has the exit status null",
+            "it forgets the exit status",
+            answer("terminal/output", |result| {
+                result["exitStatus"] = Value::Null
+            }),
+        ),
+        mutant(
+            "v1/terminals/105",
+            "the command ended with 7, and the answer was",
+            "every command succeeds",
+            answer("terminal/wait_for_exit", |result| {
+                result["exitCode"] = json!(0)
+            }),
+        ),
+        mutant(
+            "v1/terminals/106",
+            "the command runs, and it answered",
+            "it waits for nothing",
+            pretend("terminal/wait_for_exit", ended()),
+        ),
+        mutant(
+            "v1/terminals/107",
+            "after two had asked for the end of one command",
+            "it has room for one who waits",
+            one_only("terminal/wait_for_exit"),
+        ),
+        mutant(
+            "v1/terminals/108",
+            "after `terminal/kill`, in",
+            "it says that it has killed",
+            pretend("terminal/kill", json!({})),
+        ),
+        mutant(
+            "v1/terminals/109",
+            "after `terminal/kill` there was \"\"",
+            "it forgets the output of what it has killed",
+            answer("terminal/output", |result| {
+                if !result["exitStatus"].is_null() {
+                    result["output"] = json!("");
+                }
+            }),
+        ),
+        mutant(
+            "v1/terminals/110",
+            "the command still runs after `terminal/release`",
+            "it forgets what it releases",
+            pretend("terminal/release", json!({})),
+        ),
+        mutant(
+            "v1/terminals/111",
+            "`terminal/output` of a released terminal was answered with the result",
+            "it keeps what it has released",
+            pretend("terminal/release", json!({})),
+        ),
+        mutant(
+            "v1/terminals/112",
+            "of a terminal that there is not was answered with the result",
+            "every terminal has ended to it",
+            pretend("terminal/wait_for_exit", ended()),
+        ),
+        mutant(
+            "v1/terminals/113",
+            "a terminal, which it does not offer, was answered with the result",
+            "it runs commands without offering it",
+            both(
+                call("initialize", |params| {
+                    params["clientCapabilities"]["terminal"] = json!(false)
+                }),
+                pretend("terminal/create", json!({"terminalId": "term_1"})),
+            ),
+        ),
+        mutant(
+            "v1/terminals/114",
+            "a signal ended the command, and the answer was",
+            "to it what has no exit code has succeeded",
+            answer("terminal/wait_for_exit", |result| {
+                if result["exitCode"].is_null() {
+                    result["exitCode"] = json!(0);
+                }
+            }),
+        ),
+    ]
+}
+
+fn commands() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/terminals/121",
+            "the arguments",
+            "it puts arguments together and apart again",
+            created(|params| {
+                let args = params["args"].as_array().unwrap().clone();
+                let words = args.iter().filter_map(Value::as_str);
+                let (flags, words): (Vec<&str>, Vec<&str>) =
+                    words.partition(|word| word.contains('%') || *word == "-c");
+                let line = words.join(" ");
+                let words = line.split_whitespace();
+                params["args"] = json!(flags.into_iter().chain(words).collect::<Vec<_>>());
+            }),
+        ),
+        mutant(
+            "v1/terminals/122",
+            "variables of `env` arrived as",
+            "it gives no variables",
+            created(|params| params["env"] = json!([])),
+        ),
+        mutant(
+            "v1/terminals/123",
+            "and it ran in",
+            "it runs everything in one directory",
+            created(|params| params["cwd"] = Value::Null),
+        ),
+        mutant(
+            "v1/terminals/124",
+            "the limit was 10 bytes, and 16 were kept",
+            "it keeps everything",
+            created(|params| params["outputByteLimit"] = Value::Null),
+        ),
+        mutant(
+            "v1/terminals/124",
+            "and \"0123456789\" was kept",
+            "it keeps the beginning",
+            answer("terminal/output", |result| {
+                result["output"] = json!("0123456789")
+            }),
+        ),
+        mutant(
+            "v1/terminals/125",
+            "output was cut within a character",
+            "it cuts at a byte",
+            answer("terminal/output", |result| {
+                result["output"] = json!("\u{fffd}界世")
+            }),
+        ),
+        mutant(
+            "v1/terminals/126",
+            "output was cut, and `truncated` is false",
+            "it does not say what it has cut",
+            answer("terminal/output", |result| {
+                result["truncated"] = json!(false)
+            }),
+        ),
+        mutant(
+            "v1/terminals/126",
+            "output was not cut, and `truncated` is true",
+            "it says that it has always cut",
+            answer("terminal/output", |result| {
+                result["truncated"] = json!(true)
+            }),
+        ),
+        mutant(
+            "v1/terminals/127",
+            "was printed to the standard error",
+            "it keeps errors to itself",
+            answer("terminal/output", |result| result["output"] = json!("")),
+        ),
+    ]
+}
+
+/// Changes what commands are started with.
+fn created(
+    heard: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    hear("terminal/create", heard)
+}
+
+/// Answers the first `method` only.
+fn one_only(method: &'static str) -> impl Fn() -> Change + Send + Sync {
+    let answered = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    change(move |passing| {
+        if passing.said
+            && passing.answers
+            && passing.method == method
+            && answered.swap(true, std::sync::atomic::Ordering::Relaxed)
+        {
+            *passing.message = None;
+        }
+    })
+}

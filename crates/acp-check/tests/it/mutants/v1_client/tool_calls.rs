@@ -1,0 +1,94 @@
+//! Wrong in answering permission requests.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::pretend;
+use crate::mutants::layer::{Change, Mutant, answer, change, mutant, refuse};
+
+const METHOD: &str = "session/request_permission";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v1/tool-calls/121",
+            "it chose \"yes\", which is not among the options",
+            "it knows its answer without the options",
+            choosing(|_| json!("yes")),
+        ),
+        mutant(
+            "v1/tool-calls/121",
+            "the outcome is",
+            "it has an outcome of its own",
+            answer(METHOD, |result| {
+                result["outcome"] = json!({"outcome": "allowed"})
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/122",
+            "it chose 0, which is not among the options",
+            "it makes a number of an id that looks like one",
+            choosing(|id| {
+                id.as_str()
+                    .and_then(|id| id.parse().ok())
+                    .map_or(id.clone(), |id: u64| json!(id))
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/123",
+            "it chose \"allow_once\", which is not among the options",
+            "it names an option by its kind",
+            choosing(|_| json!("allow_once")),
+        ),
+        mutant(
+            "v1/tool-calls/124",
+            "was answered with error -32602",
+            "it wants to have a choice",
+            refuse(METHOD, -32602),
+        ),
+        mutant(
+            "v1/tool-calls/125",
+            "was answered with error -32602",
+            "it wants to know what is asked",
+            change(|passing| {
+                let bare = |message: &Value| message["params"]["toolCall"]["title"].is_null();
+                if !passing.said
+                    && passing.method == METHOD
+                    && passing.message.as_ref().is_some_and(bare)
+                {
+                    let id = passing.message.take().unwrap()["id"].clone();
+                    let error = json!({"code": -32602, "message": "no title"});
+                    let answer = json!({"jsonrpc": "2.0", "id": id, "error": error});
+                    passing.back.push(crate::mutants::layer::Line::Json(answer));
+                }
+            }),
+        ),
+        mutant(
+            "v1/tool-calls/126",
+            "it chose \"yes-0\", which is not among the options",
+            "it has room for one question",
+            choosing(|_| json!("yes-0")),
+        ),
+        mutant(
+            "v1/tool-calls/127",
+            "has not cancelled the turn",
+            "it says cancelled when it means no",
+            pretend(METHOD, json!({"outcome": {"outcome": "cancelled"}})),
+        ),
+        mutant(
+            "v1/tool-calls/128",
+            "it chose \"\", which is not among the options",
+            "it is confused by a kind that it does not know",
+            choosing(|_| json!("")),
+        ),
+    ]
+}
+
+/// Changes the ids of the options that it chooses.
+fn choosing(
+    other: impl Fn(&Value) -> Value + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    answer(METHOD, move |result| {
+        let chosen = &mut result["outcome"]["optionId"];
+        *chosen = other(chosen);
+    })
+}

@@ -1,0 +1,271 @@
+//! Wrong in taking updates: it ends at one that it should take.
+
+use serde_json::Value;
+
+use crate::mutants::layer::{Change, Mutant, ends_at, mutant};
+
+/// One that ends at what is in an update.
+fn ends(
+    kills: &'static str,
+    why: &'static str,
+    what: &'static str,
+    at: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> Mutant {
+    let at = move |message: &Value| {
+        message["method"] == "session/update" && at(&message["params"]["update"])
+    };
+    mutant(kills, why, what, ends_at(at))
+}
+
+/// Whether an update is of this kind.
+fn is(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
+    move |update| update["sessionUpdate"] == kind
+}
+
+/// One that ends at what is in the answer to `session/new`.
+fn opens_badly(at: fn(&Value) -> bool) -> impl Fn() -> Change + Send + Sync {
+    ends_at(move |message| {
+        let options = message["result"]["configOptions"].as_array();
+        options.into_iter().flatten().any(at)
+    })
+}
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = messages();
+    mutants.extend(tool_calls());
+    mutants.extend(of_the_session());
+    mutants
+}
+
+fn messages() -> Vec<Mutant> {
+    let said = |kind: &'static str| move |update: &Value| update["content"]["type"] == kind;
+    vec![
+        ends(
+            "v1/prompt-turn/102",
+            "after pieces of messages",
+            "it knows no thoughts",
+            is("agent_thought_chunk"),
+        ),
+        ends(
+            "v1/prompt-turn/103",
+            "after updates of the session's title and use",
+            "it knows no usage",
+            is("usage_update"),
+        ),
+        ends(
+            "v1/prompt-turn/104",
+            "after updates of kinds that there are not",
+            "it ends at a kind that it does not know",
+            is("mood_update"),
+        ),
+        mutant(
+            "v1/prompt-turn/105",
+            "after updates of a session that there is not",
+            "it ends at a session that it does not know",
+            ends_at(|message| message["params"]["sessionId"] == "sess_nobodys"),
+        ),
+        ends(
+            "v1/content/101",
+            "after text with annotations",
+            "it ends at annotations",
+            |update| update["content"]["annotations"].is_object(),
+        ),
+        ends(
+            "v1/content/102",
+            "after images",
+            "it shows no images",
+            said("image"),
+        ),
+        ends(
+            "v1/content/103",
+            "after sound",
+            "it plays no sound",
+            said("audio"),
+        ),
+        ends(
+            "v1/content/104",
+            "after links to resources",
+            "it follows no links",
+            said("resource_link"),
+        ),
+        ends(
+            "v1/content/105",
+            "after embedded resources",
+            "it shows no binary resource",
+            |update| update["content"]["resource"]["blob"].is_string(),
+        ),
+        ends(
+            "v1/content/106",
+            "after a block of a kind that there is not",
+            "it ends at a block that it does not know",
+            said("smell"),
+        ),
+        mutant(
+            "v1/content/107",
+            "the prompt has \"audio\"",
+            "it prompts with sound where images are taken",
+            crate::mutants::layer::call("session/prompt", |params| {
+                let sound =
+                    serde_json::json!({"type": "audio", "mimeType": "audio/wav", "data": ""});
+                params["prompt"] = serde_json::json!([sound]);
+            }),
+        ),
+    ]
+}
+
+fn tool_calls() -> Vec<Mutant> {
+    let id = |id: &'static str| move |update: &Value| update["toolCallId"] == id;
+    let shows = |kind: &'static str| move |update: &Value| update["content"][0]["type"] == kind;
+    vec![
+        ends(
+            "v1/tool-calls/101",
+            "after tool calls of every kind",
+            "it knows no change of the mode",
+            |update| update["kind"] == "switch_mode",
+        ),
+        ends(
+            "v1/tool-calls/102",
+            "after partial updates of a tool call",
+            "it wants every field",
+            |update| update.as_object().is_some_and(|fields| fields.len() == 2),
+        ),
+        ends(
+            "v1/tool-calls/103",
+            "after diffs",
+            "it shows no diffs",
+            shows("diff"),
+        ),
+        ends(
+            "v1/tool-calls/104",
+            "after contents of tool calls",
+            "it wants a line for each location",
+            |update| {
+                update["locations"][0]["path"].is_string()
+                    && update["locations"][0]["line"].is_null()
+            },
+        ),
+        ends(
+            "v1/tool-calls/105",
+            "after what tools were given",
+            "it wants an object for input",
+            |update| update["rawInput"].is_array(),
+        ),
+        ends(
+            "v1/tool-calls/106",
+            "after odd ids of tool calls",
+            "it makes file names of ids",
+            id("a/b/../c"),
+        ),
+        ends(
+            "v1/tool-calls/107",
+            "after updates of a tool call that was not announced",
+            "it ends at a tool call that it does not know",
+            id("never-announced"),
+        ),
+        ends(
+            "v1/tool-calls/108",
+            "after a tool call that was announced twice",
+            "it ends at a tool call that it knows",
+            |update| update["toolCallId"] == "twice" && update["kind"] == "read",
+        ),
+        ends(
+            "v1/tool-calls/109",
+            "after a terminal that there is not",
+            "it ends at a terminal that it does not know",
+            shows("terminal"),
+        ),
+        ends(
+            "v1/tool-calls/110",
+            "after kinds of tool calls that there are not",
+            "it ends at a kind that it does not know",
+            |update| update["kind"] == "juggle",
+        ),
+        ends(
+            "v1/tool-calls/111",
+            "after a terminal of the agent's own",
+            "it ends at output in `_meta`",
+            |update| update["_meta"].is_object(),
+        ),
+    ]
+}
+
+fn of_the_session() -> Vec<Mutant> {
+    vec![
+        ends(
+            "v1/agent-plan/101",
+            "after a plan",
+            "it knows no plans",
+            is("plan"),
+        ),
+        ends(
+            "v1/agent-plan/102",
+            "after a plan that was replaced",
+            "it wants a plan to have entries",
+            |update| update["entries"].as_array().is_some_and(Vec::is_empty),
+        ),
+        ends(
+            "v1/agent-plan/103",
+            "after a plan with a status that there is not",
+            "it ends at a status that it does not know",
+            |update| update["entries"][0]["status"] == "blocked",
+        ),
+        ends(
+            "v1/session-modes/102",
+            "after a change of the mode",
+            "it wants to change the mode itself",
+            is("current_mode_update"),
+        ),
+        ends(
+            "v1/session-modes/103",
+            "after a mode that there is not",
+            "it ends at a mode that it does not know",
+            |update| update["currentModeId"] == "dreaming",
+        ),
+        mutant(
+            "v1/session-config-options/102",
+            "closed its output",
+            "it ends at a category that it does not know",
+            opens_badly(|option| option["category"] == "weather"),
+        ),
+        mutant(
+            "v1/session-config-options/103",
+            "closed its output",
+            "it ends at a type that it does not know",
+            opens_badly(|option| option["type"] == "slider"),
+        ),
+        ends(
+            "v1/session-config-options/104",
+            "after a change of the config options",
+            "it wants to change options itself",
+            is("config_option_update"),
+        ),
+        mutant(
+            "v1/session-config-options/105",
+            "closed its output",
+            "it knows no groups",
+            opens_badly(|option| option["options"][0]["group"].is_string()),
+        ),
+        ends(
+            "v1/slash-commands/101",
+            "after commands",
+            "it wants every command to have input",
+            |update| update["availableCommands"][1]["input"].is_null(),
+        ),
+        ends(
+            "v1/slash-commands/102",
+            "after a change of the commands",
+            "it wants commands",
+            |update| {
+                update["availableCommands"]
+                    .as_array()
+                    .is_some_and(Vec::is_empty)
+            },
+        ),
+        ends(
+            "v1/slash-commands/103",
+            "after a command with unknown input",
+            "it ends at input that it does not know",
+            |update| update["availableCommands"][0]["input"]["canvas"].is_array(),
+        ),
+    ]
+}

@@ -1,0 +1,78 @@
+//! Wrong in authentication, and in elicitation.
+
+use serde_json::json;
+
+use crate::mutants::changes::first_twice;
+use crate::mutants::layer::{Mutant, answer, call, mutant, refuse};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/authentication/1",
+            "`auth/login` is an unknown method",
+            "it names ways to log in and knows none",
+            refuse("auth/login", -32601),
+        ),
+        mutant(
+            "v2/authentication/2",
+            "`auth/logout` is an unknown method",
+            "whoever is in does not get out",
+            refuse("auth/logout", -32601),
+        ),
+        mutant(
+            "v2/authentication/3",
+            "two ways to authenticate have the id",
+            "it names one way twice",
+            answer("initialize", |result| {
+                first_twice(&mut result["authMethods"])
+            }),
+        ),
+        mutant(
+            "v2/authentication/4",
+            "does not offer `auth.terminal`",
+            "it sends every client to a terminal",
+            answer("initialize", |result| {
+                let method = json!({"type": "terminal", "methodId": "tty", "name": "Terminal"});
+                result["authMethods"].as_array_mut().unwrap().push(method);
+            }),
+        ),
+        mutant(
+            "v2/authentication/5",
+            "has the variable \"CHECKED\" twice",
+            "it sets a variable twice",
+            answer("initialize", |result| {
+                first_twice(&mut result["authMethods"][1]["env"])
+            }),
+        ),
+        mutant(
+            "v2/elicitation/1",
+            "it asked in the mode \"url\"",
+            "it sends whoever offers forms to an address",
+            call("elicitation/create", |params| params["mode"] = json!("url")),
+        ),
+        mutant(
+            "v2/elicitation/2",
+            "it asked in the mode \"form\"",
+            "it shows forms to whoever offers addresses",
+            call("elicitation/create", |params| {
+                params["mode"] = json!("form")
+            }),
+        ),
+        mutant(
+            "v2/elicitation/3",
+            "is a choice of nothing",
+            "there is nothing to choose",
+            call("elicitation/create", |params| {
+                params["requestedSchema"]["properties"]["greeting"]["enum"] = json!([]);
+            }),
+        ),
+        mutant(
+            "v2/elicitation/4",
+            "the form requires \"nobody\"",
+            "it requires what cannot be given",
+            call("elicitation/create", |params| {
+                params["requestedSchema"]["required"] = json!(["nobody"]);
+            }),
+        ),
+    ]
+}

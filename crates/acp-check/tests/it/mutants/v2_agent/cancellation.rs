@@ -1,0 +1,133 @@
+//! Wrong in what is cancelled.
+
+use serde_json::json;
+
+use crate::mutants::changes::{other_code, silent_after};
+use crate::mutants::layer::{Change, Mutant, mutant, unheard, update, withhold};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/prompt-lifecycle/31",
+            "no `state_update` said that the agent is idle again",
+            "it hears no cancel",
+            unheard("session/cancel", false),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/32",
+            "it was cancelled, and ended with \"end_turn\"",
+            "it does not say that it was cancelled",
+            update("state_update", ends_well),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/33",
+            "was cancelled, too",
+            "one cancel is for all that comes",
+            cancelled_for_ever,
+        ),
+        mutant(
+            "v2/prompt-lifecycle/34",
+            "a cancel that came before the prompt",
+            "a cancel is kept for the next prompt",
+            cancelled_for_ever,
+        ),
+        mutant(
+            "v2/prompt-lifecycle/35",
+            "there was not an answer",
+            "a cancel for nobody is its end",
+            silent_after(|message| message["params"]["sessionId"] == "acp-check-nobodys"),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/36",
+            "a cancel in another session",
+            "it cancels what came first",
+            cancels_another,
+        ),
+        mutant(
+            "v2/prompt-lifecycle/37",
+            "it was cancelled, and ended with \"end_turn\"",
+            "it does not say that it was cancelled while it asked",
+            update("state_update", ends_well),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/38",
+            "was changed all the same",
+            "what was cancelled is allowed to it",
+            allowed_all_the_same,
+        ),
+        mutant(
+            "v2/prompt-lifecycle/39",
+            "there was not an answer to request",
+            "it does not answer what was cancelled",
+            withhold("_acp-check/cancelled", true),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/39",
+            "not -32800",
+            "its code for what was cancelled is another",
+            other_code("_acp-check/cancelled", -32603),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/40",
+            "there was not an answer",
+            "the cancel of nothing is its end",
+            silent_after(|message| message["params"]["requestId"] == "acp-check-nobodys"),
+        ),
+    ]
+}
+
+fn ends_well(update: &mut serde_json::Value) {
+    if update["state"] == "idle" {
+        update["stopReason"] = json!("end_turn");
+    }
+}
+
+/// After one cancel every turn ends as cancelled.
+fn cancelled_for_ever() -> Change {
+    let mut cancelled = false;
+    Box::new(move |passing| {
+        cancelled |= passing.hears("session/cancel");
+        if let Some(message) = passing.message
+            && cancelled
+            && message["params"]["update"]["state"] == "idle"
+        {
+            message["params"]["update"]["stopReason"] = json!("cancelled");
+        }
+    })
+}
+
+/// Hears no cancel, and hears a yes where there was none.
+fn allowed_all_the_same() -> Change {
+    Box::new(|passing| {
+        if passing.hears("session/cancel") {
+            *passing.message = None;
+        }
+        if let Some(message) = passing.message
+            && !passing.said
+            && passing.answers
+            && passing.method == "session/request_permission"
+        {
+            message["result"] = json!({"outcome": {"outcome": "selected", "optionId": "yes"}});
+        }
+    })
+}
+
+/// Takes every cancel for one of the session that was prompted first.
+fn cancels_another() -> Change {
+    let mut first = None;
+    Box::new(move |passing| {
+        let (prompted, cancelled) = (
+            passing.hears("session/prompt"),
+            passing.hears("session/cancel"),
+        );
+        let Some(message) = passing.message else {
+            return;
+        };
+        let session = &mut message["params"]["sessionId"];
+        match &first {
+            None if prompted => first = Some(session.clone()),
+            Some(first) if cancelled => *session = first.clone(),
+            _ => {}
+        }
+    })
+}

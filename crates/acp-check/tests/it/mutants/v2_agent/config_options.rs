@@ -1,0 +1,137 @@
+//! Wrong in config options, and in plans.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{first_twice, set};
+use crate::mutants::layer::{Change, Line, Mutant, answer, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = plans();
+    mutants.extend(options());
+    mutants
+}
+
+fn options() -> Vec<Mutant> {
+    let answered = "session/set_config_option";
+    vec![
+        mutant(
+            "v2/session-config-options/1",
+            "two config options have the id",
+            "it has an option twice",
+            answer("session/new", |result| {
+                first_twice(&mut result["configOptions"])
+            }),
+        ),
+        mutant(
+            "v2/session-config-options/2",
+            "has the value \"ask\" twice",
+            "it has a value twice",
+            answer("session/new", |result| {
+                first_twice(&mut result["configOptions"][0]["options"])
+            }),
+        ),
+        mutant(
+            "v2/session-config-options/3",
+            "none of those to choose from",
+            "its value is none that there is",
+            answer("session/new", |result| {
+                result["configOptions"][0]["currentValue"] = json!("nothing");
+            }),
+        ),
+        mutant(
+            "v2/session-config-options/4",
+            "is missing in the answer",
+            "it answers with the option that was set alone",
+            answer(answered, |result| {
+                result["configOptions"].as_array_mut().unwrap().truncate(1)
+            }),
+        ),
+        mutant(
+            "v2/session-config-options/5",
+            "was set to \"code\", and is \"ask\" in the answer",
+            "it answers with what was before",
+            answer(answered, |result| {
+                result["configOptions"][0]["currentValue"] = json!("ask")
+            }),
+        ),
+        mutant(
+            "v2/session-config-options/6",
+            "was set to true, and is false in the answer",
+            "it switches nothing on",
+            answer(answered, |result| {
+                for option in result["configOptions"].as_array_mut().unwrap() {
+                    if option["type"] == "boolean" {
+                        option["currentValue"] = json!(false);
+                    }
+                }
+            }),
+        ),
+        mutant(
+            "v2/session-config-options/7",
+            "has changed in another",
+            "its options are those of all sessions",
+            one_for_all,
+        ),
+    ]
+}
+
+/// Tells every session of the options that were set in one.
+fn one_for_all() -> Change {
+    let mut sessions: Vec<Value> = Vec::new();
+    Box::new(move |passing| {
+        let Some(message) = passing.message else {
+            return;
+        };
+        if passing.said && passing.answers && passing.method == "session/new" {
+            sessions.push(message["result"]["sessionId"].clone());
+        }
+        if passing.said && passing.answers && passing.method == "session/set_config_option" {
+            for session in &sessions {
+                let options = &message["result"]["configOptions"];
+                let update =
+                    json!({"sessionUpdate": "config_option_update", "configOptions": options});
+                let params = json!({"sessionId": session, "update": update});
+                passing.then.push(Line::Json(
+                    json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
+                ));
+            }
+        }
+    })
+}
+
+fn plans() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/agent-plan/1",
+            "has no `planId`",
+            "its plans have no ids",
+            update("plan_update", |update| {
+                set(&mut update["plan"], "planId", None)
+            }),
+        ),
+        mutant(
+            "v2/agent-plan/2",
+            "no type of plans \"map\"",
+            "its plans are of a type of its own, and do not say so",
+            update("plan_update", |update| {
+                update["plan"]["type"] = json!("map")
+            }),
+        ),
+        mutant(
+            "v2/agent-plan/3",
+            "no priority \"someday\"",
+            "it has a priority of its own, and does not say so",
+            update("plan_update", |update| {
+                update["plan"]["entries"][0]["priority"] = json!("someday");
+            }),
+        ),
+        mutant(
+            "v2/agent-plan/4",
+            "no status \"asleep\"",
+            "it has a status of its own, and does not say so",
+            update("plan_update", |update| {
+                update["plan"]["entries"][0]["status"] = json!("asleep");
+            }),
+        ),
+    ]
+}

@@ -1,0 +1,93 @@
+//! Wrong in what is one's own.
+
+use serde_json::json;
+
+use crate::mutants::changes::{no_error, other_code, refuse_if, silent_after};
+use crate::mutants::layer::{Mutant, answer, call, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/extensibility/1",
+            "not -32601",
+            "its code for an unknown extension is another",
+            other_code("_acp-check/no-such", -32603),
+        ),
+        mutant(
+            "v2/extensibility/1",
+            "it was answered with a result",
+            "it knows every extension",
+            no_error("_acp-check/no-such", || json!({})),
+        ),
+        mutant(
+            "v2/extensibility/2",
+            "there was not an answer",
+            "an unknown notification is its end",
+            silent_after(|message| message["method"] == "_acp-check/no-such"),
+        ),
+        mutant(
+            "v2/extensibility/3",
+            "was answered with error",
+            "it believes what is in `_meta`",
+            refuse_if("session/new", -32603, |params| {
+                params["_meta"]["traceparent"] == "none"
+            }),
+        ),
+        mutant(
+            "v2/extensibility/4",
+            "no kind of updates \"weather_update\"",
+            "it tells of the weather",
+            update("usage_update", |update| {
+                update["sessionUpdate"] = json!("weather_update")
+            }),
+        ),
+        mutant(
+            "v2/extensibility/5",
+            "no kind of tools \"smell\"",
+            "it has a tool of its own kind, and does not say so",
+            update("tool_call_update", |update| update["kind"] = json!("smell")),
+        ),
+        mutant(
+            "v2/extensibility/5",
+            "no status of tool calls \"asleep\"",
+            "it has a status of its own, and does not say so",
+            update("tool_call_update", |update| {
+                update["status"] = json!("asleep")
+            }),
+        ),
+        mutant(
+            "v2/extensibility/6",
+            "no stop reason \"tired\"",
+            "it has a reason of its own, and does not say so",
+            update("state_update", |update| {
+                if update["state"] == "idle" {
+                    update["stopReason"] = json!("tired");
+                }
+            }),
+        ),
+        mutant(
+            "v2/extensibility/7",
+            "no kind of options \"maybe\"",
+            "it has an option of its own kind, and does not say so",
+            call("session/request_permission", |params| {
+                params["options"][0]["kind"] = json!("maybe");
+            }),
+        ),
+        mutant(
+            "v2/extensibility/8",
+            "no category \"smell\"",
+            "it has a category of its own, and does not say so",
+            answer("session/new", |result| {
+                result["configOptions"][0]["category"] = json!("smell");
+            }),
+        ),
+        mutant(
+            "v2/extensibility/9",
+            "no type of content \"smell\"",
+            "it has content of its own, and does not say so",
+            update("agent_message_chunk", |update| {
+                update["content"]["type"] = json!("smell")
+            }),
+        ),
+    ]
+}

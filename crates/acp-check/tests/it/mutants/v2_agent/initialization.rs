@@ -1,0 +1,140 @@
+//! Wrong in JSON-RPC and in initialization.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{
+    answers_notifications, no_error, other_code, other_id, refuse_if, set, then_says,
+};
+use crate::mutants::layer::{Mutant, answer, call, change, mutant, refuse, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = overview();
+    mutants.extend([
+        mutant(
+            "v2/initialization/1",
+            "`info` with `name` and `version` is missing",
+            "it does not say who it is",
+            answer("initialize", |result| set(result, "info", None)),
+        ),
+        mutant(
+            "v2/initialization/1",
+            "`initialize` was answered with error",
+            "it refuses to begin",
+            refuse("initialize", -32603),
+        ),
+        mutant(
+            "v2/initialization/2",
+            "it answered 7",
+            "it speaks what nobody speaks",
+            answer("initialize", |result| result["protocolVersion"] = json!(7)),
+        ),
+        mutant(
+            "v2/initialization/3",
+            "it answered 65535",
+            "it echoes the version",
+            answer("initialize", |result| {
+                result["protocolVersion"] = json!(65535)
+            }),
+        ),
+        mutant(
+            "v2/initialization/4",
+            "no `stopReason`",
+            "it answers prompts as in version 2, whatever was agreed on",
+            answer("session/prompt", |result| set(result, "stopReason", None)),
+        ),
+        mutant(
+            "v2/initialization/4",
+            "a `state_update`, which is version 2's",
+            "it tells its state as in version 2, whatever was agreed on",
+            call("session/update", |params| {
+                params["update"] = json!({"sessionUpdate": "state_update", "state": "running"});
+            }),
+        ),
+        mutant(
+            "v2/initialization/5",
+            "it answered with error",
+            "it wants to know every capability",
+            refuse_if("initialize", -32603, |params| {
+                params["capabilities"]["telepathy"].is_object()
+            }),
+        ),
+        mutant(
+            "v2/initialization/6",
+            "it called `elicitation/create`",
+            "it asks every client for input",
+            then_says(
+                |update| update["state"] == "running",
+                |params| request("elicitation/create", params),
+            ),
+        ),
+        mutant(
+            "v2/initialization/7",
+            "it called `fs/read_text_file`",
+            "it reads files through clients of version 2",
+            then_says(
+                |update| update["state"] == "running",
+                |params| request("fs/read_text_file", params),
+            ),
+        ),
+        mutant(
+            "v2/initialization/8",
+            "the update `tool_call`",
+            "it tells of tool calls as in version 1",
+            update("tool_call_update", |update| {
+                update["sessionUpdate"] = json!("tool_call")
+            }),
+        ),
+    ]);
+    mutants
+}
+
+fn request(method: &str, params: &Value) -> Value {
+    let params = json!({
+        "sessionId": params["sessionId"], "path": "/nowhere", "message": "Who is it?", "mode": "form",
+    });
+    json!({"jsonrpc": "2.0", "id": format!("mutant {method}"), "method": method, "params": params})
+}
+
+fn overview() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/overview/1",
+            "not -32601",
+            "its code for an unknown method is another",
+            other_code("session/acp_check_no_such", -32603),
+        ),
+        mutant(
+            "v2/overview/1",
+            "was answered with a result",
+            "it has every method",
+            no_error("session/acp_check_no_such", || json!({})),
+        ),
+        mutant(
+            "v2/overview/2",
+            "an answer with the id",
+            "it takes ids for numbers",
+            other_id(),
+        ),
+        mutant(
+            "v2/overview/3",
+            "which no request had",
+            "it answers notifications",
+            answers_notifications(),
+        ),
+        mutant(
+            "v2/overview/4",
+            "of 16 requests 8 were not answered",
+            "it answers every other request",
+            change(|passing| {
+                let odd = |message: &Value| message["id"].as_u64().is_some_and(|id| id % 2 == 1);
+                if passing.said
+                    && passing.answers
+                    && passing.method == "_acp-check/several"
+                    && passing.message.as_ref().is_some_and(odd)
+                {
+                    *passing.message = None;
+                }
+            }),
+        ),
+    ]
+}

@@ -1,0 +1,33 @@
+//! Agents of version 2 that are wrong: a file for each page, as the checks have it.
+
+mod authentication;
+mod cancellation;
+mod config_options;
+mod extensibility;
+mod initialization;
+mod prompt_lifecycle;
+mod rules;
+pub(crate) mod schema;
+mod session_setup;
+mod tool_calls;
+
+use crate::mutants::layer::Mutant;
+
+/// What the right agent has not.
+pub(crate) const SKIPPED: &[&str] = &[];
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let pages = [
+        initialization::mutants(),
+        authentication::mutants(),
+        session_setup::mutants(),
+        config_options::mutants(),
+        prompt_lifecycle::mutants(),
+        cancellation::mutants(),
+        tool_calls::mutants(),
+        extensibility::mutants(),
+        rules::mutants(),
+        schema::mutants(),
+    ];
+    pages.into_iter().flatten().collect()
+}

@@ -1,0 +1,177 @@
+//! Wrong in what is done with a prompt.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{pretend_if, refuse_after, refuse_if, set, then_says, without};
+use crate::mutants::layer::{Change, Line, Mutant, mutant, update, withhold};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = states();
+    mutants.extend(messages());
+    mutants.extend(prompts());
+    mutants
+}
+
+fn states() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/prompt-lifecycle/1",
+            "there was not an answer to request",
+            "it acknowledges nothing",
+            withhold("session/prompt", true),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/2",
+            "no `state_update` said that it is running",
+            "it does not tell that it works",
+            without(|update| update["state"] == "running"),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/3",
+            "no `state_update` said that the agent is idle again",
+            "it does not tell that it has ended",
+            without(|update| update["state"] == "idle"),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/4",
+            "has no `stopReason`",
+            "it does not say why it has ended",
+            update("state_update", |update| set(update, "stopReason", None)),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/5",
+            "was told 2 times",
+            "it ends twice",
+            then_says(
+                |update| update["state"] == "idle",
+                |params| json!({"jsonrpc": "2.0", "method": "session/update", "params": params}),
+            ),
+        ),
+    ]
+}
+
+fn messages() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/prompt-lifecycle/6",
+            "came for the prompt",
+            "it does not report what it was told",
+            without(|update| update["sessionUpdate"] == "user_message"),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/7",
+            "is reported as \"other\"",
+            "it reports what it was not told",
+            update("user_message", |update| {
+                update["content"] = json!([{"type": "text", "text": "other"}]);
+            }),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/8",
+            "have the message id \"same\"",
+            "what it says and what it thinks is one message",
+            || {
+                Box::new(|passing| {
+                    if let Some(message) = passing.message {
+                        let update = &mut message["params"]["update"];
+                        if matches!(
+                            update["sessionUpdate"].as_str(),
+                            Some("agent_message_chunk" | "agent_thought_chunk")
+                        ) {
+                            update["messageId"] = json!("same");
+                        }
+                    }
+                })
+            },
+        ),
+        mutant(
+            "v2/prompt-lifecycle/9",
+            "has the same message id \"always\"",
+            "all that it ever says is one message",
+            update("agent_message_chunk", |update| {
+                update["messageId"] = json!("always")
+            }),
+        ),
+    ]
+}
+
+/// Whether a prompt has a block of that type.
+fn has(kind: &'static str) -> impl Fn(&Value) -> bool + Clone + Send + Sync {
+    move |params| {
+        let mut blocks = params["prompt"].as_array().into_iter().flatten();
+        blocks.any(|block| block["type"] == kind)
+    }
+}
+
+fn takes_no(check: &'static str, why: &'static str, kind: &'static str) -> Mutant {
+    let refused = refuse_if("session/prompt", -32603, has(kind));
+    mutant(check, why, "it does not take what it has to", refused)
+}
+
+/// Takes prompts for the session only that was prompted first.
+fn one_session() -> Change {
+    let mut first = None::<Value>;
+    Box::new(move |passing| {
+        if !passing.hears("session/prompt") {
+            return;
+        }
+        let session = passing
+            .message
+            .as_ref()
+            .map(|message| message["params"]["sessionId"].clone());
+        if first.is_none() {
+            first = session;
+        } else if session != first {
+            let id = passing.message.take().unwrap()["id"].clone();
+            let error = json!({"code": -32603, "message": "busy"});
+            passing.back.push(Line::Json(
+                json!({"jsonrpc": "2.0", "id": id, "error": error}),
+            ));
+        }
+    })
+}
+
+fn prompts() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/prompt-lifecycle/10",
+            "`session/prompt` was answered with error",
+            "it takes one prompt and no other",
+            refuse_after("session/prompt", "session/prompt"),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/11",
+            "of type `text` was answered with error",
+            "it takes one text at a time",
+            refuse_if("session/prompt", -32603, |params| {
+                params["prompt"][1]["type"] == "text"
+            }),
+        ),
+        takes_no(
+            "v2/prompt-lifecycle/12",
+            "of type `resource_link` was",
+            "resource_link",
+        ),
+        takes_no("v2/prompt-lifecycle/13", "of type `image` was", "image"),
+        takes_no("v2/prompt-lifecycle/14", "of type `audio` was", "audio"),
+        takes_no(
+            "v2/prompt-lifecycle/15",
+            "of type `resource` was",
+            "resource",
+        ),
+        mutant(
+            "v2/prompt-lifecycle/16",
+            "it has taken a prompt for a session that there is not",
+            "it takes every prompt",
+            pretend_if("session/prompt", |params| {
+                params["sessionId"] == "acp-check-nobodys"
+            }),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/17",
+            "`session/prompt` was answered with error",
+            "it works in one session only",
+            one_session,
+        ),
+    ]
+}

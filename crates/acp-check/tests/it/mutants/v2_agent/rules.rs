@@ -1,0 +1,20 @@
+//! Agents that break the rules of a conversation.
+
+use crate::mutants::layer::{Line, Mutant, change, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/rules/1",
+            "request-answered-twice",
+            "it answers `session/new` twice",
+            change(|passing| {
+                if passing.said && passing.answers && passing.method == "session/new" {
+                    let again = passing.message.clone().unwrap();
+                    passing.then.push(Line::Json(again));
+                }
+            }),
+        )
+        .seen_in("v2/prompt-lifecycle/1"),
+    ]
+}

@@ -1,0 +1,201 @@
+//! Messages of the wrong shape.
+
+use acp_check::schema::Version;
+use acp_check::suite;
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{set, shape_id};
+use crate::mutants::layer::{Change, Mutant, answer, call, change, mutant, update};
+
+type Wrong = Box<dyn Fn() -> Change + Send + Sync>;
+
+/// An answer whose metadata are none: for what has nothing that is required.
+fn strange(method: &'static str) -> Wrong {
+    Box::new(answer(method, |result| {
+        set(result, "_meta", Some(json!(5)))
+    }))
+}
+
+/// An answer without something.
+fn lacks(method: &'static str, field: &'static str) -> Wrong {
+    Box::new(answer(method, move |result| set(result, field, None)))
+}
+
+/// A call without something.
+fn call_lacks(method: &'static str, field: &'static str) -> Wrong {
+    Box::new(call(method, move |params| set(params, field, None)))
+}
+
+const META: &str = "`result._meta` must be an object";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let checks = suite::agents(Version::V2);
+    let messages = [
+        (
+            "JSON-RPC",
+            "jsonrpc",
+            "v2/initialization/1",
+            Box::new(change(old)) as Wrong,
+        ),
+        (
+            "Error",
+            "`error.message` is missing",
+            "v2/overview/1",
+            Box::new(change(mute)),
+        ),
+        (
+            "RequestPermissionRequest",
+            "`params.title` is missing",
+            "v2/tool-calls/41",
+            call_lacks("session/request_permission", "title"),
+        ),
+        (
+            "CreateElicitationRequest",
+            "`params.message` is missing",
+            "v2/elicitation/1",
+            call_lacks("elicitation/create", "message"),
+        ),
+        (
+            "CompleteElicitationNotification",
+            "`params.elicitationId` is missing",
+            "v2/elicitation/2",
+            call_lacks("elicitation/complete", "elicitationId"),
+        ),
+        (
+            "CancelRequestNotification",
+            "`params.requestId` is missing",
+            "v2/prompt-lifecycle/37",
+            call_lacks("$/cancel_request", "requestId"),
+        ),
+        (
+            "InitializeResponse",
+            "`result.info` is missing",
+            "v2/initialization/1",
+            lacks("initialize", "info"),
+        ),
+        (
+            "LoginAuthResponse",
+            META,
+            "v2/authentication/2",
+            strange("auth/login"),
+        ),
+        (
+            "LogoutAuthResponse",
+            META,
+            "v2/authentication/2",
+            strange("auth/logout"),
+        ),
+        (
+            "NewSessionResponse",
+            "`result.sessionId` is missing",
+            "v2/session-setup/1",
+            lacks("session/new", "sessionId"),
+        ),
+        (
+            "ResumeSessionResponse",
+            META,
+            "v2/session-setup/4",
+            strange("session/resume"),
+        ),
+        (
+            "ListSessionsResponse",
+            "`result.sessions` is missing",
+            "v2/session-list/1",
+            lacks("session/list", "sessions"),
+        ),
+        (
+            "DeleteSessionResponse",
+            META,
+            "v2/session-list/5",
+            strange("session/delete"),
+        ),
+        (
+            "CloseSessionResponse",
+            META,
+            "v2/session-setup/6",
+            strange("session/close"),
+        ),
+        (
+            "SetSessionConfigOptionResponse",
+            "`result.configOptions` is missing",
+            "v2/session-config-options/4",
+            lacks("session/set_config_option", "configOptions"),
+        ),
+        (
+            "PromptResponse",
+            META,
+            "v2/prompt-lifecycle/1",
+            strange("session/prompt"),
+        ),
+    ];
+    let messages = messages.into_iter().map(|(shape, why, seen_in, change)| {
+        mutant(
+            shape_id(&checks, shape, None),
+            why,
+            "its shape is another",
+            change,
+        )
+        .seen_in(seen_in)
+    });
+    let updates = [
+        ("user_message_chunk", "messageId", "v2/session-setup/21"),
+        ("user_message", "messageId", "v2/prompt-lifecycle/6"),
+        ("agent_message_chunk", "messageId", "v2/prompt-lifecycle/3"),
+        ("agent_message", "messageId", "v2/prompt-lifecycle/3"),
+        ("agent_thought_chunk", "content", "v2/prompt-lifecycle/3"),
+        ("agent_thought", "messageId", "v2/prompt-lifecycle/3"),
+        ("state_update", "state", "v2/prompt-lifecycle/3"),
+        ("tool_call_content_chunk", "content", "v2/tool-calls/3"),
+        ("tool_call_update", "toolCallId", "v2/tool-calls/1"),
+        ("terminal_update", "terminalId", "v2/tool-calls/4"),
+        ("terminal_output_chunk", "data", "v2/tool-calls/4"),
+        ("plan_update", "plan", "v2/agent-plan/1"),
+        (
+            "available_commands_update",
+            "availableCommands",
+            "v2/prompt-lifecycle/3",
+        ),
+        (
+            "config_option_update",
+            "configOptions",
+            "v2/prompt-lifecycle/3",
+        ),
+        ("usage_update", "used", "v2/prompt-lifecycle/3"),
+    ];
+    let updates = updates.into_iter().map(|(kind, field, seen_in)| {
+        let why = format!("`params.update.{field}` is missing").leak();
+        let change = update(kind, move |update| set(update, field, None));
+        let check = shape_id(&checks, "SessionUpdate", Some(kind));
+        mutant(check, why, "its shape is another", change).seen_in(seen_in)
+    });
+    let info = shape_id(&checks, "SessionUpdate", Some("session_info_update"));
+    let info = mutant(
+        info,
+        "`params.update.title` must be",
+        "its shape is another",
+        update("session_info_update", |update| update["title"] = json!(5)),
+    );
+    messages
+        .chain(updates)
+        .chain([info.seen_in("v2/prompt-lifecycle/3")])
+        .collect()
+}
+
+/// Says another version of JSON-RPC.
+pub(crate) fn old(passing: &mut crate::mutants::layer::Passing<'_>) {
+    if let Some(message) = passing.message
+        && passing.said
+    {
+        message["jsonrpc"] = json!("1.0");
+    }
+}
+
+/// Does not say what has failed.
+pub(crate) fn mute(passing: &mut crate::mutants::layer::Passing<'_>) {
+    if let Some(message) = passing.message
+        && passing.said
+        && message["error"].is_object()
+    {
+        set(&mut message["error"], "message", None::<Value>);
+    }
+}

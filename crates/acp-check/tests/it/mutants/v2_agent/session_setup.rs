@@ -1,0 +1,237 @@
+//! Wrong in opening sessions, in listing them, and in what is replayed.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{
+    first_twice, kind, pretend_if, refuse_after, refuse_if, result, set, silent_after,
+};
+use crate::mutants::layer::{Change, Line, Mutant, answer, change, hear, mutant, refuse, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = sessions();
+    mutants.extend(replays());
+    mutants.extend(lists());
+    mutants
+}
+
+fn sessions() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/session-setup/1",
+            "two sessions have the id \"same\"",
+            "all of its sessions are one",
+            answer("session/new", |result| result["sessionId"] = json!("same")),
+        ),
+        mutant(
+            "v2/session-setup/2",
+            "`session/new` was answered with error",
+            "it wants to be told of MCP servers",
+            refuse_if("session/new", -32603, |params| {
+                params["mcpServers"].is_null()
+            }),
+        ),
+        mutant(
+            "v2/session-setup/3",
+            "`session/new` was answered with error",
+            "it offers further directories, and takes none",
+            refuse_if("session/new", -32603, |params| {
+                params["additionalDirectories"].is_array()
+            }),
+        ),
+        mutant(
+            "v2/session-setup/4",
+            "`session/resume` was answered with error -32601",
+            "it resumes nothing",
+            refuse("session/resume", -32601),
+        ),
+        mutant(
+            "v2/session-setup/5",
+            "`session/prompt` was answered with error",
+            "what was resumed takes no prompt",
+            refuse_after("session/resume", "session/prompt"),
+        ),
+        mutant(
+            "v2/session-setup/6",
+            "`session/close` was answered with error -32601",
+            "it closes nothing",
+            refuse("session/close", -32601),
+        ),
+        mutant(
+            "v2/session-setup/7",
+            "it went on with `agent_message_chunk`",
+            "it goes on talking in a closed session",
+            change(|passing| {
+                if passing.hears("session/close") {
+                    let message = passing.message.take().unwrap();
+                    passing.back.push(result(&message, json!({})));
+                    let content = json!({"type": "text", "text": "two, "});
+                    let update = json!({"sessionUpdate": "agent_message_chunk", "messageId": "late", "content": content});
+                    let params =
+                        json!({"sessionId": message["params"]["sessionId"], "update": update});
+                    let late =
+                        json!({"jsonrpc": "2.0", "method": "session/update", "params": params});
+                    passing.back.push(Line::Json(late));
+                }
+            }),
+        ),
+        mutant(
+            "v2/session-setup/8",
+            "`session/prompt` was answered with error",
+            "it closes all sessions with one",
+            refuse_after("session/close", "session/prompt"),
+        ),
+        mutant(
+            "v2/session-setup/9",
+            "and nobody opened that",
+            "it talks in a session of its own",
+            change(|passing| {
+                if kind(passing) == Some("agent_message_chunk")
+                    && let Some(message) = passing.message
+                {
+                    message["params"]["sessionId"] = json!("another");
+                }
+            }),
+        ),
+        mutant(
+            "v2/session-setup/10",
+            "there was not an answer",
+            "an unknown MCP server is its end",
+            silent_after(|message| message["params"]["mcpServers"][0].is_object()),
+        ),
+    ]
+}
+
+/// Whether it is of the past: what a replay consists of.
+fn is_past(kind: &str) -> bool {
+    kind.starts_with("user_message") || kind.starts_with("agent_")
+}
+
+/// What is done with each message of a replay, and after the answer that ends it.
+fn in_replay(
+    each: impl Fn(&mut Option<Value>, &mut Vec<Line>) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    move || {
+        let each = each.clone();
+        let (mut replays, mut kept) = (false, Vec::new());
+        Box::new(move |passing| {
+            replays |= passing.hears("session/resume");
+            if replays && kind(&passing).is_some_and(is_past) {
+                each(passing.message, &mut kept);
+            } else if passing.said && passing.answers && passing.method == "session/resume" {
+                replays = false;
+                passing.then.append(&mut kept);
+            }
+        })
+    }
+}
+
+/// Replays from the start where it should do otherwise.
+fn guesses(
+    otherwise: impl Fn(&Value) -> bool + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    hear("session/resume", move |params| {
+        if otherwise(params) {
+            params["replayFrom"] = json!({"type": "start"});
+        }
+    })
+}
+
+fn replays() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/session-setup/21",
+            "nothing of the person's words was replayed",
+            "it has forgotten the past",
+            in_replay(|message, _| *message = None),
+        ),
+        mutant(
+            "v2/session-setup/21",
+            "the prompt was not replayed as it was",
+            "it remembers the past as it was not",
+            in_replay(|message, _| {
+                if let Some(message) = message {
+                    message["params"]["update"]["content"]["text"] = json!("once");
+                }
+            }),
+        ),
+        mutant(
+            "v2/session-setup/22",
+            "came after the answer",
+            "it answers, and then remembers",
+            in_replay(|message, kept| kept.extend(message.take().map(Line::Json))),
+        ),
+        mutant(
+            "v2/session-setup/23",
+            "it has replayed",
+            "it always tells the past",
+            guesses(|params| params.get("replayFrom").is_none()),
+        ),
+        mutant(
+            "v2/session-setup/24",
+            "it has replayed",
+            "null is the start to it",
+            guesses(|params| params.get("replayFrom") == Some(&Value::Null)),
+        ),
+        mutant(
+            "v2/session-setup/25",
+            "it has resumed the session",
+            "what it does not know is the start to it",
+            guesses(|params| params["replayFrom"]["type"] == "_acp-check/yesterday"),
+        ),
+        mutant(
+            "v2/session-setup/26",
+            "have the id \"same\"",
+            "all that it remembers is one message",
+            in_replay(|message, _| {
+                if let Some(message) = message {
+                    message["params"]["update"]["messageId"] = json!("same");
+                }
+            }),
+        ),
+    ]
+}
+
+fn lists() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/session-list/1",
+            "`session/list` was answered with error -32601",
+            "it lists nothing",
+            refuse("session/list", -32601),
+        ),
+        mutant(
+            "v2/session-list/2",
+            "is not in the list of its directory",
+            "its list is empty",
+            answer("session/list", |result| result["sessions"] = json!([])),
+        ),
+        mutant(
+            "v2/session-list/3",
+            "asked for the sessions of another directory",
+            "it lists all",
+            hear("session/list", |params| set(params, "cwd", None)),
+        ),
+        mutant(
+            "v2/session-list/4",
+            "is listed twice",
+            "it counts double",
+            answer("session/list", |result| {
+                first_twice(&mut result["sessions"])
+            }),
+        ),
+        mutant(
+            "v2/session-list/5",
+            "is still listed after it was deleted",
+            "it deletes nothing",
+            pretend_if("session/delete", |_| true),
+        ),
+        mutant(
+            "v2/content/1",
+            "of type `image` is no base64",
+            "its images are no base64",
+            update("agent_message", |update| {
+                update["content"][0]["data"] = json!("x*")
+            }),
+        ),
+    ]
+}

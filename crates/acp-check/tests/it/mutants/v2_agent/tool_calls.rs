@@ -1,0 +1,219 @@
+//! Wrong in tool calls, in diffs, and in asking for permission.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{
+    first_twice, hear_answer, set, silent_after, state, then_says, without,
+};
+use crate::mutants::layer::{Change, Mutant, call, mutant, update};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = calls();
+    mutants.extend(diffs());
+    mutants.extend(permissions());
+    mutants
+}
+
+fn calls() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/tool-calls/1",
+            "was completed, and is in_progress now",
+            "it begins again what it has ended",
+            then_says(
+                |update| update["status"] == "completed",
+                |params| {
+                    let mut params = params.clone();
+                    params["update"]["status"] = json!("in_progress");
+                    json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
+                },
+            ),
+        ),
+        mutant(
+            "v2/tool-calls/2",
+            "was used in two turns",
+            "all that it ever does is one tool call",
+            update("tool_call_update", |update| {
+                update["toolCallId"] = json!("always")
+            }),
+        ),
+        mutant(
+            "v2/tool-calls/3",
+            "content came for the tool call \"nobodys\"",
+            "it adds to what there is not",
+            update("tool_call_content_chunk", |update| {
+                update["toolCallId"] = json!("nobodys")
+            }),
+        ),
+        mutant(
+            "v2/tool-calls/4",
+            "of a terminal is no base64",
+            "its terminals print text",
+            update("terminal_output_chunk", |update| {
+                update["data"] = json!("checked\n")
+            }),
+        ),
+        mutant(
+            "v2/tool-calls/5",
+            "output came for the terminal \"nobodys\"",
+            "it prints where nothing is",
+            update("terminal_output_chunk", |update| {
+                update["terminalId"] = json!("nobodys")
+            }),
+        ),
+        mutant(
+            "v2/tool-calls/6",
+            "a tool call shows the terminal \"nobodys\"",
+            "it shows what there is not",
+            update("tool_call_update", |update| {
+                if let Some(shown) = update.pointer_mut("/content/0/terminalId") {
+                    *shown = json!("nobodys");
+                }
+            }),
+        ),
+    ]
+}
+
+/// Changes every diff that the agent shows.
+fn diff(
+    with: impl Fn(&mut Value) + Clone + Send + Sync + 'static,
+) -> impl Fn() -> Change + Send + Sync {
+    update("tool_call_update", move |update| {
+        if let Some(diff) = update
+            .pointer_mut("/content/0")
+            .filter(|content| content["type"] == "diff")
+        {
+            with(diff);
+        }
+    })
+}
+
+/// Changes the text of every patch.
+fn patch(with: fn(&str) -> String) -> impl Fn() -> Change + Send + Sync {
+    diff(move |diff| {
+        let text = with(diff["patch"]["text"].as_str().unwrap_or_default());
+        diff["patch"]["text"] = json!(text);
+    })
+}
+
+fn diffs() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/tool-calls/21",
+            "has no `patch`",
+            "it shows which files change, and not how",
+            diff(|diff| set(diff, "patch", None)),
+        ),
+        mutant(
+            "v2/tool-calls/22",
+            "in a patch is not absolute",
+            "its patches are those of a repository",
+            patch(|text| text.replace("--- /", "--- a/").replace("+++ /", "+++ b/")),
+        ),
+        mutant(
+            "v2/tool-calls/23",
+            "a patch begins with \"From 0123\"",
+            "its patches are e-mails",
+            patch(|text| format!("From 0123\nSubject: Change\n\n{text}")),
+        ),
+        mutant(
+            "v2/tool-calls/24",
+            "which is none of the `changes`",
+            "its patches change other files",
+            patch(|text| text.replace("notes.txt", "other.txt")),
+        ),
+    ]
+}
+
+const ASK: &str = "session/request_permission";
+
+fn yes() -> Value {
+    json!({"outcome": {"outcome": "selected", "optionId": "yes"}})
+}
+
+fn permissions() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/tool-calls/41",
+            "has no options",
+            "it leaves no choice",
+            call(ASK, |params| params["options"] = json!([])),
+        ),
+        mutant(
+            "v2/tool-calls/42",
+            "two options of a permission request have the id",
+            "it offers the same twice",
+            call(ASK, |params| first_twice(&mut params["options"])),
+        ),
+        mutant(
+            "v2/tool-calls/43",
+            "the title of the permission request is empty",
+            "it does not say what it asks",
+            call(ASK, |params| params["title"] = json!(" ")),
+        ),
+        mutant(
+            "v2/tool-calls/44",
+            "is about the session \"another\"",
+            "it asks in a session of its own",
+            call(ASK, |params| params["sessionId"] = json!("another")),
+        ),
+        mutant(
+            "v2/tool-calls/45",
+            "a `state_update` with `requires_action`",
+            "it waits and does not tell",
+            without(|update| update["state"] == "requires_action"),
+        ),
+        mutant(
+            "v2/tool-calls/46",
+            "not `running`",
+            "it goes on and does not tell",
+            never_runs_again,
+        ),
+        mutant(
+            "v2/tool-calls/47",
+            "said that the agent is idle again",
+            "it has what it asked for, and does nothing with it",
+            silent_after(|message| message["result"]["outcome"]["outcome"] == "selected"),
+        ),
+        mutant(
+            "v2/tool-calls/48",
+            "was changed all the same",
+            "it takes no for yes",
+            hear_answer(ASK, |message| {
+                if message["result"]["outcome"]["optionId"] == "no" {
+                    message["result"] = yes();
+                }
+            }),
+        ),
+        mutant(
+            "v2/tool-calls/49",
+            "was changed all the same",
+            "it takes perhaps for yes",
+            hear_answer(ASK, |message| {
+                if message["result"]["outcome"]["outcome"] == "_acp-check/perhaps" {
+                    message["result"] = yes();
+                }
+            }),
+        ),
+        mutant(
+            "v2/tool-calls/50",
+            "was changed all the same",
+            "it takes a failure for yes",
+            hear_answer(ASK, |message| {
+                if message["error"].is_object() {
+                    *message = json!({"jsonrpc": "2.0", "id": message["id"], "result": yes()});
+                }
+            }),
+        ),
+    ]
+}
+
+fn never_runs_again() -> Change {
+    let mut asked = false;
+    Box::new(move |passing| {
+        asked |= state(&passing) == Some("requires_action");
+        if asked && state(&passing) == Some("running") {
+            *passing.message = None;
+        }
+    })
+}

@@ -1,0 +1,144 @@
+//! Wrong in JSON-RPC, in initialization, and in what is one's own.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{
+    answers_notifications, hear_answer, no_error, other_code, other_id, set, silent_after,
+    silent_at,
+};
+use crate::mutants::layer::{Change, Line, Mutant, call, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = overview();
+    mutants.extend(beginning());
+    mutants
+}
+
+fn beginning() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/initialization/101",
+            "something else came before",
+            "it says something before it begins",
+            says_hello,
+        ),
+        mutant(
+            "v2/initialization/102",
+            "`info` with `name` and `version` is missing",
+            "it does not say who it is",
+            call("initialize", |params| set(params, "info", None)),
+        ),
+        mutant(
+            "v2/initialization/103",
+            "it went on with `session/new`",
+            "it takes every version for its own",
+            hear_answer("initialize", |message| {
+                message["result"]["protocolVersion"] = json!(2)
+            }),
+        ),
+        mutant(
+            "v2/initialization/104",
+            "it has not sent `session/prompt`",
+            "an unknown capability is its end",
+            silent_at("telepathy"),
+        ),
+        mutant(
+            "v2/initialization/105",
+            "it sent `session/new`",
+            "it takes it that all agents have sessions",
+            hear_answer("initialize", |message| {
+                message["result"]["capabilities"] = json!({"session": {}});
+            }),
+        ),
+        mutant(
+            "v2/initialization/106",
+            "`session/new` is none of it",
+            "it opens sessions as in version 2, whatever was agreed on",
+            call("session/new", |params| set(params, "mcpServers", None)),
+        ),
+        mutant(
+            "v2/initialization/107",
+            "a block of type `image`",
+            "it shows pictures to whoever is there",
+            call("session/prompt", |params| {
+                let image = json!({"type": "image", "mimeType": "image/png", "data": "eA=="});
+                params["prompt"].as_array_mut().unwrap().push(image);
+            }),
+        ),
+        mutant(
+            "v2/initialization/108",
+            "`fs/read_text_file`, which version 2 has not",
+            "it reads files for agents of version 2",
+            no_error("fs/read_text_file", || json!({"content": "alpha\n"})),
+        ),
+        mutant(
+            "v2/initialization/109",
+            "`terminal/create`, which version 2 has not",
+            "it makes terminals for agents of version 2",
+            no_error("terminal/create", || json!({"terminalId": "t"})),
+        ),
+    ]
+}
+
+fn says_hello() -> Change {
+    Box::new(|passing| {
+        if passing.said && passing.method == "initialize" {
+            let hello = json!({"jsonrpc": "2.0", "method": "_mutant/hello"});
+            let initialize: Option<Value> = passing.message.replace(hello);
+            passing.then.extend(initialize.map(Line::Json));
+        }
+    })
+}
+
+fn overview() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/overview/101",
+            "not -32601",
+            "its code for an unknown method is another",
+            other_code("session/acp_check_no_such", -32603),
+        ),
+        mutant(
+            "v2/overview/101",
+            "was answered with a result",
+            "it has every method",
+            no_error("session/acp_check_no_such", || json!({})),
+        ),
+        mutant(
+            "v2/overview/102",
+            "there was no answer",
+            "it takes ids for numbers",
+            other_id(),
+        ),
+        mutant(
+            "v2/overview/103",
+            "which no request had",
+            "it answers notifications",
+            answers_notifications(),
+        ),
+        mutant(
+            "v2/extensibility/101",
+            "not -32601",
+            "its code for an unknown extension is another",
+            other_code("_acp-check/no-such", -32603),
+        ),
+        mutant(
+            "v2/extensibility/101",
+            "it was answered with a result",
+            "it knows every extension",
+            no_error("_acp-check/no-such", || json!({})),
+        ),
+        mutant(
+            "v2/extensibility/102",
+            "there was no answer",
+            "an unknown notification is its end",
+            silent_at("_acp-check/no-such"),
+        ),
+        mutant(
+            "v2/extensibility/103",
+            "there was no answer",
+            "it believes what is in `_meta`",
+            silent_after(|message| message["params"]["update"]["_meta"].is_object()),
+        ),
+    ]
+}

@@ -1,0 +1,25 @@
+//! Clients of version 2 that are wrong: a file for each page, as the checks have it.
+
+mod initialization;
+mod prompt_lifecycle;
+mod rules;
+mod schema;
+mod session_setup;
+mod tool_calls;
+
+use crate::mutants::layer::Mutant;
+
+/// What the right client has not.
+pub(crate) const SKIPPED: &[&str] = &[];
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let pages = [
+        initialization::mutants(),
+        session_setup::mutants(),
+        prompt_lifecycle::mutants(),
+        tool_calls::mutants(),
+        rules::mutants(),
+        schema::mutants(),
+    ];
+    pages.into_iter().flatten().collect()
+}

@@ -1,0 +1,95 @@
+//! Wrong in what comes of a prompt, and in cancelling.
+
+use serde_json::json;
+
+use crate::mutants::changes::{no_error, silent_after, silent_at};
+use crate::mutants::layer::{Change, Line, Mutant, answer, mutant, withhold};
+
+/// What a client does that something is the end of: it answers no more.
+const NO_ANSWER: &str = "there was no answer";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = vec![
+        mutant(
+            "v2/prompt-lifecycle/101",
+            "it closed the connection when its prompt was acknowledged",
+            "it does not wait for the end",
+            closes_when_taken,
+        ),
+        mutant(
+            "v2/prompt-lifecycle/102",
+            NO_ANSWER,
+            "it wants to know why",
+            silent_after(|message| {
+                let update = &message["params"]["update"];
+                update["state"] == "idle" && update["stopReason"].is_null()
+            }),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/131",
+            "\"optionId\":\"later\"",
+            "it allows what it has cancelled",
+            answer("session/request_permission", |result| {
+                result["outcome"] = json!({"outcome": "selected", "optionId": "later"});
+            }),
+        ),
+        mutant(
+            "v2/prompt-lifecycle/133",
+            NO_ANSWER,
+            "it does not answer what was cancelled",
+            withhold("session/request_permission", true),
+        ),
+        mutant(
+            "v2/elicitation/101",
+            "with the action \"perhaps\"",
+            "it cannot decide",
+            answer("elicitation/create", |result| {
+                result["action"] = json!("perhaps")
+            }),
+        ),
+        mutant(
+            "v2/elicitation/102",
+            "it has answered `accept`",
+            "it accepts what it does not know",
+            no_error(
+                "elicitation/create",
+                || json!({"action": "accept", "content": {}}),
+            ),
+        ),
+    ];
+    let ends = [
+        ("v2/prompt-lifecycle/103", "_acp-check/tired"),
+        ("v2/prompt-lifecycle/104", "_acp-check/dreaming"),
+        ("v2/prompt-lifecycle/105", "_acp-check/weather"),
+        ("v2/prompt-lifecycle/105", "\"weather_update\""),
+        ("v2/prompt-lifecycle/106", "by-id-agent_thought"),
+        ("v2/prompt-lifecycle/107", "\"content\":null"),
+        ("v2/prompt-lifecycle/108", "first-agent_message_chunk"),
+        ("v2/prompt-lifecycle/109", "\"title\":null"),
+        ("v2/prompt-lifecycle/132", "\"late\""),
+        ("v2/prompt-lifecycle/134", "acp-check-nobodys"),
+        ("v2/content/101", "_acp-check/smell"),
+        ("v2/content/102", "\"blob\""),
+        ("v2/agent-plan/101", "\"two\""),
+        ("v2/agent-plan/102", "_acp-check/map"),
+        ("v2/agent-plan/103", "_acp-check/someday"),
+        ("v2/elicitation/103", "elicitation/complete"),
+    ];
+    mutants.extend(ends.map(|(check, at)| {
+        mutant(
+            check,
+            NO_ANSWER,
+            "what it does not expect is its end",
+            silent_at(at),
+        )
+    }));
+    mutants
+}
+
+fn closes_when_taken() -> Change {
+    Box::new(|passing| {
+        if !passing.said && passing.answers && passing.method == "session/prompt" {
+            passing.back.push(Line::End);
+        }
+    })
+}

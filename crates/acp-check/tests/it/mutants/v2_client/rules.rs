@@ -1,0 +1,19 @@
+//! Clients that break the rules of a conversation.
+
+use serde_json::json;
+
+use crate::mutants::layer::{Mutant, call, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/rules/101",
+            "session-not-set-up",
+            "it sends a prompt in a session that nobody has opened",
+            call("session/prompt", |params| {
+                params["sessionId"] = json!("other");
+            }),
+        )
+        .seen_in("v2/prompt-lifecycle/101"),
+    ]
+}

@@ -1,0 +1,169 @@
+//! Wrong in logging in and in sessions.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{calls_after, set, silent_at};
+use crate::mutants::layer::{Change, Mutant, call, mutant};
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let mut mutants = logins();
+    mutants.extend(sessions());
+    mutants.extend(options());
+    mutants
+}
+
+fn refused(message: &Value) -> bool {
+    message["error"]["code"] == -32000
+}
+
+fn asks(method: &'static str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": "mutant", "method": method, "params": params})
+}
+
+fn logins() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/authentication/101",
+            "it called `auth/login`, though",
+            "it logs in in a way of its own",
+            calls_after(refused, || asks("auth/login", &json!({"methodId": "any"}))),
+        ),
+        mutant(
+            "v2/authentication/101",
+            "it called `auth/logout`, though",
+            "it logs out where it is not in",
+            calls_after(refused, || asks("auth/logout", &json!({}))),
+        ),
+        mutant(
+            "v2/authentication/102",
+            "it called `auth/login` with \"tty\"",
+            "it needs no terminal",
+            calls_after(refused, || asks("auth/login", &json!({"methodId": "tty"}))),
+        ),
+        mutant(
+            "v2/authentication/103",
+            "it called `auth/login` with \"other\"",
+            "it logs in in another way",
+            call("auth/login", |params| params["methodId"] = json!("other")),
+        ),
+        mutant(
+            "v2/authentication/104",
+            "it has not sent `session/new`",
+            "it logs in, and that is all",
+            only_logs_in,
+        ),
+    ]
+}
+
+fn only_logs_in() -> Change {
+    let mut logged_in = false;
+    Box::new(move |passing| {
+        logged_in |= passing.said && passing.method == "auth/login";
+        if logged_in && passing.said && passing.method == "session/new" {
+            *passing.message = None;
+        }
+    })
+}
+
+fn sessions() -> Vec<Mutant> {
+    let server = json!([{"type": "stdio", "name": "own", "command": "/bin/true"}]);
+    vec![
+        mutant(
+            "v2/session-setup/101",
+            "`session.mcp.stdio` was not offered",
+            "it brings its servers everywhere",
+            call("session/new", move |params| {
+                params["mcpServers"] = server.clone()
+            }),
+        ),
+        mutant(
+            "v2/session-setup/102",
+            "has `additionalDirectories`",
+            "it brings its directories everywhere",
+            call("session/new", |params| {
+                params["additionalDirectories"] = json!(["/tmp"])
+            }),
+        ),
+        mutant(
+            "v2/session-setup/103",
+            "the prompt is for \"another\"",
+            "it prompts in another session",
+            call("session/prompt", |params| {
+                params["sessionId"] = json!("another")
+            }),
+        ),
+        mutant(
+            "v2/session-setup/104",
+            "and the prompt is for",
+            "it makes ids nicer",
+            call("session/prompt", |params| {
+                let id = params["sessionId"].as_str().unwrap().trim().to_owned();
+                params["sessionId"] = json!(id);
+            }),
+        ),
+        mutant(
+            "v2/session-setup/105",
+            "it has not sent `session/prompt`",
+            "an update before the prompt is its end",
+            silent_at("usage_update"),
+        ),
+        mutant(
+            "v2/session-setup/106",
+            "`session/close` is about the session \"another\"",
+            "it closes another session",
+            call("session/close", |params| {
+                params["sessionId"] = json!("another")
+            }),
+        ),
+        mutant(
+            "v2/session-setup/107",
+            "it called `session/delete`",
+            "it deletes what it has used",
+            calls_after(
+                |message| message["params"]["update"]["state"] == "idle",
+                || asks("session/delete", &json!({"sessionId": "sess_check"})),
+            ),
+        ),
+        mutant(
+            "v2/session-setup/107",
+            "it called `session/delete`",
+            "it takes it that all agents can delete",
+            crate::mutants::changes::hear_answer("initialize", |message| {
+                set(
+                    &mut message["result"]["capabilities"]["session"],
+                    "delete",
+                    Some(json!({})),
+                );
+            }),
+        ),
+    ]
+}
+
+fn options() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/session-config-options/101",
+            "it has not sent `session/prompt`",
+            "an unknown category is its end",
+            silent_at("_acp-check/smell"),
+        ),
+        mutant(
+            "v2/session-config-options/102",
+            "it has not sent `session/prompt`",
+            "an unknown type of options is its end",
+            silent_at("_acp-check/slider"),
+        ),
+        mutant(
+            "v2/session-config-options/103",
+            "there was no answer",
+            "options that change are its end",
+            silent_at("config_option_update"),
+        ),
+        mutant(
+            "v2/session-config-options/104",
+            "there was no answer",
+            "an unknown input is its end",
+            silent_at("_acp-check/form"),
+        ),
+    ]
+}

@@ -1,0 +1,73 @@
+//! Wrong in what is shown of tool calls, and in giving permission.
+
+use serde_json::{Value, json};
+
+use crate::mutants::changes::{refuse_if, silent_at};
+use crate::mutants::layer::{Mutant, answer, mutant};
+
+const ASK: &str = "session/request_permission";
+
+pub(crate) fn mutants() -> Vec<Mutant> {
+    let ends = [
+        ("v2/tool-calls/101", "tool_call_update"),
+        ("v2/tool-calls/102", "\"rawInput\":null"),
+        ("v2/tool-calls/103", "tool_call_content_chunk"),
+        ("v2/tool-calls/104", "_acp-check/asleep"),
+        ("v2/tool-calls/105", "_acp-check/smell"),
+        ("v2/tool-calls/106", "\"type\":\"diff\""),
+        ("v2/tool-calls/107", "_acp-check/fold"),
+        ("v2/tool-calls/108", "terminal_update"),
+        ("v2/tool-calls/109", "/wD+"),
+        ("v2/tool-calls/110", "\"exitStatus\":null"),
+        ("v2/tool-calls/111", "\"exitStatus\":{}"),
+    ];
+    let ends = ends.map(|(check, at)| {
+        let what = "what it does not expect is its end";
+        mutant(check, "there was no answer", what, silent_at(at))
+    });
+    ends.into_iter().chain(permissions()).collect()
+}
+
+fn refuses(check: &'static str, subject: fn(&Value) -> bool) -> Mutant {
+    let why = "the permission request was answered with error";
+    mutant(
+        check,
+        why,
+        "it refuses what it may be asked",
+        refuse_if(ASK, -32603, subject),
+    )
+}
+
+fn permissions() -> Vec<Mutant> {
+    vec![
+        mutant(
+            "v2/tool-calls/121",
+            "it has selected the option \"nobodys\"",
+            "it selects what there is not",
+            answer(ASK, |result| {
+                result["outcome"]["optionId"] = json!("nobodys")
+            }),
+        ),
+        mutant(
+            "v2/tool-calls/121",
+            "the outcome is \"perhaps\"",
+            "it has an outcome of its own, and does not say so",
+            answer(ASK, |result| {
+                result["outcome"]["outcome"] = json!("perhaps")
+            }),
+        ),
+        refuses("v2/tool-calls/122", |params| params["subject"].is_null()),
+        refuses("v2/tool-calls/123", |params| {
+            params["subject"]["type"] == "command"
+        }),
+        refuses("v2/tool-calls/124", |params| {
+            params["subject"]["type"] == "_acp-check/weather"
+        }),
+        refuses("v2/tool-calls/125", |params| {
+            params["options"][0]["kind"] == "_acp-check/maybe"
+        }),
+        refuses("v2/tool-calls/126", |params| {
+            params["subject"]["toolCall"]["toolCallId"] == "never-told-of"
+        }),
+    ]
+}

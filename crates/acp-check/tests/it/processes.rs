@@ -1,0 +1,92 @@
+//! Checks that only a process can fail: the agents are shell scripts, one right and some wrong.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp_check::schema::Version;
+use acp_check::suite::{self, Check, Options, Program, Target, Verdict};
+use acp_host::AgentCommand;
+
+/// How long the right one may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long a wrong one may leave something out, before that is noticed.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// An agent that opens sessions and answers everything else with an error, until its input ends.
+const SERVE: &str = r#"
+while IFS= read -r line; do
+    id=$(printf '%s\n' "$line" | sed -nE 's/.*"id":("[^"]*"|[0-9]+).*/\1/p')
+    [ -n "$id" ] || continue
+    case $line in
+    *'"method":"initialize"'*) answer='"result":{"protocolVersion":1,"agentCapabilities":{}}' ;;
+    *'"method":"session/new"'*) answer='"result":{"sessionId":"s"}' ;;
+    *) answer='"error":{"code":-32601,"message":"Method not found"}' ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$answer"
+done
+"#;
+
+fn agent(script: &str) -> Arc<dyn Target> {
+    let command = AgentCommand::new("/bin/sh").args(["-c", script]);
+    Arc::new(Program::new(command))
+}
+
+fn checks(ids: &[&str]) -> Vec<Check> {
+    let all = suite::agents(Version::V1).into_iter();
+    let found: Vec<Check> = all
+        .filter(|check| ids.contains(&check.id().as_str()))
+        .collect();
+    assert_eq!(found.len(), ids.len(), "there is one of each of {ids:?}");
+    found
+}
+
+fn options(patience: Duration) -> Options {
+    Options {
+        patience,
+        turn_patience: patience,
+        ..Options::default()
+    }
+}
+
+async fn verdict(id: &str, script: &str) -> Verdict {
+    let mut outcomes = suite::run(agent(script), &checks(&[id]), options(SHORT)).await;
+    outcomes.swap_remove(0).verdict
+}
+
+#[tokio::test]
+async fn a_process_that_is_right_passes() {
+    let ids = [
+        "v1/transports/4",
+        "v1/transports/5",
+        "v1/transports/7",
+        "v1/transports/12",
+        "v1/transports/14",
+        "v1/transports/17",
+        "v1/transports/19",
+        "v1/transports/20",
+    ];
+    for outcome in suite::run(agent(SERVE), &checks(&ids), options(PATIENCE)).await {
+        assert_eq!(outcome.verdict, Verdict::Pass, "{}", outcome.check.id());
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_stays_is_caught() {
+    let stays = format!("{SERVE}\nexec sleep 600");
+    let verdict = verdict("v1/transports/19", &stays).await;
+    assert!(
+        matches!(&verdict, Verdict::Warn(why) if why.contains("its process has not")),
+        "{verdict}"
+    );
+}
+
+#[tokio::test]
+async fn a_process_that_is_left_behind_is_caught() {
+    let leaves = format!("sleep 600 >/dev/null 2>&1 &\n{SERVE}");
+    let verdict = verdict("v1/transports/20", &leaves).await;
+    assert!(
+        matches!(&verdict, Verdict::Warn(why) if why.contains("still runs")),
+        "{verdict}"
+    );
+}

@@ -1,0 +1,250 @@
+//! `acp agent` as an editor starts it.
+
+use crate::common;
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::common::Project;
+use serde_json::{Value, json};
+
+/// What the agent answers to these lines.
+fn talk(project: &Project, args: &[&str], lines: &[Value]) -> Vec<Value> {
+    let mut child = project
+        .acp(&["agent"])
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for line in lines {
+        writeln!(stdin, "{line}").unwrap();
+    }
+    // The end of the input is the end of the agent; what was asked before is answered still.
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}")))
+        .collect()
+}
+
+fn initialize() -> Value {
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}})
+}
+
+fn new_session(project: &Project) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "session/new", "params": {"cwd": project.path(), "mcpServers": []}})
+}
+
+#[test]
+fn it_introduces_itself_and_announces_its_commands_and_modes() {
+    let project = Project::new();
+    let said = talk(&project, &[], &[initialize(), new_session(&project)]);
+    let hello = &said[0]["result"];
+    assert_eq!(hello["protocolVersion"], 1);
+    assert_eq!(hello["agentInfo"]["name"], "acp-agent");
+    assert_eq!(
+        hello["agentCapabilities"]["promptCapabilities"]["embeddedContext"],
+        true
+    );
+    let opened = said.iter().find(|m| m["id"] == 1).unwrap();
+    assert_eq!(opened["result"]["modes"]["currentModeId"], "ask");
+    assert_eq!(opened["result"]["configOptions"][0]["category"], "mode");
+    let commands = said
+        .iter()
+        .find(|m| m["params"]["update"]["sessionUpdate"] == "available_commands_update");
+    let commands = commands.unwrap()["params"]["update"]["availableCommands"]
+        .as_array()
+        .unwrap();
+    let names: Vec<&str> = commands.iter().filter_map(|c| c["name"].as_str()).collect();
+    for name in [
+        "help", "list", "read", "search", "write", "edit", "run", "test", "plan",
+    ] {
+        assert!(names.contains(&name), "{name} is missing: {names:?}");
+    }
+}
+
+#[test]
+fn nothing_but_the_protocol_reaches_stdout() {
+    let project = Project::new();
+    project.allow_commands();
+    // In mode code, without a client's terminals, the agent runs the command itself.
+    let script = project
+        .script(r#"{"run": {"command": "echo to stdout; echo to stderr >&2"}}, {"say": "done"}"#);
+    let prompt = |session: &str| {
+        json!({"jsonrpc": "2.0", "id": 3, "method": "session/prompt",
+               "params": {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}})
+    };
+    // The session's id is the agent's to choose, so this talk has two halves.
+    let mut child = project
+        .acp(&["agent", "--script", &script, "--log", "trace"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let mut next = || -> Value { serde_json::from_str(&stdout.next().unwrap().unwrap()).unwrap() };
+    writeln!(stdin, "{}\n{}", initialize(), new_session(&project)).unwrap();
+    let session = loop {
+        let message = next();
+        if message["id"] == 1 {
+            break message["result"]["sessionId"].as_str().unwrap().to_owned();
+        }
+    };
+    let mode = json!({"jsonrpc": "2.0", "id": 2, "method": "session/set_mode", "params": {"sessionId": session, "modeId": "code"}});
+    writeln!(stdin, "{mode}\n{}", prompt(&session)).unwrap();
+    let mut said = Vec::new();
+    loop {
+        let message = next();
+        said.push(message.clone());
+        if message["id"] == 3 {
+            assert_eq!(message["result"]["stopReason"], "end_turn");
+            break;
+        }
+    }
+    let all = serde_json::to_string(&said).unwrap();
+    assert!(
+        all.contains("to stdout") && all.contains("to stderr"),
+        "{all}"
+    );
+    drop(stdin);
+    assert!(stdout.next().is_none());
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn bad_input_is_answered_and_loses_nothing() {
+    let project = Project::new();
+    let mut child = project
+        .acp(&["agent"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all(b"garbage\n\n\r\n{\"a\":\"\xff\"}\n[1]\n")
+        .unwrap();
+    writeln!(
+        stdin,
+        "{}",
+        json!({"jsonrpc": "2.0", "id": "x", "method": "no/such"})
+    )
+    .unwrap();
+    writeln!(stdin, "{}\n{}", initialize(), new_session(&project)).unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let codes: Vec<i64> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).unwrap()["error"]["code"].as_i64())
+        .collect();
+    assert_eq!(codes, [-32700, -32700, -32600, -32601]);
+    assert!(output.status.success());
+}
+
+/// A server that says nothing and does not end by itself.
+#[cfg(unix)]
+const SILENT: &str = r#"
+[[mcp_servers]]
+name = "silent"
+command = "sh"
+args = ["-c", "echo $$ > server.pid; echo \"$GIVEN\" > server.env; while true; do sleep 1000; done"]
+env = { GIVEN = "given" }
+"#;
+
+/// Starts the agent with that server, and waits until it runs. Its process id.
+#[cfg(unix)]
+fn with_a_server(project: &Project) -> (common::editor::Editor, rustix::process::Pid) {
+    project.configure("config.toml", SILENT);
+    let mut editor = common::editor::Editor::start(project.acp(&["agent"]), 1);
+    editor.new_session(project.path());
+    until("the server runs", || {
+        std::fs::read_to_string(project.file("server.env")).is_ok_and(|env| env == "given\n")
+    });
+    let id = project.read("server.pid").trim().parse().unwrap();
+    (editor, rustix::process::Pid::from_raw(id).unwrap())
+}
+
+/// Waits for what nothing tells of.
+#[cfg(unix)]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let began = std::time::Instant::now();
+    while !is_so() {
+        let waited = began.elapsed();
+        assert!(
+            waited < std::time::Duration::from_secs(30),
+            "not so: {what}"
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(unix)]
+fn has_ended(id: rustix::process::Pid) -> bool {
+    rustix::process::test_kill_process(id).is_err()
+        || std::fs::read_to_string(format!("/proc/{}/stat", id.as_raw_nonzero())).is_ok_and(
+            |stat| {
+                stat.rsplit(") ")
+                    .next()
+                    .is_some_and(|state| state.starts_with('Z'))
+            },
+        )
+}
+
+#[cfg(unix)]
+#[test]
+fn the_user_s_mcp_servers_start_with_a_session_and_end_with_the_agent() {
+    let project = Project::new();
+    let (editor, server) = with_a_server(&project);
+    editor.leave();
+    until("the server has ended", || has_ended(server));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_is_killed_leaves_none_of_its_mcp_servers() {
+    let project = Project::new();
+    let (editor, server) = with_a_server(&project);
+    editor.kill();
+    until("the server has ended", || has_ended(server));
+}
+
+#[test]
+fn a_wrong_mcp_server_is_named_before_anything_is_answered() {
+    let project = Project::new();
+    project.configure("config.toml", "[[mcp_servers]]\nname = \"files\"\n");
+    let output = project
+        .acp(&["agent"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("\"files\" needs either `command` or `url`"),
+        "{said}"
+    );
+}
+
+#[test]
+fn the_model_is_told_what_the_user_and_the_project_say() {
+    let project = Project::new();
+    project.configure("AGENTS.md", "Mine: answer in rhymes.");
+    project.write("AGENTS.md", "Ours: use tabs.");
+    let script = project.script(
+        r#"{"expect": "Mine: answer in rhymes."}, {"expect": "Ours: use tabs."}, {"say": "Told."}"#,
+    );
+    let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);
+    assert!(ended.stdout.contains("Told."), "{}", ended.stderr);
+    std::fs::remove_file(project.file("AGENTS.md")).unwrap();
+    let ended = project.run(&["go", "--", common::ACP, "agent", "--script", &script]);
+    assert!(ended.stderr.contains("Ours: use tabs."), "{}", ended.stderr);
+}

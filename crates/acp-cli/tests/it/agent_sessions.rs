@@ -1,0 +1,242 @@
+//! The bundled agent's sessions, in processes as an editor or a person starts them.
+
+use crate::common;
+use std::process::Command;
+
+use crate::common::editor::{Editor, steps};
+use crate::common::{Ended, Project};
+use serde_json::{Value, json};
+
+/// A turn with a bit of everything, as a script, and the plans that it shows.
+fn work() -> (String, Vec<Vec<(String, String)>>) {
+    let pieces: Vec<String> = (0..30).map(|n| format!("piece {n} of it, ")).collect();
+    let plan = |status: &str| json!([{"content": "Work", "status": status}]);
+    let turn = json!([
+        {"think": ["Let me", " see", "."]},
+        {"plan": plan("in_progress")},
+        {"say": pieces},
+        {"list": {}},
+        {"read": {"path": "notes.txt"}},
+        {"say": ["Now", " I", " write", "."]},
+        {"write": {"path": "new.txt", "text": "new\n"}},
+        {"run": {"command": "echo one; echo two >&2"}},
+        {"say": pieces},
+        {"edit": {"path": "new.txt", "search": "new", "replacement": "old"}},
+        {"plan": plan("completed")},
+        {"say": "Done."},
+        {"run": {"command": "echo three"}},
+        {"say": pieces},
+    ]);
+    let script = json!({"turns": [turn, [{"say": "And on."}]]});
+    let plans = ["in_progress", "completed"].map(|status| steps(&plan(status)));
+    (script.to_string(), plans.to_vec())
+}
+
+impl Project {
+    fn agent_with(&self, script: &str, version: u16) -> Command {
+        self.write(".script.json", script);
+        let script = self.file(".script.json");
+        let version = version.to_string();
+        let script = script.to_str().unwrap();
+        self.acp(&["agent", "--protocol", &version, "--script", script])
+    }
+}
+
+#[test]
+fn all_that_was_shown_before_a_kill_is_shown_again() {
+    let (script, plans) = work();
+    for version in [1, 2] {
+        let mut killed = 0;
+        // In each part of the turn, and when it has ended.
+        for updates in [1, 3, 7, 20, 36, 40, 44, 50, 55, 60, 90, 100, 120, 9999] {
+            let project = Project::new();
+            project.allow_commands();
+            let mut editor = Editor::start(project.agent_with(&script, version), version);
+            let session = editor.new_session(project.path());
+            editor.begin(&session, "Work\nhard");
+            killed += usize::from(editor.read_updates(updates));
+            let before = editor.kill();
+
+            let mut editor = Editor::start(project.agent_with(&script, version), version);
+            let opened = editor.load(&session, project.path()).unwrap();
+            let options = opened["configOptions"].to_string();
+            assert!(options.contains(r#""currentValue":"code""#), "{options}");
+            let after = editor.shown.clone();
+            after.has_all_of(&before, &plans);
+            let prompts = after
+                .texts
+                .values()
+                .filter(|(who, _)| who == "user_message");
+            let prompts: Vec<&str> = prompts.map(|(_, text)| text.as_str()).collect();
+            assert_eq!(prompts, ["Work\nhard"]);
+
+            // It goes on with what comes next, and is shown as one the next time.
+            assert_eq!(editor.prompt(&session, "Go on").unwrap(), "end_turn");
+            editor.leave();
+            let mut editor = Editor::start(project.agent_with(&script, version), version);
+            editor.load(&session, project.path()).unwrap();
+            editor.shown.has_all_of(&after, &plans);
+            let said = |text: &str| editor.shown.texts.values().any(|(_, said)| said == text);
+            assert!(said("Go on") && said("And on."), "{:?}", editor.shown.texts);
+        }
+        assert!(killed > 9, "the turn has ended before most of the kills");
+    }
+}
+
+#[test]
+fn two_processes_share_a_store() {
+    let project = Project::new();
+    let turns = vec![r#"[{"say": ["a", "b", "c"]}, {"list": {}}, {"say": "d"}]"#; 40].join(", ");
+    let script = format!(r#"{{"turns": [{turns}]}}"#);
+    // Both are started at once, on a store that is not there yet.
+    let start = || {
+        let (project, script) = (&project, &script);
+        move || Editor::start(project.agent_with(script, 1), 1)
+    };
+    let (mut one, mut two) = std::thread::scope(|scope| {
+        let (one, two) = (scope.spawn(start()), scope.spawn(start()));
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    // Each in a session of its own, both at the same time.
+    let turns = |editor: &mut Editor| {
+        let session = editor.new_session(project.path());
+        for turn in 0..20 {
+            editor.prompt(&session, &format!("turn {turn}")).unwrap();
+        }
+        session
+    };
+    let sessions = std::thread::scope(|scope| {
+        let (one, two) = (
+            scope.spawn(|| turns(&mut one)),
+            scope.spawn(|| turns(&mut two)),
+        );
+        [one.join().unwrap(), two.join().unwrap()]
+    });
+    let before = [one.shown.clone(), two.shown.clone()];
+    assert_eq!(before[0].texts.len(), 2 * 20);
+    // Each is shown what the other was.
+    for (editor, (session, before)) in [&mut two, &mut one]
+        .into_iter()
+        .zip(sessions.iter().zip(&before))
+    {
+        editor.load(session, project.path()).unwrap();
+        editor.shown.has_all_of(before, &[]);
+    }
+}
+
+#[test]
+fn who_has_missed_something_of_a_session_is_told_to_load_it() {
+    let project = Project::new();
+    let script = r#"{"turns": [[{"say": "1"}], [{"say": "2"}], [{"say": "3"}]]}"#;
+    let start = || Editor::start(project.agent_with(script, 1), 1);
+    let (mut one, mut two) = (start(), start());
+    let session = one.new_session(project.path());
+    one.prompt(&session, "first").unwrap();
+    two.load(&session, project.path()).unwrap();
+    two.prompt(&session, "second").unwrap();
+    let stale = one.prompt(&session, "lost").unwrap_err();
+    assert!(
+        stale.contains("another process has gone on with the session"),
+        "{stale}"
+    );
+    one.load(&session, project.path()).unwrap();
+    one.prompt(&session, "third").unwrap();
+    let mut said: Vec<&str> = one.shown.texts.values().map(|(_, said)| &**said).collect();
+    said.sort_unstable();
+    assert_eq!(said, ["1", "2", "3", "first", "second"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_kept_is_its_users_alone_whatever_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = Project::new();
+    let agent = format!("umask 0; exec {} agent", common::ACP);
+    let mut command = project.program("sh");
+    command.args(["-c", &agent]);
+    let mut editor = Editor::start(command, 1);
+    let session = editor.new_session(project.path());
+    editor.prompt(&session, "/help").unwrap();
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&project.sessions()), 0o700);
+    let mut files = Vec::new();
+    for file in std::fs::read_dir(project.sessions()).unwrap() {
+        let file = file.unwrap();
+        assert_eq!(mode(&file.path()), 0o600, "{}", file.path().display());
+        files.push(file.file_name().into_string().unwrap());
+    }
+    files.sort();
+    let expected = [
+        "sessions.db",
+        "sessions.db-shm",
+        "sessions.db-wal",
+        "sessions.lock",
+    ];
+    assert_eq!(files, expected);
+}
+
+#[test]
+fn a_person_goes_on_with_a_session() {
+    for version in ["", " --protocol 2"] {
+        let project = Project::new();
+        let ended = project
+            .shell(&format!("acp run{version} '/read notes.txt'"))
+            .code(0);
+        let hint = ended.line("acp run --resume sess_");
+        let (_, command) = hint.split_once("go on with: ").unwrap();
+        let listed = project
+            .shell(&format!("acp sessions{version}"))
+            .code(0)
+            .stdout;
+        let cwd = project.path().canonicalize().unwrap();
+        let fields: Vec<&str> = listed.trim_end().split("  ").collect();
+        assert_eq!(fields[2..], [cwd.to_str().unwrap(), "/read notes.txt"]);
+        assert!(command.contains(fields[0]), "{command} {listed}");
+        project.shell(&command.replace("PROMPT", "/help")).code(0);
+        let listed = project
+            .shell(&format!("acp sessions{version}"))
+            .code(0)
+            .stdout;
+        assert_eq!(listed.lines().count(), 1, "{listed}");
+        let gone = project.shell("acp run --resume sess_gone /help").code(1);
+        gone.says("sess_gone");
+    }
+}
+
+#[test]
+fn an_agent_that_can_keep_nothing_says_so_and_works() {
+    let project = Project::new();
+    std::fs::write(project.sessions(), "no directory").unwrap();
+    let output = project.acp(&["agent"]).output().unwrap();
+    Ended::of(output)
+        .code(0)
+        .says("warning: sessions are not kept: ");
+    let asked = project.acp(&["agent", "--sessions", "notes.txt"]).output();
+    Ended::of(asked.unwrap()).code(2).says("--sessions: ");
+    let mut command = project.acp(&["agent"]);
+    command.env_remove("HOME").env_remove("XDG_STATE_HOME");
+    // Whoever has no HOME may be known to the system all the same: then that is nobody's to write to here.
+    command.args(["--sessions", "none"]);
+    let mut editor = Editor::start(command, 1);
+    let session = editor.new_session(project.path());
+    editor.prompt(&session, "/help").unwrap();
+    let refused = editor.load(&session, project.path()).unwrap_err();
+    assert!(refused.contains("session/load"), "{refused}");
+}
+
+#[test]
+fn a_session_is_deleted_for_good() {
+    let project = Project::new();
+    let mut editor = Editor::start(project.acp(&["agent"]), 1);
+    let session = editor.new_session(project.path());
+    editor.prompt(&session, "/help").unwrap();
+    let list = |editor: &mut Editor| editor.ask("session/list", json!({})).unwrap();
+    assert_eq!(list(&mut editor)["sessions"][0]["sessionId"], session);
+    let id: Value = session.clone().into();
+    editor
+        .ask("session/delete", json!({ "sessionId": id }))
+        .unwrap();
+    assert_eq!(list(&mut editor)["sessions"], json!([]));
+    editor.prompt(&session, "/help").unwrap_err();
+    editor.load(&session, project.path()).unwrap_err();
+}

@@ -1,0 +1,181 @@
+//! Cancelling: at every point of a turn, ending as `cancelled` and leaving no process behind.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+#[cfg(target_os = "linux")]
+use std::time::{Duration, Instant};
+
+use crate::common::patient::Patient;
+use crate::common::{ACP, Ended, Project};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
+}
+
+/// Starts a run that plays a script, waits until it has shown something, and interrupts it.
+fn interrupt(project: &Project, args: &[&str], turn: &str, shown: &str) -> Ended {
+    let script = project.script(turn);
+    let [env, config] = project.allowing_commands();
+    let mut all = args.to_vec();
+    all.extend(["go", "--", &env, &config, ACP, "agent", "--script", &script]);
+    let mut child = project
+        .command(&all)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
+    let mut seen = String::new();
+    while !seen.contains(shown) {
+        assert_ne!(
+            stdout.read_line(&mut seen).unwrap(),
+            0,
+            "ended before {shown:?}: {seen}"
+        );
+    }
+    kill_process(pid(&child), Signal::INT).unwrap();
+    std::io::Read::read_to_string(&mut stdout, &mut seen).unwrap();
+    let mut ended = Ended::of(child.wait_with_output().unwrap());
+    ended.stdout = seen;
+    ended
+}
+
+/// Whether the process whose id is in a file is there still.
+fn runs(project: &Project, file: &str) -> bool {
+    let id: i32 = project.read(file).trim().parse().unwrap();
+    // One that has ended but that nobody has asked after (a zombie) does not run.
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let zombie = stat
+        .rsplit(')')
+        .next()
+        .is_some_and(|rest| rest.trim_start().starts_with('Z'));
+    !zombie && test_kill_process(Pid::from_raw(id).unwrap()).is_ok()
+}
+
+#[test]
+fn while_streaming() {
+    let project = Project::new();
+    interrupt(
+        &project,
+        &[],
+        r#"{"say": "talking\n"}, {"hang": true}"#,
+        "talking",
+    )
+    .code(130)
+    .says("cancelled");
+}
+
+#[test]
+fn while_a_command_runs_and_its_children_go_too() {
+    let project = Project::new();
+    // The command is shown as well: what it prints must not be part of it.
+    let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
+    interrupt(&project, &["--allow", "all"], turn, "started\n")
+        .code(130)
+        .says("cancelled");
+    assert!(!runs(&project, "parent"));
+    assert!(!runs(&project, "child"));
+}
+
+#[test]
+fn while_a_command_runs_that_the_agent_started_itself() {
+    let project = Project::new();
+    // In mode code the agent does not ask for what its user's rules allow, and this client offers no terminal.
+    // The command is shown as well: what it prints must not be part of it.
+    let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; echo $$ > parent; echo star''ted; wait"}}"#;
+    interrupt(
+        &project,
+        &["--allow", "reads", "--sandbox=off", "--mode", "code"],
+        turn,
+        "started\n",
+    )
+    .code(130);
+    assert!(!runs(&project, "parent"));
+    assert!(!runs(&project, "child"));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_run_that_is_killed_leaves_nothing_of_its_agent_nor_of_its_agent_s_commands() {
+    let project = Project::new();
+    // The command is shown as well: what it prints must not be part of it.
+    let turn = r#"{"run": {"command": "sleep 1000 & echo $! > child; setsid sh -c 'echo $$ > daemon; exec sleep 1000' & echo $PPID > agent; echo $$ > parent; until test -s daemon; do sleep 0.01; done; echo star''ted; wait"}}"#;
+    let script = project.script(turn);
+    for allow in ["all", "reads"] {
+        // In a terminal of the run's, and in a process of the agent's.
+        let mut child = project
+            .command(&[
+                "--allow",
+                allow,
+                "--sandbox=off",
+                "--mode",
+                "code",
+                "go",
+                "--",
+            ])
+            .args(project.allowing_commands())
+            .args([ACP, "agent", "--script", &script])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
+        let mut seen = String::new();
+        while !seen.contains("started\n") {
+            assert_ne!(stdout.read_line(&mut seen).unwrap(), 0, "{seen}");
+        }
+        let files = ["parent", "child", "daemon", "agent"];
+        assert!(files.iter().all(|file| runs(&project, file)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let start = Instant::now();
+        while let Some(left) = files.iter().find(|file| runs(&project, file)) {
+            assert!(start.elapsed() < Duration::from_secs(30), "{left} runs");
+            // Nobody is told of the end of a process that is not its child: this looks.
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for file in files {
+            std::fs::remove_file(project.file(file)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_does_not_listen_is_ended_by_a_second_one() {
+    let project = Project::new();
+    let agent = r#"echo $$ > agent
+        while read -r line; do case $line in
+          *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
+          *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
+          *'"session/prompt"'*) printf '%s\n' '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"deaf\n"}}}}';;
+          *'"session/cancel"'*) printf '%s\n' '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"what?\n"}}}}';;
+        esac; done; sleep 1000"#;
+    let mut child = project
+        .command(&["go", "--", "sh", "-c", agent])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(Patient::new(child.stdout.take().unwrap()));
+    for (said, interrupts) in [("deaf", true), ("what?", true)] {
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        assert!(line.contains(said), "{line:?}");
+        if interrupts {
+            kill_process(pid(&child), Signal::INT).unwrap();
+        }
+    }
+    Ended::of(child.wait_with_output().unwrap()).code(130);
+    assert!(!runs(&project, "agent"));
+}
+
+#[test]
+fn nothing_is_left_of_an_agent_behind_a_wrapper() {
+    let project = Project::new();
+    // As `npx` and its like do it: the agent is a child of what was started, and something else too.
+    let wrapper = format!("sleep 1000 & echo $! > sleeper; {ACP} agent; echo done");
+    project
+        .run(&["/read notes.txt", "--", "sh", "-c", &wrapper])
+        .code(0);
+    assert!(!runs(&project, "sleeper"));
+}

@@ -1,0 +1,293 @@
+//! Images in `acp chat`, on a terminal: what is drawn, what the terminal is sent, and what is left of it.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::common::screen::Screen;
+use crate::common::{ACP, Project};
+
+/// An agent that takes images, and says what is in a file when it is asked for it by its name.
+const AGENT: &str = r#"
+while read -r line; do
+    id=${line#*\"id\":}; id=${id%%[,\}]*}
+    case $line in
+    *'"initialize"'*) result='{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"image":true}}}';;
+    *'"session/new"'*) result='{"sessionId":"s"}';;
+    *'"session/prompt"'*)
+        for said in one many broken card; do
+            case $line in *"say $said"*) cat "$said";; esac
+        done
+        result='{"stopReason":"end_turn"}';;
+    *) continue;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// What the tests are run in is not what they are about.
+const NOWHERE: &str =
+    "env -u TMUX -u STY -u KITTY_WINDOW_ID -u KONSOLE_VERSION -u LC_TERMINAL -u TERM_PROGRAM";
+
+/// A PNG of 40×40 pixels: its upper half is red, its lower half blue.
+const HALVES: &str = "iVBORw0KGgoAAAANSUhEUgAAACgAAAAoCAIAAAADnC86AAAAL0lEQVR42u3QsQkAMAzAMP//dHpFyFCBd4GbOikwGAwGg8Hgj2CzwWAwGAwGg9d7cNs6GyLw6J8AAAAASUVORK5CYII=";
+
+const RED: vt100::Color = vt100::Color::Rgb(255, 0, 0);
+const BLUE: vt100::Color = vt100::Color::Rgb(0, 0, 255);
+
+fn image(data: &str) -> String {
+    format!(r#"{{"type":"image","mimeType":"image/png","data":"{data}","uri":"file:///a.png"}}"#)
+}
+
+fn update(update: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
+    ) + "\n"
+}
+
+fn says(content: &str) -> String {
+    update(&format!(
+        r#"{{"sessionUpdate":"agent_message_chunk","content":{content}}}"#
+    ))
+}
+
+fn text(text: &str) -> String {
+    format!(r#"{{"type":"text","text":"{text}"}}"#)
+}
+
+/// A chat with the agent, with this in the user's configuration.
+fn chat(project: &Project, images: &str) -> Screen {
+    chat_with(project, images, |_| {})
+}
+
+/// The same, with something done as soon as it is started.
+fn chat_with(project: &Project, images: &str, first: impl FnOnce(&mut Screen)) -> Screen {
+    project.configure("config.toml", &format!("[chat]\nimages = \"{images}\"\n"));
+    project.write("agent.sh", AGENT);
+    project.write("one", &(says(&image(HALVES)) + &says(&text("Nice."))));
+    let lines: Vec<String> = (0..60).map(|n| format!("line {n}\\n\\n")).collect();
+    project.write("many", &says(&text(&lines.concat())));
+    let card = format!(
+        r#"{{"sessionUpdate":"tool_call","toolCallId":"1","title":"Screenshot","status":"completed","content":[{{"type":"content","content":{}}}]}}"#,
+        image(HALVES)
+    );
+    project.write("card", &update(&card));
+    let half = &HALVES[..HALVES.len() / 8 * 4];
+    project.write("broken", &says(&image(half)));
+    // All that is sent to the terminal is kept as well.
+    let line = format!("{NOWHERE} {ACP} chat -- sh agent.sh");
+    let line = format!("script --quiet --return --flush --command '{line}' sent");
+    let mut screen = Screen::start(project, 80, 40, &line);
+    first(&mut screen);
+    // Its session is open: what the agent takes is known.
+    screen.until("1 · sh");
+    screen
+}
+
+/// What the terminal was sent so far.
+fn sent(project: &Project) -> String {
+    let sent = std::fs::read(project.file("sent")).unwrap();
+    String::from_utf8_lossy(&sent).into_owned()
+}
+
+/// The row of a text on the screen.
+#[track_caller]
+fn row(screen: &Screen, text: &str) -> u16 {
+    let shown = screen.text();
+    let row = shown.lines().position(|line| line.contains(text));
+    let row = row.unwrap_or_else(|| panic!("no {text}:\n{shown}"));
+    row.try_into().unwrap()
+}
+
+/// The colours of the upper and the lower half of a cell.
+#[track_caller]
+fn colors(screen: &Screen, row: u16, column: u16) -> (vt100::Color, vt100::Color) {
+    let cell = screen.picture().cell(row, column).unwrap();
+    (cell.fgcolor(), cell.bgcolor())
+}
+
+/// Waits until so many rows of blocks are there, each of so many columns.
+#[track_caller]
+fn until_blocks(screen: &mut Screen, rows: usize, columns: usize) {
+    let whole = "▀".repeat(columns);
+    screen.until_it(&format!("{rows} rows of {columns} blocks"), |text| {
+        text.lines().filter(|line| line.contains(&whole)).count() == rows
+    });
+}
+
+const TO_THE_BEGINNING: &str = "\u{1b}[1;5H";
+
+const LABEL: &str = "[image: PNG 40×40, 104 bytes, file:///a.png]";
+
+#[test]
+fn blocks_have_the_colours_of_the_image_and_leave_nothing_behind() {
+    let project = Project::new();
+    // What the terminal can do is asked; this one answers too late, and nobody takes that for something typed.
+    let mut screen = chat(&project, "auto");
+    assert!(sent(&project).contains("\x1b[16t\x1b[c"));
+    screen.key("too \u{1b}[6;20;10t\u{1b}[?62;4;22clate");
+    screen.until("│too late ");
+    screen.key("\u{15}");
+    screen.until("What is to be done?");
+    screen.say("say one");
+    screen.until("Nice.");
+    until_blocks(&mut screen, 20, 40);
+    let is_there = |screen: &Screen| {
+        let label = row(screen, LABEL);
+        assert_eq!(row(screen, "Nice."), label + 21);
+        for column in [2, 20, 41] {
+            assert_eq!(colors(screen, label + 1, column), (RED, RED));
+            assert_eq!(colors(screen, label + 10, column), (RED, RED));
+            assert_eq!(colors(screen, label + 11, column), (BLUE, BLUE));
+            assert_eq!(colors(screen, label + 20, column), (BLUE, BLUE));
+        }
+        let beside = (vt100::Color::Default, vt100::Color::Default);
+        assert_eq!(colors(screen, label + 1, 42), beside);
+    };
+    is_there(&screen);
+    // Help lies over it, and goes.
+    screen.key("?");
+    screen.until("╭ Help");
+    screen.key("\u{1b}");
+    screen.until_gone("╭ Help");
+    until_blocks(&mut screen, 20, 40);
+    is_there(&screen);
+    // Scrolled out in part, then wholly.
+    screen.say("say many");
+    screen.until("line 59");
+    screen.until_gone("▀");
+    screen.key(TO_THE_BEGINNING);
+    until_blocks(&mut screen, 20, 40);
+    // Half as high, it is half as large.
+    screen.resize(80, 20);
+    until_blocks(&mut screen, 10, 20);
+    screen.key("\u{11}");
+    let (code, text) = screen.end();
+    assert_eq!(code, Some(0));
+    assert!(!text.contains('▀'), "{text}");
+}
+
+#[test]
+fn a_tool_call_and_the_person_show_images_too() {
+    let project = Project::new();
+    let mut screen = chat(&project, "blocks");
+    std::fs::write(project.file("own.png"), STANDARD.decode(HALVES).unwrap()).unwrap();
+    // Dropped on the terminal, which pastes its path.
+    let path = project.file("own.png");
+    screen.key(&format!("\u{1b}[200~{}\u{1b}[201~", path.display()));
+    screen.until("own.png");
+    screen.key("\r");
+    screen.until("[image: PNG 40×40");
+    until_blocks(&mut screen, 20, 40);
+    let label = row(&screen, "[image: PNG 40×40");
+    assert_eq!(colors(&screen, label + 1, 2), (RED, RED));
+    screen.until_gone("Esc cancels");
+    screen.say("say card");
+    screen.until("Screenshot");
+    screen.until_it("the tool call's image at the end", |text| {
+        let whole = format!("    {}", "▀".repeat(40));
+        text.lines().filter(|line| **line == whole).count() == 20
+    });
+    let label = row(&screen, LABEL);
+    assert_eq!(colors(&screen, label + 1, 4), (RED, RED));
+    assert_eq!(colors(&screen, label + 20, 43), (BLUE, BLUE));
+}
+
+#[test]
+fn kitty_is_sent_an_image_that_we_have_encoded_and_keeps_nothing() {
+    let project = Project::new();
+    let mut screen = chat(&project, "kitty");
+    screen.say("say one");
+    screen.until("Nice.");
+    screen.until("\u{10eeee}\u{305}\u{305}");
+    // 40×40 pixels on cells of 10×20.
+    let label = row(&screen, LABEL);
+    assert_eq!(row(&screen, "Nice."), label + 3);
+    let sent_so_far = sent(&project);
+    let commands: Vec<&str> = sent_so_far.split("\x1b_G").skip(1).collect();
+    let (said, data) = commands[0].split_once(';').unwrap();
+    let id = said
+        .split(',')
+        .find_map(|part| part.strip_prefix("i="))
+        .unwrap();
+    for part in ["a=T", "U=1", "f=100", "c=4", "r=2", "m=0"] {
+        assert!(said.split(',').any(|said| said == part), "{part}: {said}");
+    }
+    let (data, _) = data.split_once("\x1b\\").unwrap();
+    let png = STANDARD.decode(data).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert_eq!(png[16..24], [0, 0, 0, 40, 0, 0, 0, 40]);
+    // Its number is the colour of its cells.
+    let id: u32 = id.parse().unwrap();
+    let [_, r, g, b] = id.to_be_bytes();
+    let cell = screen.picture().cell(label + 1, 2).unwrap();
+    assert_eq!(cell.fgcolor(), vt100::Color::Rgb(r, g, b));
+    // Nothing the agent has sent went to the terminal as it came.
+    assert!(!sent_so_far.contains(HALVES));
+    // Scrolled out, no cell has it any more; at the end the terminal is told to forget it.
+    screen.say("say many");
+    screen.until("line 59");
+    screen.until_gone("\u{10eeee}");
+    screen.key("\u{11}");
+    assert_eq!(screen.end().0, Some(0));
+    let all = sent(&project);
+    assert_eq!(all.matches("a=T").count(), 1);
+    let forgotten = all
+        .find(&format!("\x1b_Gq=2,a=d,d=I,i={id}\x1b\\"))
+        .unwrap();
+    assert!(forgotten < all.rfind("\x1b[?1049l").unwrap());
+}
+
+#[test]
+fn a_terminal_that_says_that_it_has_sixels_is_sent_them() {
+    let project = Project::new();
+    let mut screen = chat_with(&project, "auto", |screen| {
+        // What the terminal says comes the same way as what the person types meanwhile.
+        screen.key("say o\u{1b}[6;20;10t\u{1b}[?62;4;22c");
+    });
+    screen.until("say o");
+    screen.key("ne\r");
+    screen.until("Nice.");
+    let label = row(&screen, LABEL);
+    assert_eq!(row(&screen, "Nice."), label + 3);
+    let whole = "\x1b[4X\x1bP0;1q\"1;1;40;20#";
+    let begun = std::time::Instant::now();
+    while sent(&project).matches(whole).count() < 2 {
+        assert!(begun.elapsed().as_secs() < 60, "{}", sent(&project));
+        screen.settle();
+    }
+    let of = |row: usize| sent(&project).split(whole).nth(row).unwrap().to_owned();
+    assert!(of(1).contains(";2;100;0;0#"), "{}", of(1));
+    assert!(of(2).contains(";2;0;0;100#"), "{}", of(2));
+}
+
+#[test]
+fn switched_off_they_are_a_line_that_says_what_they_are() {
+    let project = Project::new();
+    let mut screen = chat(&project, "off");
+    screen.say("say one");
+    screen.until("Nice.");
+    assert_eq!(row(&screen, "Nice."), row(&screen, LABEL) + 1);
+    // Nor is the terminal asked anything.
+    assert!(!sent(&project).contains("\x1b[16t"));
+}
+
+#[test]
+fn a_broken_image_says_so_where_it_would_be() {
+    let project = Project::new();
+    let mut screen = chat(&project, "blocks");
+    screen.say("say broken");
+    screen.until("it cannot be shown: it is broken");
+    assert_eq!(
+        row(&screen, "it cannot"),
+        row(&screen, "[image: PNG 40×40") + 1
+    );
+}
+
+#[test]
+fn a_way_that_is_not_known_is_told() {
+    let project = Project::new();
+    project.configure("config.toml", "[chat]\nimages = \"ascii\"\n");
+    let mut screen = Screen::start(&project, 120, 24, &format!("{ACP} chat"));
+    screen.until("config.toml, line 2: unknown variant");
+    assert_eq!(screen.end().0, Some(2));
+}

@@ -1,0 +1,44 @@
+//! `acp chat` on a terminal: what a person types, and what they see. A file a subject.
+//!
+//! `UPDATE_GOLDEN=1` takes the golden screens as they are, and leaves a page of each with its colours in the directory
+//! for what tests write, to be looked at before it is accepted.
+
+mod answers;
+mod colours;
+mod forms;
+mod images;
+mod login;
+mod newcomers;
+mod options;
+mod player;
+mod sessions;
+mod stage;
+mod tabs;
+mod terminal;
+mod tools;
+mod trouble;
+mod turns;
+mod writing;
+
+use crate::common::screen::Screen;
+use crate::common::{self, ACP, Project, itself};
+use stage::*;
+
+const ENTER: &str = "\r";
+const NEW_LINE: &str = "\n";
+const TAB: &str = "\t";
+const ESCAPE: &str = "\u{1b}";
+const SHIFT_TAB: &str = "\u{1b}[Z";
+const UP: &str = "\u{1b}[A";
+const DOWN: &str = "\u{1b}[B";
+const BACKSPACE: &str = "\u{7f}";
+
+/// The sizes at which golden screens are taken.
+const SIZES: [(u16, u16); 2] = [(80, 24), (120, 40)];
+
+/// No test, but the agent of the others: they start this program again, with the flags in its environment.
+#[test]
+#[ignore = "it is the agent of the other tests"]
+fn the_agent() {
+    itself::be(be_the_agent);
+}

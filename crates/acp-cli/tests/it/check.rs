@@ -1,0 +1,222 @@
+//! `acp check`, on real agents: our own, and some that are wrong.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const ACP: &str = env!("CARGO_BIN_EXE_acp");
+
+/// Runs `acp check agent` with a home of its own.
+fn check(home: &Path, args: &[&str]) -> Output {
+    Command::new(ACP)
+        .args(["check", "agent"])
+        .args(args)
+        .env("XDG_STATE_HOME", home.join("state"))
+        .env("XDG_CONFIG_HOME", home.join("config"))
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// Our own agent, which has no model here and carries out typed commands.
+const OURS: &[&str] = &[
+    "--prompt-for",
+    "read=/read notes.txt",
+    "--prompt-for",
+    "answer=/help",
+    "--",
+    ACP,
+    "agent",
+];
+
+fn ours<'a>(options: &[&'a str]) -> Vec<&'a str> {
+    options.iter().chain(OURS).copied().collect()
+}
+
+#[test]
+fn what_passes_is_told_in_json() {
+    let home = tempfile::tempdir().unwrap();
+    let only = ["--only", "v1/initialization/*", "--format", "json"];
+    let output = check(home.path(), &ours(&only));
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["side"], "agent");
+    assert_eq!(report["summary"]["fail"], 0);
+    let checks = report["checks"].as_array().unwrap();
+    assert!(
+        checks.iter().all(|check| check["verdict"] == "pass"),
+        "{report:#}"
+    );
+    assert!(
+        checks
+            .iter()
+            .any(|check| check["id"] == "v1/initialization/1")
+    );
+}
+
+#[test]
+fn an_agent_that_is_wrong_is_told_with_what_it_said() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = home.path().join("agent.sh");
+    // It answers whatever it is asked with a version that nobody speaks.
+    std::fs::write(
+        &agent,
+        r#"while read -r line; do echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":7}}'; done"#,
+    )
+    .unwrap();
+    let agent = agent.to_str().unwrap();
+    let only = ["--only", "v1/initialization/2", "--", "sh", agent];
+    let output = check(home.path(), &only);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("asked for version 1, it answered 7"),
+        "{text}"
+    );
+    assert!(text.contains(r#""protocolVersion":7"#), "{text}");
+    assert!(text.contains("1 checks: 0 passed, 1 failed"), "{text}");
+
+    // What is known does not fail the run.
+    let known = home.path().join("known");
+    std::fs::write(&known, "v1/initialization/2  # on its way\n").unwrap();
+    let baseline = ["--baseline", known.to_str().unwrap()];
+    let output = check(home.path(), &[&baseline, &only[..]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+
+    // In XML it is a failure, with the evidence.
+    let output = check(home.path(), &[&["--format", "junit"], &only[..]].concat());
+    let xml = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{xml}");
+    assert!(
+        xml.contains(r#"failures="1""#) && xml.contains("asked for version 1, it answered 7"),
+        "{xml}"
+    );
+
+    let page = home.path().join("page.html");
+    let out = ["--format", "html", "--out", page.to_str().unwrap()];
+    let output = check(home.path(), &[&out, &only[..]].concat());
+    assert_eq!(
+        (output.status.code(), stdout(&output).as_str()),
+        (Some(1), "")
+    );
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("asked for version 1, it answered 7"),
+        "{page}"
+    );
+}
+
+#[test]
+fn what_many_checks_fail_for_is_told_once() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = home.path().join("agent.sh");
+    // It answers `initialize`, and has nothing else.
+    std::fs::write(
+        &agent,
+        r#"while read -r line; do
+id=$(printf '%s' "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+case $line in
+*'"initialize"'*) rest='"result":{"protocolVersion":1}' ;;
+*) rest='"error":{"code":-32601,"message":"not here"}' ;;
+esac
+echo "{\"jsonrpc\":\"2.0\",\"id\":$id,$rest}"
+done"#,
+    )
+    .unwrap();
+    let agent = agent.to_str().unwrap();
+    let only = ["--only", "v1/session-modes/*", "--", "sh", agent];
+    let output = check(home.path(), &only);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let said = stdout(&output);
+    let once = "7 checks come to the same: `session/new` was answered with error -32601: not here";
+    assert_eq!(said.matches(once).count(), 1, "{said}");
+}
+
+#[test]
+fn a_baseline_that_is_stale_fails() {
+    let home = tempfile::tempdir().unwrap();
+    let known = home.path().join("known");
+    std::fs::write(&known, "v1/initialization/1\nv1/no-such-page/1\n").unwrap();
+    let options = [
+        "--only",
+        "v1/initialization/1",
+        "--baseline",
+        known.to_str().unwrap(),
+    ];
+    let output = check(home.path(), &ours(&options));
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("expects v1/initialization/1 to fail, and it passes"),
+        "{text}"
+    );
+    assert!(text.contains("names v1/no-such-page/1"), "{text}");
+}
+
+#[test]
+fn an_agent_that_is_none_is_told_as_such() {
+    let home = tempfile::tempdir().unwrap();
+    let output = check(home.path(), &["--", "acp-no-such-agent"]);
+    assert_eq!(output.status.code(), Some(3));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("acp-no-such-agent"), "{stderr}");
+
+    let ends = ["--", "sh", "-c", "echo 'no key' >&2; exit 1"];
+    let output = check(home.path(), &ends);
+    assert_eq!(output.status.code(), Some(3));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("no key"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_program_that_ends_at_once_is_told_of_once_and_not_by_each_check() {
+    let home = tempfile::tempdir().unwrap();
+    let usage = "i=0; while [ $i -lt 40 ]; do echo usage $i >&2; i=$((i+1)); done; exit 2";
+    let output = check(home.path(), &["--", "sh", "-c", usage]);
+    assert_eq!((output.status.code(), &*stdout(&output)), (Some(3), ""));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let told = "the agent ended (exit code 2) before it answered `initialize`";
+    assert_eq!(stderr.matches(told).count(), 1, "{stderr}");
+    // The end of what it said, and not all of it.
+    assert!(stderr.ends_with("  usage 39\n"), "{stderr}");
+    assert!(!stderr.contains("usage 19\n"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_agent_that_ends_when_it_is_asked_for_a_later_version_is_checked() {
+    let home = tempfile::tempdir().unwrap();
+    let agent = r#"read -r line
+        case $line in
+            *'"protocolVersion":1'[,}]*) echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}' ;;
+            *) exit 1 ;;
+        esac
+        cat > /dev/null"#;
+    let only = ["--only", "v1/initialization/1", "--", "sh", "-c", agent];
+    let output = check(home.path(), &only);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(text.contains("does not speak v2"), "{text}");
+}
+
+#[test]
+fn checks_are_listed_and_chosen() {
+    let home = tempfile::tempdir().unwrap();
+    let output = check(home.path(), &["--list", "--only", "v1/initialization/*"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        text.lines()
+            .all(|line| line.starts_with("v1/initialization/")),
+        "{text}"
+    );
+    assert!(text.lines().count() >= 6, "{text}");
+
+    let output = check(home.path(), &["--list", "--only", "v9/*"]);
+    assert_eq!(output.status.code(), Some(2));
+}

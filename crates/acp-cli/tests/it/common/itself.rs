@@ -1,0 +1,42 @@
+//! This test program, started again as an agent.
+//!
+//! The harness prints to stdout. So a shell moves stdout to descriptor 3 first, and the agent finds its client there.
+
+use std::fs::{File, OpenOptions};
+use std::path::Path;
+
+/// The variable with the flags of the agent that this program is to be.
+const FLAGS: &str = "ACP_TEST_AGENT";
+
+/// A shell script that starts this program as the agent that the ignored test of this name is. The agent's flags are
+/// these, and the arguments of the script.
+pub(crate) fn script(test: &str, flags: &str) -> String {
+    let this = std::env::current_exe().unwrap();
+    format!(
+        "exec 3>&1 >/dev/null\n{FLAGS}=\"{flags} $*\" exec {} --exact {test} --ignored --nocapture\n",
+        this.display()
+    )
+}
+
+/// Writes such a script, and gives the command line that runs it.
+pub(crate) fn write_script(file: &Path, test: &str) -> String {
+    std::fs::write(file, script(test, "")).unwrap();
+    format!("sh {}", file.display())
+}
+
+/// Is the agent, if this program was started as one, and ends with it. Its stdout is the client's again.
+pub(crate) fn be(agent: impl FnOnce(&[String])) {
+    let Ok(flags) = std::env::var(FLAGS) else {
+        return;
+    };
+    rustix::stdio::dup2_stdout(client()).unwrap();
+    let flags: Vec<String> = flags.split_whitespace().map(str::to_owned).collect();
+    agent(&flags);
+    // The harness has nothing to add for the client.
+    std::process::exit(0);
+}
+
+/// Where the client listens.
+pub(crate) fn client() -> File {
+    OpenOptions::new().write(true).open("/dev/fd/3").unwrap()
+}

@@ -1,0 +1,229 @@
+//! Running the built binary as a person or a script would.
+
+pub(crate) mod agent;
+#[cfg(unix)]
+pub(crate) mod browser;
+pub(crate) mod editor;
+#[cfg(unix)]
+pub(crate) mod itself;
+pub(crate) mod patient;
+pub(crate) mod reach;
+#[cfg(target_os = "linux")]
+pub(crate) mod screen;
+#[cfg(target_os = "linux")]
+pub(crate) mod terminal;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The binary under test.
+pub(crate) const ACP: &str = env!("CARGO_BIN_EXE_acp");
+
+/// The variable that says where the binary is, if it is not where it was built.
+pub(crate) const ELSEWHERE: &str = "ACP_UNDER_TEST";
+
+/// Rules that allow all commands.
+const COMMANDS: &str = "[[rule]]\ndecision = \"allow\"\nkind = \"execute\"\n";
+
+/// A directory to work in, with the files of a small project, and one beside it for what a user has in
+/// their home: whoever runs the tests has rules, answers and sessions of their own.
+pub(crate) struct Project {
+    directory: tempfile::TempDir,
+    home: tempfile::TempDir,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let project = Self {
+            directory: tempfile::tempdir().unwrap(),
+            home: tempfile::tempdir().unwrap(),
+        };
+        for (_, place) in project.home() {
+            std::fs::create_dir(place).unwrap();
+        }
+        project.write("notes.txt", "first\nsecond\nthird\n");
+        project
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where the bundled agent keeps its sessions.
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.home.path().join("XDG_STATE_HOME/acp")
+    }
+
+    /// A directory of this name beside the project, which is there from now on.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        let directory = self.home.path().join(name);
+        std::fs::create_dir_all(&directory).unwrap();
+        directory
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// The places of the user's own files.
+    pub(crate) fn home(&self) -> [(&'static str, PathBuf); 2] {
+        ["XDG_CONFIG_HOME", "XDG_STATE_HOME"].map(|name| (name, self.home.path().join(name)))
+    }
+
+    /// Writes a file of the user's configuration.
+    pub(crate) fn configure(&self, name: &str, text: &str) {
+        let directory = self.home.path().join("XDG_CONFIG_HOME/acp");
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(name), text).unwrap();
+    }
+
+    /// The user's rules allow all commands: the bundled agent runs them in code mode without asking.
+    pub(crate) fn allow_commands(&self) {
+        self.configure("permissions.toml", COMMANDS);
+    }
+
+    /// What an agent's command line begins with, so that it has such rules and `acp run` has not.
+    pub(crate) fn allowing_commands(&self) -> [String; 2] {
+        let config = self.home.path().join("agent");
+        std::fs::create_dir_all(config.join("acp")).unwrap();
+        std::fs::write(config.join("acp/permissions.toml"), COMMANDS).unwrap();
+        [
+            "env".to_owned(),
+            format!("XDG_CONFIG_HOME={}", config.display()),
+        ]
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.file(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    /// `acp run` in this project.
+    pub(crate) fn run(&self, args: &[&str]) -> Ended {
+        Ended::of(self.command(args).output().unwrap())
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.acp(&["run"]);
+        command.args(args);
+        command
+    }
+
+    /// `acp` in this project.
+    pub(crate) fn acp(&self, args: &[&str]) -> Command {
+        let acp = std::env::var(ELSEWHERE).unwrap_or_else(|_| ACP.to_owned());
+        let mut command = self.program(&acp);
+        command.args(args);
+        command
+    }
+
+    /// A program in this project, that finds nothing of whoever runs the test.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path())
+            .envs(self.home())
+            .stdin(Stdio::null());
+        for key in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
+            command.env_remove(key);
+        }
+        command
+    }
+
+    /// What is typed in a shell, where the binary is in `PATH`.
+    pub(crate) fn shell(&self, line: &str) -> Ended {
+        Ended::of(self.in_shell(line).output().unwrap())
+    }
+
+    /// The same, to be started; what it prints is caught.
+    pub(crate) fn in_shell(&self, line: &str) -> Command {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let binaries = Path::new(ACP).parent().unwrap().to_str().unwrap();
+        let mut command = self.program("sh");
+        command
+            .args(["-c", line])
+            .env("PATH", format!("{binaries}:{path}"))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// The command line that is this test program as [`agent`].
+    #[cfg(unix)]
+    pub(crate) fn agent(&self, flags: &str) -> String {
+        let script = itself::write_script(&self.home.path().join("agent.sh"), agent::NAME);
+        format!("{script} {flags}")
+    }
+
+    /// `acp run` with the bundled agent playing a script.
+    pub(crate) fn play(&self, args: &[&str], turn: &str) -> Ended {
+        let script = self.script(turn);
+        let mut all = args.to_vec();
+        all.extend(["go", "--", ACP, "agent", "--script", &script]);
+        self.run(&all)
+    }
+
+    /// Writes a script of one turn and gives its path. It is kept beside the project.
+    pub(crate) fn script(&self, turn: &str) -> String {
+        let file = self.file(".script.json");
+        std::fs::write(&file, format!("{{\"turns\": [[{turn}]]}}")).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    pub(crate) fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// That these appear on stdout, in this order.
+    #[track_caller]
+    pub(crate) fn shows(self, parts: &[&str]) -> Self {
+        let mut rest = self.stdout.as_str();
+        for part in parts {
+            let at = rest
+                .find(part)
+                .unwrap_or_else(|| panic!("{part:?} is not shown, or too early: {self:#?}"));
+            rest = &rest[at + part.len()..];
+        }
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(self, part: &str) -> Self {
+        assert!(
+            self.stderr.contains(part),
+            "stderr does not say {part:?}: {self:#?}"
+        );
+        self
+    }
+
+    /// The line of stderr with this in it, without the spaces around it.
+    #[track_caller]
+    pub(crate) fn line(&self, part: &str) -> String {
+        let line = self.stderr.lines().find(|line| line.contains(part));
+        let line = line.unwrap_or_else(|| panic!("stderr has no {part:?}: {self:#?}"));
+        line.trim().to_owned()
+    }
+}

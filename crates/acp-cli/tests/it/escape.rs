@@ -1,0 +1,101 @@
+//! An agent that asks `acp run` for files that it must not have, by `fs/*` requests over real pipes.
+
+#[path = "../../../acp-host/tests/it/common/scene.rs"]
+#[allow(dead_code)]
+mod scene;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::common::reach::{PATHS, REACHED};
+use crate::common::{ACP, ELSEWHERE, Ended, agent, itself};
+use crate::ordinary_user;
+use scene::{SECRET, Scene, Why};
+
+#[test]
+
+fn as_an_ordinary_user_too() {
+    ordinary_user::runs_the_tests_of(module_path!(), &[(ELSEWHERE, Path::new(ACP))]);
+}
+
+/// Has the agent try these paths, in the root; gives what it read and wrote.
+fn reach(scene: &Scene, paths: &[String], flags: &[&str]) -> Vec<(Option<String>, bool)> {
+    let file = |name| scene.root.join(name);
+    std::fs::write(file(PATHS), serde_json::to_string(paths).unwrap()).unwrap();
+    let acp = std::env::var_os(ELSEWHERE).unwrap_or_else(|| ACP.into());
+    let ended = Command::new(acp)
+        .args(["run", "--allow", "all", "reach", "--"])
+        .args(["sh", "-c", &itself::script(agent::NAME, ""), "sh"])
+        .args(flags)
+        .current_dir(&scene.root)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    Ended::of(ended)
+        .code(0)
+        .shows(&[&format!("tried {} paths", paths.len())]);
+    // Where the root is by then is the test's business.
+    let moved = scene.outside.join("moved");
+    let directory = if moved.is_dir() {
+        moved
+    } else {
+        scene.root.clone()
+    };
+    let reached = std::fs::read_to_string(directory.join(REACHED)).unwrap();
+    serde_json::from_str(&reached).unwrap()
+}
+
+#[test]
+
+fn no_request_gets_out() {
+    let scene = Scene::new();
+    let attempts = scene.attempts();
+    // What is no text cannot be asked for over the wire.
+    let paths: Vec<String> = attempts
+        .iter()
+        .filter(|attempt| attempt.why != Why::Name)
+        .filter_map(|attempt| Some(attempt.path.to_str()?.to_owned()))
+        .collect();
+    let reached = reach(&scene, &paths, &[]);
+    assert_eq!(reached.len(), paths.len());
+    for (path, reached) in paths.iter().zip(&reached) {
+        assert_eq!(*reached, (None, false), "{path:?}");
+    }
+    scene.is_untouched(&"all requests");
+    println!("{} requests, none got out", paths.len() * 3);
+    // It does reach what it may.
+    let file = scene.root.join("file").to_str().unwrap().to_owned();
+    let reached = reach(&scene, &[file], &[]);
+    assert_eq!(reached, [(Some("inside".to_owned()), true)]);
+}
+
+/// The first that the agent does is to give the name of the root to another directory.
+#[test]
+fn the_root_is_pinned_before_the_agent_starts() {
+    let scene = Scene::new();
+    let moved = scene.outside.join("moved");
+    let path = |name: &str| scene.root.join(name).to_str().unwrap().to_owned();
+    let paths = [path("file"), path("secret"), path("inner/secret")];
+    let reached = reach(
+        &scene,
+        &paths,
+        &["--moves-root-to", moved.to_str().unwrap()],
+    );
+    assert_eq!(
+        reached,
+        [
+            (Some("inside".to_owned()), true),
+            (None, true),
+            (None, true)
+        ]
+    );
+    // What was written is in the directory that the session began with.
+    for name in ["file", "secret", "inner/secret"] {
+        let text = std::fs::read_to_string(moved.join(name)).unwrap();
+        assert_eq!(text, "written by an attempt");
+    }
+    for secret in ["secret", "inner/secret"] {
+        let text = std::fs::read_to_string(scene.outside.join(secret)).unwrap();
+        assert_eq!(text, SECRET);
+    }
+}

@@ -1,0 +1,145 @@
+//! A whole task in a terminal, with a model at home: the two commands as a user has them, and a server that answers
+//! as a model would.
+
+#[path = "../../../acp-agent/tests/it/common/provider/mod.rs"]
+#[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
+mod provider;
+#[path = "../../../acp-agent/tests/it/common/task.rs"]
+#[allow(dead_code, unreachable_pub, reason = "not every test needs it")]
+mod task;
+
+use crate::common::{ACP, Ended, Project};
+use acp_agent::Provider;
+use provider::{Answer, Say, Server};
+use serde_json::Value;
+
+/// The arguments of `acp agent` that the README gives for a model at home, with another address.
+fn as_the_readme_says(server: &Server) -> Vec<String> {
+    const AT_HOME: &str = "http://127.0.0.1:11434/v1";
+    let readme = include_str!("../../../../README.md");
+    let mut lines = readme.lines();
+    let line = lines.find(|line| line.starts_with('{') && line.contains(AT_HOME));
+    let entry: Value = serde_json::from_str(line.expect("the README has it")).unwrap();
+    assert_eq!(entry["command"], "acp");
+    let args = entry["args"].as_array().unwrap().iter();
+    let args: Vec<&str> = args.map(|arg| arg.as_str().unwrap()).collect();
+    let typed = format!("-- acp {}\n", args.join(" "));
+    assert!(readme.contains(&typed), "the same in a terminal: {typed}");
+    let at = format!("http://{}/v1", server.address);
+    let args = args.into_iter();
+    args.map(|arg| arg.replace(AT_HOME, &at)).collect()
+}
+
+fn project() -> Project {
+    let project = Project::new();
+    for (name, text) in task::FILES {
+        project.write(name, text);
+    }
+    project
+}
+
+/// `acp run` with these arguments, and the agent behind it.
+async fn run(project: &Project, server: &Server, args: &[&str]) -> Ended {
+    let mut command = project.command(args);
+    command.args([task::PROMPT, "--", ACP]);
+    command.args(as_the_readme_says(server));
+    let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
+    Ended::of(ended.await.unwrap())
+}
+
+#[tokio::test]
+async fn a_model_at_home_carries_out_a_task() {
+    for version in ["1", "2"] {
+        let server = Server::new(Provider::OpenAi, task::answers()).await;
+        let project = project();
+        let args = ["--protocol", version, "--allow", "all"];
+        let ended = run(&project, &server, &args).await.code(0);
+        let name = project.path().file_name().unwrap().to_str().unwrap();
+        let testing = format!("  | testing in {name}\n");
+        ended.shows(&[
+            "Two files, I need both.",
+            "I look at the code and its tests.",
+            "* Read `greet.sh` (read)",
+            "completed",
+            "* Read `test.sh` (read)",
+            "completed",
+            "Plan\n  [>] Change the greeting\n  [ ] Run the tests\n  [ ] Mend what fails\n",
+            "* Edit `greet.sh` (edit)",
+            "-    echo \"Hello $1\"\n",
+            "+    echo \"Hello, $1\"\n",
+            "completed",
+            "  [x] Change the greeting\n",
+            "  [>] Run the tests\n",
+            "* Run `sh test.sh` (execute)",
+            &testing,
+            "  | FAILED: wanted <Hello, Ada!>, got <Hello, Ada>\n",
+            "failed: exit code 3",
+            "An exclamation mark is missing.",
+            "  [>] Mend what fails\n",
+            "* Edit `greet.sh` (edit)",
+            "+    echo \"Hello, $1!\"\n",
+            "* Run `sh test.sh` (execute)",
+            &testing,
+            "  | 1 test passed\n",
+            "completed",
+            "  [x] Mend what fails\n",
+            task::DONE,
+        ]);
+        assert_eq!(project.read("greet.sh"), task::RIGHT);
+        assert_eq!(project.read("test.sh"), task::TESTS);
+        // It knew what had come of it, and was asked without a key.
+        let heard = server.heard();
+        assert_eq!(heard.len(), 6);
+        let [_, ran] = &heard[3].results(Provider::OpenAi)[..] else {
+            panic!("{:?}", heard[3])
+        };
+        assert!(ran.contains("got <Hello, Ada>"), "{ran}");
+        let asked = |heard: &provider::Heard| {
+            heard.path == "/v1/chat/completions" && heard.header("authorization").is_none()
+        };
+        assert!(heard.iter().all(asked), "{heard:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_person_does_not_allow_is_not_done_and_the_model_hears_of_it() {
+    let mut answers = task::answers();
+    // It gives up where it is not allowed to change anything.
+    answers.truncate(2);
+    answers.push(Answer::Says(vec![Say::Text("Then I leave it.")]));
+    let server = Server::new(Provider::OpenAi, answers).await;
+    let project = project();
+    let ended = run(
+        &project,
+        &server,
+        &["--allow", "reads", "--format", "quiet"],
+    )
+    .await;
+    let ended = ended.code(0).says("rejected by --allow reads");
+    assert!(ended.stdout.ends_with("Then I leave it.\n"), "{ended:?}");
+    assert_eq!(project.read("greet.sh"), task::GREETING);
+    let [_, edited] = &server.heard()[2].results(Provider::OpenAi)[..] else {
+        panic!("{:?}", server.heard())
+    };
+    assert!(edited.contains("ejected"), "{edited}");
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_said_in_one_sentence() {
+    let unknown = r#"{"error":{"message":"model 'any' not found","type":"api_error"}}"#;
+    let unknown = Answer::Status(404, &[], unknown.to_owned());
+    let server = Server::new(Provider::OpenAi, [unknown]).await;
+    let project = project();
+    let ended = run(&project, &server, &["--allow", "all"]).await.code(1);
+    let said = ended.line("acp: ");
+    let parts = [
+        "qwen3:8b at http://",
+        "there is no such model",
+        "model 'any' not found",
+    ];
+    for part in [&parts[..], &[&server.address.to_string()]].concat() {
+        assert!(said.contains(part), "{part:?} is not said: {ended:?}");
+    }
+    // The session is there still.
+    ended.says("go on with: acp run --resume ");
+}

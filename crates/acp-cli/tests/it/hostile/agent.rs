@@ -1,0 +1,266 @@
+//! The hostile agent: it plays a list of steps in its turn, and records every answer that it gets.
+//!
+//! It speaks raw JSON-RPC, so that a test can send what no library would.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{ACP, Ended, Project, Screen, Terminal, itself};
+
+/// The variable that has the file with the agent's steps.
+pub(crate) const STEPS: &str = "HOSTILE_AGENT_STEPS";
+
+/// The variable that has the file where the agent records what it was answered, a JSON value a line.
+const ANSWERS: &str = "HOSTILE_AGENT_ANSWERS";
+
+/// The session that the agent opens.
+pub(crate) const SESSION: &str = "s";
+
+/// A step that sends a request and waits for its answer.
+pub(crate) fn request(method: &str, params: Value) -> Value {
+    json!({ "request": { "method": method, "params": params } })
+}
+
+/// A step that sends a request and goes on without waiting. What is answered later is recorded all the same.
+pub(crate) fn request_at_once(method: &str, params: Value) -> Value {
+    json!({ "send": { "id": method, "method": method, "params": params } })
+}
+
+/// A step that sends a notification.
+pub(crate) fn notify(method: &str, params: Value) -> Value {
+    json!({ "send": { "method": method, "params": params } })
+}
+
+/// A step that sends an update of the session.
+pub(crate) fn update(update: Value) -> Value {
+    notify(
+        "session/update",
+        json!({ "sessionId": SESSION, "update": update }),
+    )
+}
+
+/// A step that has a shell run a line, as the agent's own child.
+pub(crate) fn shell(line: &str) -> Value {
+    json!({ "shell": line })
+}
+
+/// A step that waits until there is a file of this name.
+pub(crate) fn wait_for(file: &str) -> Value {
+    json!({ "wait": file })
+}
+
+/// A step that asks for permission for a tool call, with the usual options.
+pub(crate) fn ask(tool_call: Value) -> Value {
+    let option = |kind: &str, name: &str| json!({"optionId": kind, "name": name, "kind": kind});
+    request(
+        "session/request_permission",
+        json!({"sessionId": SESSION, "toolCall": tool_call, "options": [
+            option("allow_once", "Allow"),
+            option("allow_always", "Always allow"),
+            option("reject_once", "Reject"),
+        ]}),
+    )
+}
+
+/// A step that runs a command in a terminal of the client's.
+pub(crate) fn terminal(command: &str, args: &[&str]) -> Value {
+    request(
+        "terminal/create",
+        json!({"sessionId": SESSION, "command": command, "args": args}),
+    )
+}
+
+/// The command line that starts the agent with these steps.
+pub(crate) fn command(project: &Project, steps: &[Value]) -> Vec<String> {
+    project.write(".steps", &Value::from(steps.to_vec()).to_string());
+    let script = format!(
+        "export {STEPS}={} {ANSWERS}={}
+{}",
+        project.file(".steps").display(),
+        answers_file(project).display(),
+        itself::script("hostile::the_agent", "")
+    );
+    ["sh", "-c", &script].map(str::to_owned).to_vec()
+}
+
+/// `acp run` with the agent, without a terminal.
+pub(crate) fn run(project: &Project, args: &[&str], steps: &[Value]) -> Ended {
+    Ended::of(to_run(project, args, steps).output().unwrap())
+}
+
+/// The same, to be started.
+pub(crate) fn to_run(project: &Project, args: &[&str], steps: &[Value]) -> std::process::Command {
+    let agent = command(project, steps);
+    let writable = writable(project, &args.join(" "));
+    let mut all: Vec<&str> = args.to_vec();
+    all.extend(writable.iter().map(String::as_str));
+    all.extend(["go", "--"]);
+    all.extend(agent.iter().map(String::as_str));
+    project.command(&all)
+}
+
+/// What lets the agent record its answers in a sandbox, if these arguments put it into one.
+fn writable(project: &Project, args: &str) -> Vec<String> {
+    let implied = ["--allow none", "--allow reads"];
+    let is_confined = match args.contains("--sandbox") {
+        true => !args.contains("--sandbox=off"),
+        false => implied.iter().any(|policy| args.contains(policy)),
+    };
+    let answers = project.beside("answers");
+    match is_confined {
+        true => vec!["--writable".to_owned(), answers.display().to_string()],
+        false => Vec::new(),
+    }
+}
+
+/// `acp run` with the agent, on a terminal.
+pub(crate) fn run_on_terminal(project: &Project, args: &str, steps: &[Value]) -> Terminal {
+    configure(project, steps);
+    let writable = writable(project, args).join(" ");
+    Terminal::start(
+        project,
+        &format!("{ACP} run --agent hostile {args} {writable} go"),
+    )
+}
+
+/// `acp chat` with the agent, which begins its steps when it is told something.
+pub(crate) fn chat(project: &Project, columns: u16, rows: u16, steps: &[Value]) -> Screen {
+    configure(project, steps);
+    let mut screen = Screen::start(
+        project,
+        columns,
+        rows,
+        &format!("{ACP} chat --agent hostile"),
+    );
+    screen.until("hostile");
+    screen
+}
+
+/// Makes the agent one that can be named.
+pub(crate) fn configure(project: &Project, steps: &[Value]) {
+    let command = serde_json::to_string(&command(project, steps)).unwrap();
+    project.configure(
+        "config.toml",
+        &format!("[agents.hostile]\ncommand = {command}\n"),
+    );
+}
+
+/// What the agent was answered to its requests, in the order in which the answers came: `result` or `error`.
+pub(crate) fn answers(project: &Project) -> Vec<Value> {
+    let text = std::fs::read_to_string(answers_file(project)).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Beside the project, where the agent may write in a sandbox, too.
+fn answers_file(project: &Project) -> PathBuf {
+    project.beside("answers").join("answers")
+}
+
+/// Is the agent.
+pub(crate) fn be() {
+    let steps = std::fs::read_to_string(std::env::var(STEPS).unwrap()).unwrap();
+    let steps: Vec<Value> = serde_json::from_str(&steps).unwrap();
+    Agent {
+        client: itself::client(),
+        heard: BufReader::new(std::io::stdin()),
+        asked: 0,
+    }
+    .serve(&steps);
+}
+
+struct Agent<R> {
+    client: File,
+    heard: R,
+    /// How many requests it has made.
+    asked: u64,
+}
+
+impl<R: BufRead> Agent<R> {
+    fn serve(&mut self, steps: &[Value]) {
+        while let Some(message) = self.next() {
+            let result = match message["method"].as_str() {
+                Some("initialize") => {
+                    json!({"protocolVersion": 1, "agentInfo": {"name": "hostile", "version": "1"},
+                    "agentCapabilities": {"loadSession": true}})
+                }
+                Some("session/new") => json!({"sessionId": SESSION}),
+                Some("session/load") => json!({}),
+                Some("session/prompt") => {
+                    for step in steps {
+                        self.play(step);
+                    }
+                    json!({"stopReason": "end_turn"})
+                }
+                _ => continue,
+            };
+            self.send(json!({"id": message["id"], "result": result}));
+        }
+    }
+
+    fn play(&mut self, step: &Value) {
+        let (kind, what) = step.as_object().unwrap().iter().next().unwrap();
+        match kind.as_str() {
+            "send" => self.send(what.clone()),
+            "request" => {
+                self.asked += 1;
+                let id = json!(format!("q{}", self.asked));
+                let mut message = what.clone();
+                message["id"] = id.clone();
+                self.send(message);
+                while let Some(message) = self.next() {
+                    if message["id"] == id {
+                        break;
+                    }
+                }
+            }
+            "shell" => {
+                let line = what.as_str().unwrap();
+                let output = Command::new("sh").args(["-c", line]).output().unwrap();
+                record(&json!({"shell": String::from_utf8_lossy(&output.stdout),
+                    "stderr": String::from_utf8_lossy(&output.stderr), "code": output.status.code()}));
+            }
+            "wait" => {
+                let file = std::path::Path::new(what.as_str().unwrap());
+                while !file.exists() {
+                    // Nothing else tells it that it may go on.
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+            other => panic!("unknown step: {other}"),
+        }
+    }
+
+    fn send(&mut self, mut message: Value) {
+        message["jsonrpc"] = json!("2.0");
+        // Whoever has gone does not read it.
+        let _ = self.client.write_all(format!("{message}\n").as_bytes());
+    }
+
+    /// The next message of the client's. Answers are recorded.
+    fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        if self.heard.read_line(&mut line).unwrap_or_default() == 0 {
+            return None;
+        }
+        let message: Value = serde_json::from_str(&line).unwrap();
+        if message["method"].is_null() {
+            record(&message);
+        }
+        Some(message)
+    }
+}
+
+/// Where the agent cannot write there, nothing is recorded.
+fn record(answer: &Value) {
+    let file = std::env::var(ANSWERS).unwrap();
+    let file = OpenOptions::new().create(true).append(true).open(file);
+    if let Ok(mut file) = file {
+        let _ = file.write_all(format!("{answer}\n").as_bytes());
+    }
+}

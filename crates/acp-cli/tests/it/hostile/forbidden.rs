@@ -1,0 +1,259 @@
+//! An agent that never asks, and writes by itself: what `--allow none` and `--allow reads` forbid does not happen.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::*;
+
+#[test]
+fn as_an_ordinary_user_too() {
+    crate::ordinary_user::runs_the_tests_of(module_path!(), &[(ELSEWHERE, Path::new(ACP))]);
+}
+
+/// Where there are no sandboxes the agent is started all the same, and that is said; nothing else can be tested.
+fn possible() -> bool {
+    let sandbox = acp_host::Sandbox::new([]);
+    if let Err(error) = &sandbox {
+        println!("skipped: {error}");
+    }
+    sandbox.is_ok()
+}
+
+/// Someone's project, home, and all else that an agent could change.
+struct Victim {
+    project: Project,
+    home: tempfile::TempDir,
+    /// In the directories that everybody may write to.
+    elsewhere: Vec<tempfile::TempDir>,
+}
+
+impl Victim {
+    fn new() -> Self {
+        let directory_in = |parent: &str| {
+            tempfile::Builder::new()
+                .prefix("victim-")
+                .tempdir_in(parent)
+                .unwrap()
+        };
+        let victim = Self {
+            project: Project::new(),
+            home: tempfile::tempdir().unwrap(),
+            elsewhere: ["/tmp", "/var/tmp", "/dev/shm"].map(directory_in).into(),
+        };
+        for place in victim.places() {
+            std::fs::write(place.join("file"), "as it was\n").unwrap();
+            std::fs::write(place.join("other"), "other\n").unwrap();
+            std::fs::create_dir(place.join("empty")).unwrap();
+            std::os::unix::fs::symlink("file", place.join("link")).unwrap();
+        }
+        std::fs::create_dir(victim.home.path().join(".ssh")).unwrap();
+        victim
+    }
+
+    /// Each place that must not be changed.
+    fn places(&self) -> Vec<PathBuf> {
+        let elsewhere = self.elsewhere.iter().map(|directory| directory.path());
+        [self.project.path(), self.home.path()]
+            .into_iter()
+            .chain(elsewhere)
+            .map(Path::to_owned)
+            .collect()
+    }
+
+    /// All that is there, with what is in it.
+    fn seen(&self) -> BTreeMap<PathBuf, String> {
+        let mut seen = BTreeMap::new();
+        let mut todo = self.places();
+        while let Some(directory) = todo.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = std::fs::symlink_metadata(&path).unwrap();
+                let what = if meta.is_dir() {
+                    todo.push(path.clone());
+                    "directory".to_owned()
+                } else if meta.is_symlink() {
+                    std::fs::read_link(&path).unwrap().display().to_string()
+                } else {
+                    std::fs::read_to_string(&path).unwrap()
+                };
+                seen.insert(path, format!("{:o} {} {what}", meta.mode(), meta.nlink()));
+            }
+        }
+        seen
+    }
+
+    /// Has the agent do all that it can think of, one attack after the other.
+    fn attack(&self, args: &[&str]) -> Ended {
+        let mut steps = vec![agent::shell("echo mine > ${HOSTILE_AGENT_ANSWERS}.more")];
+        for place in self.places() {
+            let attack =
+                |attack: &&str| agent::shell(&format!("cd {} && {attack}", place.display()));
+            steps.extend(ATTACKS.iter().map(attack));
+        }
+        let mut run = agent::to_run(&self.project, args, &steps);
+        let before = self.seen();
+        let ended = Ended::of(run.env("HOME", self.home.path()).output().unwrap());
+        let after = self.seen();
+        let changed = |path: &&PathBuf| before.get(*path) != after.get(*path);
+        let changed: Vec<_> = before.keys().chain(after.keys()).filter(changed).collect();
+        assert!(changed.is_empty(), "{args:?}: {changed:?}: {ended:#?}");
+        ended
+    }
+}
+
+/// Lines of shell that would change something in the directory where they run.
+const ATTACKS: &[&str] = &[
+    "echo stolen > file",
+    "echo stolen >> file",
+    ": > file",
+    "truncate -s 1 file",
+    "dd if=/dev/zero of=file bs=1 count=1 conv=notrunc",
+    "echo stolen > link",
+    "echo stolen > new",
+    "mkdir new",
+    "mkfifo new",
+    "mknod new p",
+    "ln -s /etc/passwd new",
+    "ln file new",
+    "ln other $TMPDIR/mine && echo stolen > $TMPDIR/mine",
+    "mv file new",
+    "mv file $TMPDIR",
+    "mv -f other file",
+    "echo stolen > $TMPDIR/new && mv -f $TMPDIR/new file",
+    "rm file",
+    "rm link",
+    "rmdir empty",
+    "mv empty file2",
+    "sed -i s/was/is/ file",
+    "tar cf new.tar file",
+    "cp /bin/true new",
+    "(setsid sh -c 'echo stolen > new') ",
+    "echo stolen | tee file new",
+    "echo stolen > /proc/self/cwd/new",
+];
+
+#[test]
+fn an_agent_that_never_asks_changes_nothing_where_it_may_only_read() {
+    if !possible() {
+        return;
+    }
+    for allow in ["none", "reads"] {
+        let victim = Victim::new();
+        let ended = victim.attack(&["--allow", allow]).code(0);
+        let answers = agent::answers(&victim.project);
+        // It did all that it was told to, and no more than its first step came to anything.
+        assert_eq!(
+            answers.len(),
+            1 + ATTACKS.len() * victim.places().len(),
+            "{ended:#?}"
+        );
+        assert_eq!(answers[0]["code"], 0, "{answers:?}");
+        for (answer, line) in answers[1..].iter().zip(ATTACKS.iter().cycle()) {
+            assert_ne!(answer["code"], 0, "{line}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn read_only_is_the_same_by_name() {
+    if !possible() {
+        return;
+    }
+    let victim = Victim::new();
+    victim
+        .attack(&["--allow", "all", "--sandbox=read-only"])
+        .code(0);
+    assert_eq!(agent::answers(&victim.project)[0]["code"], 0);
+}
+
+#[test]
+fn the_policy_that_nobody_typed_confines_nobody() {
+    let project = Project::new();
+    agent::run(&project, &[], &[agent::shell("echo its own > state")]);
+    assert_eq!(project.read("state"), "its own\n");
+    agent::run(
+        &project,
+        &["--allow", "reads", "--sandbox=off"],
+        &[agent::shell("echo more > state")],
+    );
+    assert_eq!(project.read("state"), "more\n");
+}
+
+#[test]
+fn in_the_chat_it_is_the_same() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    let done = serde_json::json!({"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "done with it"}});
+    let steps = [
+        agent::shell("echo mine > ${HOSTILE_AGENT_ANSWERS}.more"),
+        agent::shell("echo stolen > stolen"),
+        agent::update(done),
+    ];
+    agent::configure(&project, &steps);
+    let answers = project.beside("answers");
+    let line = format!(
+        "{ACP} chat --allow none --writable {} --agent hostile go",
+        answers.display()
+    );
+    let mut screen = Screen::start(&project, 100, 30, &line);
+    screen.until("done with it");
+    let answers = agent::answers(&project);
+    assert_eq!(answers[0]["code"], 0, "{answers:?}");
+    assert_ne!(answers[1]["code"], 0, "{answers:?}");
+    assert!(!project.file("stolen").exists());
+}
+
+#[test]
+fn an_agent_in_the_sandbox_leaves_no_trap_behind() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    let git = project
+        .shell("git init -q . && git config user.name me")
+        .code(0);
+    let config = project.read(".git/config");
+    let steps = [
+        agent::shell("git config core.fsmonitor 'touch stolen'; echo evil > .git/hooks/pre-commit"),
+        agent::shell("mkdir .vscode && echo evil > .vscode/tasks.json && echo hers > file"),
+    ];
+    let ended = agent::run(&project, &["--sandbox", "--allow", "all"], &steps).code(0);
+    let answers = agent::answers(&project);
+    assert!(
+        answers.iter().all(|answer| answer["code"] == 0),
+        "{answers:?} {git:?}"
+    );
+    assert_eq!(project.read(".git/config"), config);
+    assert!(!project.file(".git/hooks/pre-commit").exists());
+    assert!(!project.file(".vscode").exists());
+    assert_eq!(project.read("file"), "hers\n");
+    project.shell("git status").code(0);
+    assert!(!project.file("stolen").exists());
+    // The person is told, and can look at it.
+    let line = ended.line("acp undid 3 changes");
+    let kept = line.rsplit("kept in ").next().unwrap();
+    let kept = std::fs::read_to_string(Path::new(kept).join("undone__.git__hooks__pre-commit"));
+    assert_eq!(kept.unwrap(), "evil\n");
+}
+
+#[test]
+fn in_the_chat_it_leaves_none_when_its_turn_ends() {
+    if !possible() {
+        return;
+    }
+    let project = Project::new();
+    agent::configure(&project, &[agent::shell("echo evil > .envrc")]);
+    let answers = project.beside("answers");
+    let line = format!(
+        "{ACP} chat --sandbox --writable {} --agent hostile go",
+        answers.display()
+    );
+    let mut screen = Screen::start(&project, 160, 30, &line);
+    screen.until("acp undid a change");
+    assert_eq!(agent::answers(&project)[0]["code"], 0);
+    assert!(!project.file(".envrc").exists());
+}

@@ -1,0 +1,24 @@
+//! Attacks: a hostile agent with every trick that we know, against `acp run` and `acp chat`. A file a subject.
+//!
+//! The tests ask what a victim would ask: was a file changed, read or run that was not shown and allowed?
+
+mod agent;
+mod answers;
+mod bundled;
+mod floods;
+mod forbidden;
+mod rules;
+mod secrets;
+mod shown;
+mod type_ahead;
+
+use crate::common::screen::Screen;
+use crate::common::terminal::Terminal;
+use crate::common::{ACP, ELSEWHERE, Ended, Project, itself};
+
+/// Not a test, but the agent of the others: they start this program again, with the agent's steps in its environment.
+#[test]
+#[ignore = "it is the agent of the other tests"]
+fn the_agent() {
+    itself::be(|_| agent::be());
+}

@@ -1,0 +1,60 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+mod agent;
+mod agent_sessions;
+#[cfg(unix)]
+mod agents;
+mod bridge;
+#[cfg(unix)]
+mod bridge_to_v1;
+#[cfg(unix)]
+mod cancel;
+#[cfg(target_os = "linux")]
+mod chat;
+mod check;
+mod check_client;
+mod common;
+mod environment;
+#[cfg(unix)]
+mod escape;
+#[cfg(target_os = "linux")]
+mod faults;
+#[cfg(unix)]
+mod first_use;
+#[cfg(unix)]
+mod full_task;
+#[cfg(target_os = "linux")]
+mod hostile;
+#[cfg(unix)]
+mod login;
+mod mcp_proxy;
+mod model;
+#[cfg(unix)]
+#[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]
+mod ordinary_user;
+mod permissions;
+mod promises;
+mod run;
+#[cfg(unix)]
+mod sandbox;
+#[cfg(unix)]
+mod session_names;
+#[cfg(unix)]
+mod sessions;
+#[cfg(unix)]
+mod start;
+#[cfg(target_os = "linux")]
+mod terminal;
+mod trace;
+mod trace_html;
+mod trace_lint;
+mod trace_replay;
+mod trace_show;

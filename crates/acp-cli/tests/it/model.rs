@@ -1,0 +1,392 @@
+//! `acp agent --model`: a language model at any address.
+
+use crate::common;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+
+use crate::common::editor::Editor;
+#[cfg(target_os = "linux")]
+use crate::common::terminal::Terminal;
+use crate::common::{Ended, Project};
+use serde_json::{Value, json};
+
+/// A model's server that gives this answer once, and does not say which models it has. Gives its address, and what it
+/// was asked.
+fn server(answer: String) -> (String, std::thread::JoinHandle<(String, Value)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let heard = std::thread::spawn(move || {
+        let (mut stream, head) = loop {
+            let mut stream = BufReader::new(listener.accept().unwrap().0);
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                assert_ne!(stream.read_line(&mut head).unwrap(), 0, "{head}");
+            }
+            if head.starts_with("POST ") {
+                break (stream, head);
+            }
+            let absent = http("404 Not Found", "text/plain", "");
+            // Who asked may be gone.
+            let _ = stream.get_mut().write_all(absent.as_bytes());
+        };
+        let length = head
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: "))
+            .unwrap();
+        let mut body = vec![0; length.parse().unwrap()];
+        stream.read_exact(&mut body).unwrap();
+        stream.get_mut().write_all(answer.as_bytes()).unwrap();
+        (head, serde_json::from_slice(&body).unwrap())
+    });
+    (address, heard)
+}
+
+fn http(status: &str, content_type: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// The agent with this model, and nothing of whoever runs the test.
+fn agent(project: &Project, args: &[&str]) -> Command {
+    let mut command = project.acp(&["agent"]);
+    command.args(args);
+    command
+}
+
+fn opens(editor: &mut Editor, project: &Project) -> Result<Value, String> {
+    let params = json!({"cwd": project.path(), "mcpServers": []});
+    editor.ask("session/new", params)
+}
+
+/// `id=value` of each config option, and the models there are.
+fn options(opened: &Value) -> (Vec<String>, Vec<String>) {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let all = opened["configOptions"].as_array().unwrap();
+    let set = all
+        .iter()
+        .map(|option| format!("{}={}", text(&option["id"]), text(&option["currentValue"])));
+    let models = all.iter().find(|option| option["id"] == "model");
+    let models = models.map(|option| {
+        let values = option["options"].as_array().unwrap().iter();
+        values.map(|value| text(&value["value"])).collect()
+    });
+    (set.collect(), models.unwrap_or_default())
+}
+
+/// An answer that is nothing but this text.
+fn says(text: &str) -> String {
+    let text = json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let events = format!("data: {text}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+    http("200 OK", "text/event-stream", &events)
+}
+
+#[test]
+fn what_is_configured_counts_unless_something_else_is_typed() {
+    let (home, heard) = server(says("Hello from home."));
+    let (other, _) = server(says("not asked"));
+    let project = Project::new();
+    let config = format!(
+        "[agent]\nmodel = \"openai/qwen3:8b\"\nbase_url = \"{home}/v1\"\nmode = \"code\"\nthought_level = \"low\"\n\n\
+         [[agent.models]]\nprovider = \"openai\"\nname = \"big\"\nbase_url = \"{other}\"\nkey_env = \"BIG_KEY\"\n\n\
+         [[agent.models]]\nprovider = \"gemini\"\nname = \"gemini-x\"\n"
+    );
+    project.configure("config.toml", &config);
+    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let opened = opens(&mut editor, &project).unwrap();
+    let (set, models) = options(&opened);
+    let begins = [
+        "mode=code",
+        "model=openai/qwen3:8b",
+        "thought_level=default",
+    ];
+    assert_eq!(set, begins);
+    // Those that lack their key are not offered.
+    assert_eq!(models, ["openai/qwen3:8b"]);
+    let session = opened["sessionId"].as_str().unwrap();
+    editor.prompt(session, "Hi").unwrap();
+    let (_, body) = heard.join().unwrap();
+    assert_eq!(body["model"], "qwen3:8b");
+    assert_eq!(body["reasoning_effort"], "low");
+
+    let mut command = agent(&project, &["--model", "openai/big"]);
+    command.env("BIG_KEY", "k").env("GEMINI_API_KEY", "k");
+    let mut editor = Editor::start(command, 1);
+    let (set, models) = options(&opens(&mut editor, &project).unwrap());
+    assert_eq!(set, ["mode=code", "model=openai/big"]);
+    let named = ["openai/big", "openai/qwen3:8b", "gemini/gemini-x"];
+    assert_eq!(models[..3], named);
+    assert!(
+        models[3..]
+            .iter()
+            .all(|model| model.starts_with("gemini/gemini-"))
+    );
+
+    let mut editor = Editor::start(agent(&project, &["--model", "offline"]), 1);
+    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    assert_eq!(set, ["mode=code"]);
+}
+
+#[test]
+fn what_is_wrong_in_the_configuration_is_said_with_its_line() {
+    let project = Project::new();
+    for (config, said) in [
+        ("[agent]\nmodel = 'claude'", ", line 2: claude is no model"),
+        (
+            "[agent]\n\nmode = 'fast'",
+            ", line 3: there is no mode `fast`",
+        ),
+        (
+            "[agent]\nthought_level = 'huge'",
+            ", line 2: there is no thought level huge",
+        ),
+        ("[agent]\nmax_requests = 0", ", line 2: "),
+        ("[agent]\nmodle = 'a'", ", line 2: unknown field `modle`"),
+        (
+            "[agent]\nbase_url = 'http://a'",
+            ", line 1: `base_url` needs a `model`",
+        ),
+        (
+            "\n[[agent.models]]\nprovider = 'openai'\nname = 'x'\nbase_url = 'localhost'",
+            "localhost is no address",
+        ),
+        (
+            "[[agent.models]]\nprovider = 'acme'\nname = 'x'",
+            "there is no provider acme",
+        ),
+    ] {
+        project.configure("config.toml", config);
+        let ended = Ended::of(agent(&project, &[]).output().unwrap());
+        let ended = ended.code(2).says("config.toml, line ");
+        assert_eq!(ended.stdout, "", "{config}");
+        ended.says(said);
+    }
+}
+
+/// A command line at which this was typed, as soon as it is not shown.
+#[cfg(target_os = "linux")]
+fn typed(project: &Project, line: &str, prompt: &str, keys: &str) -> Terminal {
+    let mut terminal = Terminal::start(project, &format!("tty && {line}"));
+    terminal.until(prompt);
+    let name = terminal.seen.lines().next().unwrap().trim().to_owned();
+    let settings = || {
+        let stty = project.program("stty").args(["-a", "-F", &name]).output();
+        String::from_utf8(stty.unwrap().stdout).unwrap()
+    };
+    let begun = std::time::Instant::now();
+    while !settings().contains("-echo ") {
+        assert!(begun.elapsed().as_secs() < 60, "{}", settings());
+    }
+    terminal.key(keys);
+    terminal
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_key_that_was_typed_is_kept_and_used_until_it_is_forgotten() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let project = Project::new();
+    let (address, heard) = server(says("Ah, you."));
+    let at = format!("{address}/v1");
+    let shell = |line: &str, prompt: &str, keys: &str| {
+        typed(&project, &format!("{} {line}", common::ACP), prompt, keys)
+    };
+    let line = format!("agent login openai --at {at}");
+    let screen = shell(&line, "it is not shown", "sk-typed\n").ends(0);
+    assert!(
+        screen.contains("the key is kept in")
+            && screen.contains("not been tried")
+            && !screen.contains("sk-typed"),
+        "{screen}"
+    );
+    let file = project.sessions().join("keys.json");
+    let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+
+    let args = ["--model", "openai/x", "--base-url", &at];
+    let mut editor = Editor::start(agent(&project, &args), 1);
+    let session = editor.new_session(project.path());
+    editor.prompt(&session, "Hi").unwrap();
+    let (head, _) = heard.join().unwrap();
+    assert!(
+        head.contains("authorization: Bearer sk-typed\r\n"),
+        "{head}"
+    );
+
+    // With --model alone it is known whose key is meant.
+    let line = "agent --model gemini/gemini-x login";
+    shell(line, "Key for Google Gemini", "another\n").ends(0);
+    shell(line, "Key for Google Gemini", "other\u{3}").ends(130);
+    shell(line, "Key for Google Gemini", "\n").ends(2);
+    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    assert!(set[1].starts_with("model=gemini/"), "{set:?}");
+
+    let out = |args: &[&str]| {
+        let mut command = project.acp(&["agent", "logout"]);
+        command.args(args);
+        Ended::of(command.output().unwrap()).code(0)
+    };
+    out(&["gemini"]).shows(&["logged out"]);
+    out(&["gemini"]).shows(&["there was no key"]);
+    out(&[]).shows(&["logged out"]);
+    let mut editor = Editor::start(agent(&project, &[]), 1);
+    let (set, _) = options(&opens(&mut editor, &project).unwrap());
+    assert_eq!(set, ["mode=ask"]);
+}
+
+/// The terminal is as it was, whoever stopped the login.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_login_that_is_stopped_gives_the_terminal_back() {
+    for signal in ["TERM", "HUP"] {
+        let project = Project::new();
+        let login = format!(
+            "sh -c 'echo pid:$$; exec {} agent login openai'",
+            common::ACP
+        );
+        let line = format!("({login}; echo code:$?; stty -a)");
+        let mut terminal = typed(&project, &line, "(it is not shown)", "sk-ty");
+        let (_, pid) = terminal.seen.split_once("pid:").unwrap();
+        let pid = pid.lines().next().unwrap().trim().to_owned();
+        let killed = project.program("kill").args(["-s", signal, &pid]).status();
+        assert!(killed.unwrap().success());
+        terminal.until("code:");
+        let screen = terminal.ends(0);
+        assert!(screen.contains("code:130"), "{signal}: {screen}");
+        for set in [" echo ", " icanon ", "isig "] {
+            assert!(screen.contains(set), "{signal}: {screen}");
+        }
+        assert!(!screen.contains("sk-ty"), "{signal}: {screen}");
+        assert!(!project.sessions().join("keys.json").exists());
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_editor_logs_in_by_the_agents_own_program() {
+    let project = Project::new();
+    let this = format!("{} agent --model anthropic/claude-x", common::ACP);
+    let refused = project
+        .shell(&format!("acp run hello -- {this}"))
+        .code(1)
+        .says("ANTHROPIC_API_KEY");
+    assert!(
+        refused.stderr.contains("login --method anthropic"),
+        "{refused:?}"
+    );
+    let line = format!("{} login --method anthropic -- {this}", common::ACP);
+    let screen = typed(&project, &line, "(it is not shown)", "sk-typed\n").ends(0);
+    assert!(screen.contains("logged in: Key for Anthropic"), "{screen}");
+    let mut editor = Editor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
+    opens(&mut editor, &project).unwrap();
+    project
+        .shell(&format!("acp logout -- {this}"))
+        .code(0)
+        .shows(&["logged out"]);
+    let mut editor = Editor::start(agent(&project, &["--model", "anthropic/claude-x"]), 1);
+    opens(&mut editor, &project).unwrap_err();
+}
+
+#[test]
+fn without_a_terminal_no_key_is_read() {
+    let project = Project::new();
+    for (args, said) in [
+        (&["login", "openai"][..], "set OPENAI_API_KEY"),
+        (&["login"], "say whose key it is"),
+        (&["login", "acme"], "there is no provider acme"),
+        (&["login", "openai", "--at", "here"], "here is no address"),
+    ] {
+        let ended = Ended::of(agent(&project, args).output().unwrap());
+        ended.code(2).says(said);
+    }
+    assert!(!project.sessions().join("keys.json").exists());
+}
+
+#[test]
+fn a_model_at_an_address_answers_and_needs_no_key() {
+    let text = json!({"choices": [{"index": 0, "delta": {"content": "Hello from home."}}]});
+    let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
+    let events = format!("data: {text}\n\ndata: {end}\n\ndata: [DONE]\n\n");
+    let (address, heard) = server(http("200 OK", "text/event-stream", &events));
+    let project = Project::new();
+    let address = format!("{address}/v1");
+    let args = ["--model", "openai/qwen3:8b", "--base-url", &address];
+    let mut editor = Editor::start(agent(&project, &args), 1);
+    let session = editor.new_session(project.path());
+    editor.prompt(&session, "Hi").unwrap();
+    let said = editor.shown.texts.values();
+    let said: Vec<_> = said.map(|(_, text)| text.as_str()).collect();
+    assert_eq!(said, ["Hello from home."]);
+    let (head, body) = heard.join().unwrap();
+    assert!(head.starts_with("POST /v1/chat/completions "), "{head}");
+    assert!(!head.to_lowercase().contains("authorization"), "{head}");
+    assert_eq!(body["model"], "qwen3:8b");
+}
+
+#[test]
+fn a_key_of_the_environment_is_used_and_shown_nowhere() {
+    let refusal = json!({"type": "error", "error": {"type": "authentication_error", "message": "no such key: sk-1234"}});
+    let (address, heard) = server(http(
+        "401 Unauthorized",
+        "application/json",
+        &refusal.to_string(),
+    ));
+    let project = Project::new();
+    let mut command = agent(
+        &project,
+        &["--model", "anthropic/claude-x", "--base-url", &address],
+    );
+    command
+        .env("ANTHROPIC_API_KEY", "sk-1234")
+        .stderr(Stdio::piped());
+    let mut editor = Editor::start(command, 1);
+    let mut stderr = editor.child.stderr.take().unwrap();
+    let session = editor.new_session(project.path());
+    let error = editor.prompt(&session, "Hi").unwrap_err();
+    assert!(
+        error.contains("anthropic/claude-x") && error.contains("ANTHROPIC_API_KEY"),
+        "{error}"
+    );
+    assert!(!error.contains("sk-1234"), "{error}");
+    let (head, _) = heard.join().unwrap();
+    assert!(head.contains("x-api-key: sk-1234\r\n"), "{head}");
+    drop(editor);
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(!said.contains("sk-1234"), "{said}");
+}
+
+#[test]
+fn without_a_key_a_provider_is_not_asked() {
+    let project = Project::new();
+    let mut editor = Editor::start(agent(&project, &["--model", "gemini/gemini-x"]), 1);
+    let error = opens(&mut editor, &project).unwrap_err();
+    assert!(error.contains("GEMINI_API_KEY"), "{error}");
+}
+
+#[test]
+fn what_is_no_model_is_wrong_usage() {
+    let project = Project::new();
+    for (args, why) in [
+        (&["--model", "claude"][..], "expected PROVIDER/NAME"),
+        (&["--model", "acme/x"], "there is no provider acme"),
+        (
+            &["--model", "openai/x", "--base-url", "localhost"],
+            "no address",
+        ),
+        (&["--base-url", "http://localhost"], "--model"),
+        (
+            &["--model", "openai/x", "--script", "x.json"],
+            "cannot be used with",
+        ),
+    ] {
+        let ended = Ended::of(agent(&project, args).output().unwrap());
+        assert_eq!(ended.code, Some(2), "{args:?}");
+        assert!(ended.stderr.contains(why), "{args:?}: {}", ended.stderr);
+    }
+}

@@ -1,0 +1,377 @@
+//! Rules and answers as `acp run` goes by them, and `acp permissions`.
+
+use std::process::Stdio;
+
+#[cfg(target_os = "linux")]
+use crate::common::terminal::Terminal;
+use crate::common::{ACP, Ended, Project};
+
+impl Project {
+    /// Writes the rules that the project brings.
+    fn brings(&self, rules: &str) {
+        std::fs::create_dir_all(self.file(".acp")).unwrap();
+        self.write(".acp/permissions.toml", rules);
+    }
+
+    fn permissions(&self, args: &[&str]) -> Ended {
+        let mut command = self.acp(&["permissions"]);
+        Ended::of(command.args(args).output().unwrap())
+    }
+}
+
+/// An agent that makes a request of the client in its turn, without having asked for permission, and writes
+/// the answer into the file `answer`.
+fn asks(method: &str, params: &str) -> String {
+    format!(
+        r#"while read -r line; do case $line in
+          *'"initialize"'*) printf '%s\n' '{{"jsonrpc":"2.0","id":0,"result":{{"protocolVersion":1}}}}';;
+          *'"session/new"'*) printf '%s\n' '{{"jsonrpc":"2.0","id":1,"result":{{"sessionId":"s"}}}}';;
+          *'"session/prompt"'*) printf '%s\n' '{{"jsonrpc":"2.0","id":"q","method":"{method}","params":{params}}}';;
+          *'"id":"q"'*)
+            printf '%s\n' "$line" > answer
+            printf '%s\n' '{{"jsonrpc":"2.0","id":2,"result":{{"stopReason":"end_turn"}}}}';;
+        esac; done"#
+    )
+}
+
+#[test]
+fn the_user_s_rules_allow_and_forbid() {
+    let project = Project::new();
+    project.configure(
+        "permissions.toml",
+        r#"
+        [[rule]]
+        decision = "allow"
+        command = "touch *"
+        [[rule]]
+        decision = "allow"
+        kind = "edit"
+        path = "*.txt"
+        [[rule]]
+        decision = "deny"
+        path = ".env"
+        "#,
+    );
+    project.write(".env", "SECRET=1\n");
+    // Without a terminal nothing but reading is allowed otherwise.
+    project
+        .run(&["/run touch made"])
+        .code(0)
+        .shows(&["completed"]);
+    assert!(project.file("made").exists());
+    project
+        .run(&["/run touch more; rm made"])
+        .code(0)
+        .says("rejected by --allow reads");
+    assert!(project.file("made").exists() && !project.file("more").exists());
+    project.run(&["/edit notes.txt\nsecond\n===\n2nd"]).code(0);
+    assert_eq!(project.read("notes.txt"), "first\n2nd\nthird\n");
+
+    let ended = project.run(&["--allow", "all", "/read .env"]).code(0);
+    assert!(!ended.stdout.contains("SECRET"), "{ended:#?}");
+    ended.says("permissions.toml, rule 3 (deny in `.env`): Read");
+    project
+        .run(&["--allow", "none", "/run touch none"])
+        .code(0)
+        .says("rejected by --allow none");
+    assert!(!project.file("none").exists());
+}
+
+#[test]
+fn a_project_s_rules_only_forbid() {
+    let project = Project::new();
+    let rule =
+        |decision: &str| format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"touch *\"\n");
+    project.brings(&rule("allow"));
+    project
+        .run(&["/run touch made"])
+        .code(0)
+        .says("rejected by --allow reads");
+    project.brings(&rule("deny"));
+    project
+        .run(&["--allow", "all", "/run true && touch made"])
+        .code(0)
+        .says("rejected by .acp/permissions.toml, rule 1 (deny `touch *`): ");
+    assert!(!project.file("made").exists());
+    // The same from a directory below, and for what the agent does not ask for.
+    std::fs::create_dir(project.file(".git")).unwrap();
+    std::fs::create_dir(project.file("below")).unwrap();
+    let create = asks(
+        "terminal/create",
+        r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
+    );
+    project
+        .run(&[
+            "--allow", "all", "--cwd", "below", "go", "--", "sh", "-c", &create,
+        ])
+        .code(0)
+        .says("rule 1 (deny `touch *`): Run touch made");
+    assert!(project.read("below/answer").contains("\"error\""));
+    assert!(!project.file("below/made").exists());
+}
+
+#[test]
+fn broken_rules_are_told_before_anything_is_started() {
+    for broken in ["defualt = \"ask\"", "[[rule]]\ndecision = \"deny\""] {
+        let project = Project::new();
+        project.brings(broken);
+        let ended = project.run(&["--allow", "all", "/run touch made"]).code(2);
+        assert!(
+            ended.stderr.contains(".acp/permissions.toml, line 1: "),
+            "{ended:#?}"
+        );
+        let project = Project::new();
+        project.configure("permissions.toml", broken);
+        project
+            .run(&["/help"])
+            .code(2)
+            .says("acp/permissions.toml, line 1: ");
+        project
+            .permissions(&[])
+            .code(2)
+            .says("acp/permissions.toml, line 1: ");
+        let project = Project::new();
+        project.configure("config.toml", "[environment]\npas = []");
+        project
+            .run(&["/help"])
+            .code(2)
+            .says("config.toml, line 2: unknown field `pas`");
+    }
+}
+
+#[test]
+fn where_nobody_can_be_asked_the_answer_is_no() {
+    let rules = "[[rule]]\ndecision = \"ask\"\nkind = [\"execute\", \"edit\", \"read\"]\n";
+    let tried = [
+        (
+            "terminal/create",
+            r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
+        ),
+        (
+            "fs/write_text_file",
+            r#"{"sessionId":"s","path":"PROJECT/made","content":"x"}"#,
+        ),
+        (
+            "fs/read_text_file",
+            r#"{"sessionId":"s","path":"PROJECT/notes.txt"}"#,
+        ),
+        (
+            "session/request_permission",
+            r#"{"sessionId":"s","toolCall":{"toolCallId":"c","title":"It","kind":"execute"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"},{"optionId":"n","name":"N","kind":"reject_once"}]}"#,
+        ),
+        (
+            "elicitation/create",
+            r#"{"sessionId":"s","mode":"form","message":"Who?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}"#,
+        ),
+    ];
+    for (method, params) in tried {
+        // No stdin, one that is at its end, and one on which nothing ever comes.
+        for stdin in ["0<&-", "</dev/null", "pipe"] {
+            let project = Project::new();
+            project.configure("permissions.toml", rules);
+            let root = std::fs::canonicalize(project.path()).unwrap();
+            let agent = asks(method, &params.replace("PROJECT", root.to_str().unwrap()));
+            project.write("agent.sh", &agent);
+            let redirect = if stdin == "pipe" { "" } else { stdin };
+            let run =
+                format!("exec '{ACP}' run --timeout 60 --allow all go -- sh agent.sh {redirect}");
+            let mut command = std::process::Command::new("sh");
+            command
+                .args(["-c", &run])
+                .current_dir(project.path())
+                .envs(project.home());
+            let mut child = command
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let held = child.stdin.take();
+            let ended = Ended::of(child.wait_with_output().unwrap()).code(0);
+            drop(held);
+            let answer = project.read("answer");
+            assert!(!project.file("made").exists(), "{ended:#?}");
+            match method {
+                "session/request_permission" => {
+                    assert!(answer.contains(r#""optionId":"n""#), "{answer}")
+                }
+                _ => assert!(answer.contains("\"error\""), "{answer}"),
+            }
+            if method != "elicitation/create" {
+                ended.says(
+                    "rule 1 (ask execute, edit, read), since there is no terminal to ask on: ",
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_applies_is_listed() {
+    let project = Project::new();
+    let ended = project.permissions(&[]).code(0);
+    let ended = ended.shows(&[
+        "Your rules: none; they would be in ",
+        "acp/permissions.toml",
+        "What you said for always in this project: nothing",
+        "The project's rules: none",
+        "Everything else: as --allow says.",
+    ]);
+    assert_eq!(ended.stderr, "");
+
+    let rules = "default = \"deny\"\n[[rule]]\ndecision = \"allow\"\nkind = [\"edit\", \"read\"]\npath = \"src/**\"\n";
+    project.configure("permissions.toml", rules);
+    project.brings(
+        r#"[[rule]]
+        decision = "ask"
+        command = ["git push*", "make \u001b[2J"]
+        "#,
+    );
+    let ended = project.permissions(&[]).code(0).shows(&[
+        "Your rules, in ",
+        "  1  allow  edit, read  path `src/**`\n",
+        "  by default: deny\n",
+        "The project's rules, which can only forbid, in .acp/permissions.toml:\n",
+        "  1  ask  anything  command `git push*` or `make ",
+        "Everything else: denied by your default, or as --allow says.",
+    ]);
+    assert!(!ended.stdout.contains('\u{1b}'), "{ended:#?}");
+
+    let ended = project.permissions(&["--format", "json"]).code(0);
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let root = std::fs::canonicalize(project.path()).unwrap();
+    assert_eq!(json["project"], root.to_str().unwrap());
+    assert_eq!(json["files"][0]["by"], "user");
+    assert_eq!(json["files"][0]["default"], "deny");
+    assert_eq!(json["files"][0]["rules"][0]["path"][0], "src/**");
+    assert_eq!(json["files"][1]["by"], "project");
+    assert_eq!(json["files"][1]["rules"][0]["decision"], "ask");
+    assert_eq!(json["remembered"], serde_json::json!([]));
+
+    project
+        .permissions(&["revoke", "7"])
+        .code(2)
+        .says("nothing is remembered with the number 7");
+    project.permissions(&["revoke"]).code(2);
+    project.permissions(&["revoke", "1", "--all"]).code(2);
+    project
+        .permissions(&["revoke", "--all"])
+        .code(0)
+        .shows(&["nothing was remembered"]);
+    project
+        .permissions(&["--cwd", "nowhere"])
+        .code(2)
+        .says("nowhere");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn always_is_remembered_until_it_is_revoked() {
+    let project = Project::new();
+    let start = |line: &str| Terminal::start(&project, &format!("{ACP} run '{line}'"));
+    let mut terminal = start("/run touch made");
+    // The second option is the agent's "always".
+    terminal.answer("answer [1-4]: ", "2\n");
+    let screen = terminal.ends(0);
+    assert!(
+        screen.contains("remembered for this project: allow execute `touch made`"),
+        "{screen}"
+    );
+    std::fs::remove_file(project.file("made")).unwrap();
+
+    // In another run, on a terminal and without one, nobody is asked again.
+    let screen = start("/run touch made").ends(0);
+    assert!(!screen.contains("answer ["), "{screen}");
+    std::fs::remove_file(project.file("made")).unwrap();
+    project.run(&["/run touch made"]).code(0);
+    std::fs::remove_file(project.file("made")).unwrap();
+    // It is for exactly this.
+    project
+        .run(&["/run touch made2"])
+        .code(0)
+        .says("rejected by --allow reads");
+
+    let mut terminal = start("/run touch never");
+    terminal.answer("answer [1-4]: ", "4\n");
+    terminal.ends(0);
+    project
+        .run(&["--allow", "all", "/run touch never"])
+        .code(0)
+        .says("what you said for always (number 2 of `acp permissions`)");
+    assert!(!project.file("never").exists());
+
+    project.permissions(&[]).code(0).shows(&[
+        "What you said for always in this project:\n",
+        "  1  allow  execute  `touch made`  (said on 20",
+        "  2  deny   execute  `touch never`  (said on 20",
+        "acp permissions revoke NUMBER",
+    ]);
+    project
+        .permissions(&["revoke", "1"])
+        .code(0)
+        .shows(&["revoked: allow execute `touch made`"]);
+    project
+        .run(&["/run touch made"])
+        .code(0)
+        .says("rejected by --allow reads");
+    assert!(!project.file("made").exists());
+    project
+        .permissions(&["revoke", "--all"])
+        .code(0)
+        .shows(&["revoked the one answer"]);
+    let json = project.permissions(&["--format", "json"]).code(0).stdout;
+    assert!(json.contains("\"remembered\":[]"), "{json}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_agent_does_not_ask_for_can_be_allowed_in_the_project() {
+    let project = Project::new();
+    let create = asks(
+        "terminal/create",
+        r#"{"sessionId":"s","command":"touch","args":["made"]}"#,
+    );
+    project.write("agent.sh", &create);
+    let line = format!("{ACP} run go -- sh agent.sh");
+    let mut terminal = Terminal::start(&project, &line);
+    terminal.until("answer [1-5]: ");
+    for option in [
+        "touch made",
+        "1) Allow once",
+        "2) Allow exactly this in this session",
+        "3) Allow exactly this always, in this project",
+        "4) Reject",
+        "5) Reject exactly this always, in this project",
+    ] {
+        assert!(
+            terminal.seen.contains(option),
+            "{option}: {}",
+            terminal.seen
+        );
+    }
+    terminal.key("3\n");
+    terminal.ends(0);
+    let screen = Terminal::start(&project, &line).ends(0);
+    assert!(!screen.contains("answer ["), "{screen}");
+    project
+        .permissions(&[])
+        .code(0)
+        .shows(&["  1  allow  execute  `touch made`"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_rule_asks_each_time_is_not_remembered() {
+    let project = Project::new();
+    project.brings("[[rule]]\ndecision = \"ask\"\ncommand = \"touch *\"\n");
+    for _ in 0..2 {
+        let line = format!("{ACP} run --allow all '/run touch made'");
+        let mut terminal = Terminal::start(&project, &line);
+        // The bundled agent knows the rule and does not offer what would not be remembered.
+        terminal.until("answer [1-2]: ");
+        assert!(!terminal.seen.contains("lways"), "{}", terminal.seen);
+        terminal.key("1\n");
+        terminal.ends(0);
+        std::fs::remove_file(project.file("made")).unwrap();
+    }
+}

@@ -1,0 +1,119 @@
+//! Fields of forms: what they say, and what their answers mean.
+
+use acp::v1::{ElicitationContentValue as Value, ElicitationSchema};
+use acp_host::elicitation::{Field, FieldKind, Given};
+
+fn form(json: &str) -> ElicitationSchema {
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn answers_are_what_the_field_says_or_why_not() {
+    let form = form(
+        r#"{"type": "object", "required": ["name", "colours"], "properties": {
+            "age": {"type": "integer", "minimum": 18, "maximum": 99, "default": 42},
+            "colour": {"type": "string", "oneOf": [
+                {"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}]},
+            "colours": {"type": "array", "items": {"type": "string", "enum": ["r", "g", "b"]}, "maxItems": 2},
+            "name": {"type": "string", "title": "Full name", "minLength": 2, "pattern": "^[A-Z]"},
+            "share": {"type": "number"},
+            "sure": {"type": "boolean", "default": false},
+            "odd": {"type": "object"}
+        }}"#,
+    );
+    let fields = Field::of(&form).unwrap();
+    let names: Vec<&str> = fields.iter().map(Field::name).collect();
+    assert_eq!(names, ["age", "colour", "colours", "name", "share", "sure"]);
+    let field = |name: &str| fields.iter().find(|field| field.name() == name).unwrap();
+    let value =
+        |name: &str, answer: &str| field(name).read(answer).map_err(|unfit| unfit.to_string());
+    let text = |text: &str| Ok(Given::Value(Value::String(text.to_owned())));
+    let texts = |texts: &[&str]| {
+        let texts = texts.iter().map(|text| (*text).to_owned()).collect();
+        Ok(Given::Value(Value::StringArray(texts)))
+    };
+
+    assert_eq!(value("name", "Ada"), text("Ada"));
+    assert_eq!(value("name", ""), Ok(Given::Nothing));
+    for wrong in ["A", "ada"] {
+        value("name", wrong).unwrap_err();
+    }
+    assert_eq!(value("age", "18"), Ok(Given::Value(Value::Integer(18))));
+    assert_eq!(value("age", ""), Ok(Given::Value(Value::Integer(42))));
+    assert_eq!(value("age", "17"), Err("It must be 18 to 99.".to_owned()));
+    value("age", "18.5").unwrap_err();
+    assert_eq!(value("share", "0.5"), Ok(Given::Value(Value::Number(0.5))));
+    value("share", "inf").unwrap_err();
+    for green in ["2", "g", "Green"] {
+        assert_eq!(value("colour", green), text("g"));
+    }
+    for wrong in ["0", "3", "blue"] {
+        value("colour", wrong).unwrap_err();
+    }
+    assert_eq!(value("colours", "3, 1,3"), texts(&["b", "r"]));
+    value("colours", "1,2,3").unwrap_err();
+    assert_eq!(value("sure", "Yes"), Ok(Given::Value(Value::Boolean(true))));
+    assert_eq!(value("sure", ""), Ok(Given::Value(Value::Boolean(false))));
+
+    assert_eq!(field("age").prompt(), "age (optional, 18 to 99) [42]");
+    assert_eq!(field("name").prompt(), "Full name (2 or more characters)");
+    assert_eq!(field("colour").about(), ["  1) Red", "  2) Green"]);
+}
+
+#[test]
+fn what_is_required_and_cannot_be_asked_is_named() {
+    for properties in ["{}", r#"{"x": {"type": "object"}}"#] {
+        let json =
+            format!(r#"{{"type": "object", "required": ["x"], "properties": {properties}}}"#);
+        let form = form(&json);
+        let why = Field::of(&form).unwrap_err().to_string();
+        assert!(why.contains("field x"), "{why}");
+    }
+}
+
+#[test]
+fn a_value_is_checked_as_it_is_typed_and_chosen() {
+    let form = form(
+        r#"{"type": "object", "properties": {
+            "colours": {"type": "array", "items": {"anyOf": [
+                {"const": "r", "title": "Red"}, {"const": "g", "title": "Gr\u001b[1meen"}]}, "minItems": 1},
+            "key": {"type": "string", "format": "password", "maxLength": 4},
+            "port": {"type": "integer", "maximum": 65535},
+            "sure": {"type": "boolean", "title": "Sure\u001b]0;x\u0007?", "description": "Are\nyou?"}
+        }}"#,
+    );
+    let fields = Field::of(&form).unwrap();
+    let kinds: Vec<FieldKind> = fields.iter().map(Field::kind).collect();
+    use FieldKind::{Boolean, Integer, Secret, Some};
+    assert_eq!(kinds, [Some, Secret, Integer, Boolean]);
+    let [colours, key, port, sure] = &fields[..] else {
+        panic!("{fields:?}")
+    };
+    let some = |values: &[&str]| {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        Value::StringArray(values)
+    };
+    colours.check(&some(&["g", "r"])).unwrap();
+    let why = |unfit: acp_host::elicitation::Unfit| unfit.to_string();
+    assert_eq!(
+        colours.check(&some(&[])).map_err(why),
+        Err("Choose 1 at least.".to_owned())
+    );
+    assert_eq!(
+        colours.check(&some(&["b"])).map_err(why),
+        Err("`b` is not offered.".to_owned())
+    );
+    colours.check(&Value::Boolean(true)).unwrap_err();
+    assert_eq!(colours.show(&some(&["g", "r"])), r"Gr\u{1b}[1meen, Red");
+    assert_eq!(
+        colours.bounds().as_deref(),
+        Option::Some("choose 1 or more")
+    );
+    key.parse("12345").unwrap_err();
+    assert_eq!(port.parse(" 80 "), Ok(Value::Integer(80)));
+    port.parse("65536").unwrap_err();
+    assert_eq!(port.bounds().as_deref(), Option::Some("65535 or less"));
+    assert_eq!(sure.parse("yes"), Ok(Value::Boolean(true)));
+    assert_eq!(sure.label(), r"Sure\u{1b}]0;x\u{7}?");
+    assert_eq!(sure.description(), "Are\nyou?");
+}

@@ -1,0 +1,198 @@
+//! The environment that agents and commands get.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use acp_host::{AgentCommand, AgentProcess, Environment, Terminals};
+use acp_wire::v1::{CreateTerminalRequest, TerminalOutputRequest, WaitForTerminalExitRequest};
+use tokio::io::AsyncReadExt;
+
+/// What decides that this process is started as the one with an environment of its own.
+const ROLE: &str = "ACP_TEST_ROLE";
+
+/// Starts this test program again with this environment alone, in which `test` has a `role`; one's own
+/// environment cannot be changed where others read it.
+fn again(test: &str, variables: &[(&str, &str)]) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let test = format!("environment::{test}");
+    command.args([&test, "--exact", "--nocapture"]).env_clear();
+    // What instrumented builds of a test need.
+    for name in [
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "LD_LIBRARY_PATH",
+        "LLVM_PROFILE_FILE",
+    ] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    let status = command
+        .env(ROLE, "1")
+        .envs(variables.iter().copied())
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+fn is_again() -> bool {
+    std::env::var_os(ROLE).is_some()
+}
+
+fn parsed(env: &str) -> BTreeMap<String, String> {
+    let pairs = env.lines().filter_map(|line| line.split_once('='));
+    pairs
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// The environment of an agent.
+async fn of_agent(command: AgentCommand) -> BTreeMap<String, String> {
+    let agent = AgentProcess::spawn(&command).unwrap();
+    let (_, mut stdout) = agent.take_stdio().unwrap();
+    let mut text = String::new();
+    stdout.read_to_string(&mut text).await.unwrap();
+    parsed(&text)
+}
+
+/// The environment of a command that an agent runs.
+async fn of_command(terminals: Terminals) -> BTreeMap<String, String> {
+    terminals.open_session("s", "/");
+    let created = terminals
+        .create(&CreateTerminalRequest::new("s", "env"))
+        .await
+        .unwrap();
+    let id = created.terminal_id;
+    let request = WaitForTerminalExitRequest::new("s", &id);
+    terminals.wait_for_exit(&request).await.unwrap();
+    let output = terminals
+        .output(&TerminalOutputRequest::new("s", &id))
+        .await
+        .unwrap();
+    parsed(&output.output)
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_secret_is_not_passed_on() {
+    let secrets = [
+        ("ANTHROPIC_API_KEY", "secret-1"),
+        ("AWS_SECRET_ACCESS_KEY", "secret-2"),
+        ("AWS_PROFILE", "secret-3"),
+        ("GITHUB_TOKEN", "secret-4"),
+        ("SSH_AUTH_SOCK", "/secret-5"),
+        ("DATABASE_URL", "secret-6"),
+        ("HTTPS_PROXY", "http://me:secret-7@proxy"),
+        ("npm_config__authToken", "secret-8"),
+        ("LC", "secret-9"),
+        ("MY_PATH", "secret-10"),
+    ];
+    let needed = [
+        ("LANG", "C.UTF-8"),
+        ("LC_TIME", "C"),
+        ("TERM", "dumb"),
+        ("XDG_RUNTIME_DIR", "/run"),
+        ("http_proxy", "http://proxy:8080"),
+        ("SSL_CERT_FILE", "/certs"),
+        ("CARGO_HOME", "/cargo"),
+        ("RUSTUP_HOME", "/rustup"),
+        ("JAVA_HOME", "/java"),
+    ];
+    if !is_again() {
+        let variables = [&secrets[..], &needed[..]].concat();
+        return again("what_is_secret_is_not_passed_on", &variables);
+    }
+    let agent = || AgentCommand::new("env");
+    let terminals = || Terminals::new(|_| ());
+    for got in [of_agent(agent()).await, of_command(terminals()).await] {
+        for (name, _) in secrets {
+            assert!(!got.contains_key(name), "{name}: {got:?}");
+        }
+        for (name, value) in needed {
+            assert_eq!(
+                got.get(name).map(String::as_str),
+                Some(value),
+                "{name}: {got:?}"
+            );
+        }
+        assert!(
+            got.contains_key("PATH") && got.contains_key("HOME"),
+            "{got:?}"
+        );
+    }
+
+    // What is asked for is passed on, and nothing else with it.
+    let asked = || {
+        let asked = Environment::new()
+            .pass("AWS_*")
+            .and_then(|e| e.pass("HTTPS_PROXY"));
+        asked
+            .unwrap()
+            .set("GITHUB_TOKEN", "another")
+            .set("NEW", "x=y")
+    };
+    let expected = [
+        ("AWS_SECRET_ACCESS_KEY", Some("secret-2")),
+        ("AWS_PROFILE", Some("secret-3")),
+        ("HTTPS_PROXY", Some("http://me:secret-7@proxy")),
+        ("GITHUB_TOKEN", Some("another")),
+        ("NEW", Some("x=y")),
+        ("ANTHROPIC_API_KEY", None),
+    ];
+    let gots = [
+        of_agent(agent().environment(asked())).await,
+        of_command(terminals().environment(asked())).await,
+    ];
+    for got in gots {
+        for (name, value) in expected {
+            assert_eq!(got.get(name).map(String::as_str), value, "{name}: {got:?}");
+            assert_eq!(asked().gives(name), value.is_some(), "{name}");
+        }
+    }
+
+    let all = of_agent(
+        agent()
+            .environment(Environment::inherit())
+            .env("GITHUB_TOKEN", "mine"),
+    )
+    .await;
+    assert_eq!(all["ANTHROPIC_API_KEY"], "secret-1");
+    assert_eq!(all["GITHUB_TOKEN"], "mine");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn programs_are_looked_for_where_the_environment_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let tool = dir.path().join("my-tool");
+    std::fs::copy("/bin/sh", &tool).unwrap();
+    let environment = Environment::new().set("PATH", dir.path());
+    let command = AgentCommand::new("my-tool").args(["-c", "echo FOUND=1"]);
+    let got = of_agent(command.environment(environment)).await;
+    assert_eq!(got["FOUND"], "1");
+}
+
+#[test]
+fn values_are_not_shown() {
+    let environment = Environment::new().set("KEY", "hush").pass("TOKEN").unwrap();
+    let command = AgentCommand::new("agent")
+        .env("OTHER", "quiet")
+        .environment(environment);
+    let shown = format!("{command:?} {command:#?}");
+    for name in ["KEY", "TOKEN", "OTHER"] {
+        assert!(shown.contains(name), "{shown}");
+    }
+    assert!(
+        !shown.contains("hush") && !shown.contains("quiet"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn what_names_no_variable_is_refused() {
+    for name in ["", "A=B", "*A", "A*B", "A\0"] {
+        assert!(Environment::new().pass(name).is_err(), "{name:?}");
+    }
+    assert!(Environment::new().pass("*").is_ok());
+}

@@ -1,0 +1,315 @@
+//! Attempts to get out of a session's roots through `fs/*`. Each is refused, and nothing outside changes.
+
+use std::fs;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::common::scene::{SECRET, Scene, Swapper, WRITTEN, Why, names};
+use crate::common::{PATIENCE, block_on, ordinary_user, soon};
+use acp::client::{PermissionRequest, ReadTextFile, WriteTextFile};
+use acp_host::{Files, Host, Policy, Prompter};
+use acp_wire::jsonrpc::Error;
+use acp_wire::v1::{PermissionOptionId, ReadTextFileRequest, WriteTextFileRequest};
+
+#[test]
+fn as_an_ordinary_user_too() {
+    ordinary_user::runs_the_tests_of(module_path!(), &[]);
+}
+
+#[track_caller]
+fn is_refused(error: &Error, why: Why, path: &Path) {
+    let said = match why {
+        Why::Outside => "outside the session's directories",
+        Why::Relative => "all file paths must be absolute",
+        Why::NotAFile => "only regular files",
+        Why::Nowhere | Why::Name => "",
+    };
+    assert!(error.message.contains(said), "{path:?}: {error}");
+    if why == Why::Nowhere {
+        return;
+    }
+    assert_eq!(error.code, Error::INVALID_PARAMS, "{path:?}: {error}");
+    // What a peer sends is not sent back at any length.
+    assert!(error.to_string().len() < 4096, "{path:?}");
+}
+
+#[tokio::test]
+async fn every_attempt_is_refused_and_nothing_changes() {
+    let scene = Scene::new();
+    let files = Files::new([scene.root.clone()]).unwrap();
+    let inside = names(&scene.root);
+    let attempts = scene.attempts();
+    let mut count = 0;
+    for attempt in &attempts {
+        let (path, why) = (&attempt.path, attempt.why);
+        for (line, limit) in [(None, None), (Some(1), Some(1))] {
+            let read = soon(files.read_text(path, line, limit)).await;
+            let error = read.expect_err(&format!("{path:?} was read"));
+            is_refused(&error, why, path);
+        }
+        let written = soon(files.write_text(path, WRITTEN)).await;
+        let error = written.expect_err(&format!("{path:?} was written"));
+        is_refused(&error, why, path);
+        count += 3;
+        // And as they come over the wire, if they can.
+        if let Some(path) = path.to_str() {
+            let request = ReadTextFileRequest::new("s", path);
+            soon(files.read(&request)).await.unwrap_err();
+            let request = WriteTextFileRequest::new("s", path, WRITTEN);
+            soon(files.write(&request)).await.unwrap_err();
+            count += 2;
+        }
+        scene.is_untouched(path);
+        assert_eq!(names(&scene.root), inside, "after {path:?}");
+    }
+    assert_eq!(
+        fs::read_to_string(scene.root.join("file")).unwrap(),
+        "inside"
+    );
+    println!("{} paths, {count} attempts, none got out", attempts.len());
+}
+
+#[tokio::test]
+async fn devices_are_not_opened() {
+    let devices = Files::new([PathBuf::from("/dev")]).unwrap();
+    for name in ["null", "zero", "full", "random", "tty", "ptmx"] {
+        let path = Path::new("/dev").join(name);
+        if !path.exists() {
+            continue;
+        }
+        for error in [
+            soon(devices.read_text(&path, None, None))
+                .await
+                .unwrap_err(),
+            soon(devices.write_text(&path, WRITTEN)).await.unwrap_err(),
+        ] {
+            is_refused(&error, Why::NotAFile, &path);
+        }
+    }
+    // These are symlinks into `/proc`.
+    for name in ["stdin", "fd/0", "stdout"] {
+        let path = Path::new("/dev").join(name);
+        soon(devices.read_text(&path, None, None))
+            .await
+            .unwrap_err();
+    }
+}
+
+/// With `/` as the root everything is inside. What is in `/proc` for the processes' own files is no way to
+/// anything that has no name there: such a link is the text that it shows, and not what the kernel makes
+/// of it.
+#[tokio::test]
+async fn links_that_the_kernel_makes_up_lead_nowhere_else() {
+    let scene = Scene::new();
+    let files = Files::new([PathBuf::from("/")]).unwrap();
+    let gone = scene.root.join("gone");
+    fs::write(&gone, SECRET).unwrap();
+    let open = fs::File::open(&gone).unwrap();
+    fs::remove_file(&gone).unwrap();
+    let descriptor = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+    if !descriptor.exists() {
+        println!("skipped: no /proc");
+        return;
+    }
+    assert_eq!(fs::read_to_string(&descriptor).unwrap(), SECRET);
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let pipe = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+    for path in [descriptor, pipe] {
+        soon(files.read_text(&path, None, None)).await.unwrap_err();
+        // May make a file of the name that the link shows.
+        let _ = soon(files.write_text(&path, WRITTEN)).await;
+    }
+    assert_eq!(std::io::read_to_string(&open).unwrap(), SECRET);
+    scene.is_untouched(&"links of the kernel's");
+}
+
+/// A hard link is the file itself: one that is inside is inside. Writing gives the name a new file, and
+/// the one that is outside, too, keeps its content.
+#[tokio::test]
+async fn writing_a_hard_link_leaves_the_file_outside_as_it_is() {
+    let scene = Scene::new();
+    let (inside, outside) = (scene.root.join("hard"), scene.outside.join("secret"));
+    fs::hard_link(&outside, &inside).unwrap();
+    let files = Files::new([scene.root.clone()]).unwrap();
+    assert_eq!(
+        soon(files.read_text(&inside, None, None)).await.unwrap(),
+        SECRET
+    );
+    soon(files.write_text(&inside, WRITTEN)).await.unwrap();
+    assert_eq!(fs::read_to_string(&inside).unwrap(), WRITTEN);
+    scene.is_untouched(&"a hard link was written");
+    let inode = |path: &Path| fs::metadata(path).unwrap().ino();
+    assert_ne!(inode(&inside), inode(&outside));
+}
+
+#[tokio::test]
+async fn names_that_are_hard_but_inside_are_names() {
+    use std::os::unix::ffi::OsStrExt;
+    let scene = Scene::new();
+    let files = Files::new([scene.root.clone()]).unwrap();
+    let longest = [b'n'; 255];
+    let names: [&[u8]; 9] = [
+        b"new\nline",
+        b"\xFF\xFE",
+        b"\xC3",
+        b" ",
+        b"...",
+        b"-rf",
+        b"a\\..\\b",
+        b"\x1B[2J",
+        &longest,
+    ];
+    for name in names {
+        let name = std::ffi::OsStr::from_bytes(name);
+        for path in [
+            scene.root.join(name),
+            scene.root.join("deep").join(name).join(name),
+        ] {
+            soon(files.write_text(&path, WRITTEN)).await.unwrap();
+            assert_eq!(
+                soon(files.read_text(&path, None, None)).await.unwrap(),
+                WRITTEN
+            );
+            assert_eq!(fs::read_to_string(&path).unwrap(), WRITTEN);
+        }
+    }
+    scene.is_untouched(&"hard names");
+}
+
+/// Does something so often that it has met both states of what is swapped meanwhile.
+async fn until_both<F: Future<Output = bool>>(what: &str, attempt: impl Fn(usize) -> F) {
+    let begun = Instant::now();
+    let (mut done, mut refused, mut turn) = (0, 0, 0);
+    while turn < 100 || done == 0 || refused == 0 {
+        if attempt(turn).await {
+            done += 1;
+        } else {
+            refused += 1;
+        }
+        turn += 1;
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{what}: {done} done, {refused} refused"
+        );
+    }
+    println!("{what}: {turn} times; {done} done inside, {refused} refused");
+}
+
+/// A directory above, and then the file itself, is a symlink to the outside every other moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn swapping_during_the_call_gains_nothing() {
+    let scene = Scene::new();
+    let files = Files::new([scene.root.clone()]).unwrap();
+    let race = scene.root.join("race");
+    fs::create_dir_all(race.join("dir")).unwrap();
+    fs::write(race.join("dir/secret"), "inside").unwrap();
+    symlink(&scene.outside, race.join("away")).unwrap();
+    let read = async |path: PathBuf| match soon(files.read_text(&path, None, None)).await {
+        Ok(text) => {
+            assert!(["inside", WRITTEN].contains(&text.as_str()), "{text}");
+            true
+        }
+        Err(_) => false,
+    };
+    let write = async |path: PathBuf| soon(files.write_text(&path, WRITTEN)).await.is_ok();
+
+    let swapper = Swapper::new(race.join("dir"), race.join("away"));
+    let secret = race.join("dir/secret");
+    until_both("reading under a swapped directory", |_| {
+        read(secret.clone())
+    })
+    .await;
+    until_both("writing under it", |_| write(secret.clone())).await;
+    until_both("creating under it", |turn| {
+        write(race.join(format!("dir/new-{turn}")))
+    })
+    .await;
+    until_both("creating directories under it", |turn| {
+        write(race.join(format!("dir/a-{turn}/b/c/new")))
+    })
+    .await;
+    drop(swapper);
+    scene.is_untouched(&"a directory was swapped");
+
+    fs::write(race.join("file"), "inside").unwrap();
+    symlink(scene.outside.join("secret"), race.join("link")).unwrap();
+    let swapper = Swapper::new(race.join("file"), race.join("link"));
+    until_both("reading a swapped file", |_| read(race.join("file"))).await;
+    drop(swapper);
+    let swapper = Swapper::new(race.join("file"), race.join("link"));
+    // What is there is replaced, whatever it is by then: a link as a name, never what it leads to.
+    for _ in 0..100 {
+        write(race.join("file")).await;
+    }
+    drop(swapper);
+    scene.is_untouched(&"a file was swapped");
+}
+
+/// What is a file at one moment is a fifo at the next: nobody waits for its other end.
+#[test]
+fn a_file_that_becomes_a_fifo_is_not_waited_for() {
+    block_on(a_file_becomes_a_fifo());
+}
+
+async fn a_file_becomes_a_fifo() {
+    let scene = Scene::new();
+    let files = Files::new([scene.root.clone()]).unwrap();
+    let (file, fifo) = (scene.root.join("file"), scene.root.join("fifo"));
+    let swapper = Swapper::new(file.clone(), fifo);
+    until_both("reading what becomes a fifo", |_| async {
+        soon(files.read_text(&file, None, None)).await.is_ok()
+    })
+    .await;
+    // It becomes one between looking and opening, sooner or later.
+    for _ in 0..3000 {
+        let _ = soon(files.read_text(&file, None, None)).await;
+    }
+    // Whatever it is at the last moment is replaced, so that soon there is no fifo any more.
+    for _ in 0..100 {
+        let _ = soon(files.write_text(&file, "inside")).await;
+    }
+    drop(swapper);
+}
+
+struct Nobody;
+
+impl Prompter for Nobody {
+    async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
+        None
+    }
+}
+
+/// The roots are what they were when the host was made, all of them.
+#[tokio::test]
+async fn roots_are_pinned_when_the_session_starts() {
+    let scene = Scene::new();
+    let more = scene.root.join("sub");
+    let host = Host::new(Policy::All, Nobody, [scene.root.clone(), more.clone()]).unwrap();
+    // Both names come to mean the outside.
+    let aside = scene.root.join("sub-aside");
+    fs::rename(&more, &aside).unwrap();
+    symlink(&scene.outside, &more).unwrap();
+    let moved = scene.base.join("proj-moved");
+    fs::rename(&scene.root, &moved).unwrap();
+    symlink(&scene.outside, &scene.root).unwrap();
+    for root in [&scene.root, &more] {
+        let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
+        let read = ReadTextFileRequest::new("s", path("file"));
+        assert_eq!(
+            soon(host.read_text_file(read)).await.unwrap().content,
+            "inside"
+        );
+        let read = ReadTextFileRequest::new("s", path("secret"));
+        soon(host.read_text_file(read)).await.unwrap_err();
+        let write = WriteTextFileRequest::new("s", path("made/here"), WRITTEN);
+        soon(host.write_text_file(write)).await.unwrap();
+    }
+    for place in ["made/here", "sub-aside/made/here"] {
+        assert_eq!(fs::read_to_string(moved.join(place)).unwrap(), WRITTEN);
+    }
+    fs::remove_file(&scene.root).unwrap();
+    fs::rename(&moved, &scene.root).unwrap();
+    scene.is_untouched(&"the roots' names were swapped");
+}

@@ -1,0 +1,287 @@
+//! Permissions as a host gives them, and what is asked for that the agent did not ask for.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use acp::client::{PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp::thread::{ThreadToolCall, ToolCallContent};
+use acp::{Error, Thread, ThreadHandle, jsonrpc};
+use acp_host::{Host, Policy, Prompter};
+use acp_wire::v1::{
+    self, CreateTerminalRequest, Diff, EnvVariable, PermissionOption, PermissionOptionId,
+    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, SessionId, StopReason,
+    ToolCallLocation, ToolCallUpdate, ToolKind, WaitForTerminalExitRequest, WriteTextFileRequest,
+};
+
+/// Gives an answer prepared in advance, and keeps what it was asked.
+#[derive(Clone, Default)]
+struct Person {
+    answer: Option<&'static str>,
+    asked: Arc<Mutex<Vec<ThreadToolCall>>>,
+}
+
+impl Person {
+    fn who_says(answer: &'static str) -> Self {
+        Self {
+            answer: Some(answer),
+            ..Self::default()
+        }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+}
+
+impl Prompter for Person {
+    async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
+        self.asked.lock().unwrap().push(request.tool_call.clone());
+        self.answer.map(PermissionOptionId::from)
+    }
+}
+
+fn host(policy: Policy, person: &Person, root: &Path) -> (Host<Person>, ThreadHandle) {
+    let host = Host::new(policy, person.clone(), [root.to_owned()]).unwrap();
+    let thread = ThreadHandle::new();
+    host.session_seen(&SessionId::from("s"), &thread);
+    (host, thread)
+}
+
+fn request(kind: Option<ToolKind>, thread: &ThreadHandle) -> PermissionRequest {
+    let mut call = ToolCallUpdate::new("call");
+    call.kind = kind;
+    let options = vec![
+        PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
+        PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
+    ];
+    PermissionRequest::new("s", &call, options, thread.clone())
+}
+
+fn write(root: &Path, content: &str) -> WriteTextFileRequest {
+    WriteTextFileRequest::new("s", root.join("file").to_str().unwrap(), content)
+}
+
+#[tokio::test]
+async fn a_person_is_asked_only_where_the_policy_has_no_answer() {
+    let root = tempfile::tempdir().unwrap();
+    let (yes, no) = (
+        RequestPermissionOutcome::selected("yes"),
+        RequestPermissionOutcome::selected("no"),
+    );
+    let cancelled = RequestPermissionOutcome::cancelled();
+    let cases = [
+        (Policy::Ask, None, Some("yes"), yes.clone(), 1),
+        (Policy::Ask, None, None, cancelled.clone(), 1),
+        (Policy::Ask, None, Some("never offered"), cancelled, 1),
+        (Policy::Reads, Some(ToolKind::Read), None, yes.clone(), 0),
+        (Policy::Reads, Some(ToolKind::Execute), None, no.clone(), 0),
+        (Policy::All, None, None, yes, 0),
+        (Policy::None, Some(ToolKind::Read), None, no, 0),
+    ];
+    for (policy, kind, answer, outcome, asked) in cases {
+        let person = Person {
+            answer,
+            ..Person::default()
+        };
+        let (host, thread) = host(policy, &person, root.path());
+        assert_eq!(
+            host.request_permission(&request(kind, &thread))
+                .await
+                .unwrap(),
+            outcome,
+            "{policy} {answer:?}"
+        );
+        assert_eq!(person.asked(), asked, "{policy} {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_kind_of_a_call_that_was_announced_before_counts() {
+    let root = tempfile::tempdir().unwrap();
+    let (host, thread) = host(Policy::Reads, &Person::default(), root.path());
+    thread.change(|thread: &mut Thread| {
+        thread.permission_requested(&ToolCallUpdate::new("call").kind(ToolKind::Search));
+    });
+    let outcome = host
+        .request_permission(&request(None, &thread))
+        .await
+        .unwrap();
+    assert_eq!(outcome, RequestPermissionOutcome::selected("yes"));
+}
+
+#[tokio::test]
+async fn what_the_agent_did_not_ask_for_is_asked_for() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::write(root.path().join("file"), "old").unwrap();
+    let person = Person::who_says("no");
+    let (host, _) = host(Policy::Ask, &person, root.path());
+    let error = host
+        .write_text_file(write(root.path(), "new"))
+        .await
+        .unwrap_err();
+    assert!(error.to_string().contains("rejected"), "{error}");
+    assert_eq!(
+        std::fs::read_to_string(root.path().join("file")).unwrap(),
+        "old"
+    );
+    {
+        let asked = person.asked.lock().unwrap();
+        let [ToolCallContent::Diff(diff)] = &asked[0].content[..] else {
+            panic!("{asked:?}")
+        };
+        let (_, texts) = diff.file_texts().unwrap();
+        assert_eq!(
+            (texts.old.as_deref(), texts.new.as_str()),
+            (Some("old"), "new")
+        );
+    }
+    assert!(
+        host.create(CreateTerminalRequest::new("s", "touch").args(["x".to_owned()]))
+            .await
+            .is_err()
+    );
+    assert!(!root.path().join("x").exists());
+    // Reading is lent freely.
+    let read = ReadTextFileRequest::new("s", root.path().join("file").to_str().unwrap());
+    assert_eq!(host.read_text_file(read).await.unwrap().content, "old");
+    assert_eq!(person.asked(), 2);
+}
+
+/// A request to edit the file, with what is to become of it.
+fn edit(root: &Path, thread: &ThreadHandle, old: Option<&str>, new: &str) -> PermissionRequest {
+    let mut diff = Diff::new(root.join("file").to_str().unwrap(), new);
+    diff.old_text = old.map(str::to_owned);
+    let mut request = request(Some(ToolKind::Edit), thread);
+    request.tool_call.content = vec![v1::ToolCallContent::Diff(diff).into()];
+    request
+}
+
+#[tokio::test]
+async fn a_yes_covers_the_edit_that_was_shown() {
+    let root = tempfile::tempdir().unwrap();
+    let person = Person::who_says("yes");
+    let (host, thread) = host(Policy::Ask, &person, root.path());
+    let session = SessionId::from("s");
+    let write = async |content: &str| {
+        let written = host.write_text_file(write(root.path(), content)).await;
+        (written.is_ok(), person.asked())
+    };
+    // "yes" is not among the host's own options, so that each question of its own is a no.
+    let yes = RequestPermissionOutcome::selected("yes");
+    let request = edit(root.path(), &thread, None, "1");
+    assert_eq!(host.request_permission(&request).await.unwrap(), yes);
+    assert_eq!(write("2").await, (false, 2), "not what was shown");
+    assert_eq!(write("1").await, (true, 2));
+    assert_eq!(write("1").await, (false, 3), "once");
+
+    // Only the file is known.
+    let mut request = self::request(Some(ToolKind::Edit), &thread);
+    let file = root.path().join("file");
+    request.tool_call.locations = vec![ToolCallLocation::new(file.to_str().unwrap())];
+    host.request_permission(&request).await.unwrap();
+    assert_eq!(write("3").await, (true, 4));
+
+    let request = edit(root.path(), &thread, Some("3"), "4");
+    host.request_permission(&request).await.unwrap();
+    host.turn_ended(&session, Some(&StopReason::EndTurn));
+    assert_eq!(write("4").await, (false, 6), "the turn has ended");
+
+    // Between two turns, and used in the next one.
+    host.request_permission(&request).await.unwrap();
+    thread.change(|thread| thread.begin_turn(&[]));
+    assert_eq!(write("4").await, (false, 8), "another turn");
+}
+
+#[tokio::test]
+async fn a_diff_of_one_file_covers_no_change_of_another() {
+    let root = tempfile::tempdir().unwrap();
+    let person = Person::who_says("yes");
+    let (host, thread) = host(Policy::Ask, &person, root.path());
+    let mut request = edit(root.path(), &thread, None, "1");
+    let other = root.path().join("other");
+    let other = other.to_str().unwrap();
+    request.tool_call.locations = vec![ToolCallLocation::new(other)];
+    host.request_permission(&request).await.unwrap();
+    let unseen = WriteTextFileRequest::new("s", other, "unseen");
+    host.write_text_file(unseen).await.unwrap_err();
+    host.write_text_file(write(root.path(), "1")).await.unwrap();
+    assert_eq!(person.asked(), 2);
+}
+
+#[tokio::test]
+async fn always_is_for_the_session() {
+    let root = tempfile::tempdir().unwrap();
+    let person = Person::who_says("session");
+    let (host, _) = self::host(Policy::Ask, &person, root.path());
+    for content in ["3", "4"] {
+        host.write_text_file(write(root.path(), content))
+            .await
+            .unwrap();
+        host.turn_ended(&SessionId::from("s"), Some(&StopReason::EndTurn));
+    }
+    assert_eq!(person.asked(), 1);
+    // Always writing is not always running, and always running this is not always running that.
+    for (command, asked) in [("true", 2), ("true", 2), ("false", 3)] {
+        host.create(CreateTerminalRequest::new("s", command))
+            .await
+            .unwrap();
+        assert_eq!(person.asked(), asked, "{command}");
+    }
+    let env = vec![EnvVariable::new("PATH", "/usr/bin")];
+    let _ = host
+        .create(CreateTerminalRequest::new("s", "true").env(env))
+        .await;
+    assert_eq!(person.asked(), 4);
+    let own = root.path().join(".acp/permissions.toml");
+    let own = WriteTextFileRequest::new("s", own.to_str().unwrap(), "");
+    let _ = host.write_text_file(own).await;
+    assert_eq!(person.asked(), 5);
+}
+
+#[tokio::test]
+async fn what_cannot_be_answered_is_refused() {
+    let root = tempfile::tempdir().unwrap();
+    for policy in Policy::ALL {
+        let person = Person::who_says("yes");
+        let (host, thread) = host(policy, &person, root.path());
+        let mut twice = request(None, &thread);
+        twice.options.push(twice.options[0].clone());
+        let mut cut = request(None, &thread);
+        cut.tool_call.cut = true;
+        for malformed in [twice, cut] {
+            let error = host.request_permission(&malformed).await.unwrap_err();
+            let Error::Rpc(error) = error else {
+                panic!("{error:?}")
+            };
+            assert_eq!(error.code, jsonrpc::Error::INVALID_PARAMS);
+        }
+        assert_eq!(person.asked(), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_a_terminal_prints_is_in_the_thread() {
+    let root = tempfile::tempdir().unwrap();
+    let (host, thread) = host(Policy::All, &Person::default(), root.path());
+    let create = CreateTerminalRequest::new("s", "sh")
+        .args(["-c".to_owned(), "echo out; exit 3".to_owned()]);
+    let id = host.create(create).await.unwrap().terminal_id;
+    let exit = host
+        .wait_for_exit(WaitForTerminalExitRequest::new("s", &id))
+        .await
+        .unwrap();
+    assert_eq!(exit.exit_code, Some(3));
+    let mut seen = 0;
+    while thread.read(|t| t.terminal(&id).is_none_or(|t| t.exit_status.is_none())) {
+        seen = thread.changed(seen).await;
+    }
+    thread.read(|thread| {
+        let terminal = thread.terminal(&id).unwrap();
+        assert_eq!(terminal.output(), "out\n");
+        assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
+        assert_eq!(
+            terminal.command.as_deref(),
+            Some("sh -c 'echo out; exit 3'")
+        );
+    });
+}

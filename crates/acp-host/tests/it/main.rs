@@ -1,0 +1,37 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+#[cfg(unix)]
+mod agent_process;
+mod common;
+#[cfg(unix)]
+mod durable;
+mod elicitation;
+mod environment;
+#[cfg(unix)]
+mod escape;
+#[cfg(unix)]
+mod files;
+mod host;
+#[cfg(target_os = "linux")]
+mod orphans;
+#[cfg(unix)]
+mod overlay;
+mod permissions;
+#[cfg(unix)]
+mod reading;
+mod remembered;
+mod rules;
+#[cfg(unix)]
+mod sandbox;
+#[cfg(unix)]
+mod terminals;
+#[cfg(target_os = "linux")]
+mod undo;

@@ -1,0 +1,348 @@
+//! An editor's unsaved buffers over the files, as an agent sees them.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crate::common::scene::Scene;
+use crate::common::soon;
+use acp::client::{PermissionRequest, ReadTextFile, WriteTextFile};
+use acp_host::{
+    Basis, BufferChange, BufferRefusal, BufferWrite, Buffers, Files, Host, Overlay, Policy,
+    Prompter,
+};
+use acp_wire::jsonrpc::Error;
+use acp_wire::v1::{PermissionOptionId, ReadTextFileRequest, WriteTextFileRequest};
+
+struct Editor {
+    scene: Scene,
+    overlay: Overlay,
+    files: Files,
+    /// It is on disk with the text `inside`, and open.
+    file: PathBuf,
+}
+
+impl Editor {
+    fn new(overlay: Overlay) -> Self {
+        let scene = Scene::new();
+        let file = scene.root.join("file");
+        overlay.open(&file, "inside");
+        let files = Files::new([scene.root.clone()])
+            .unwrap()
+            .with_buffers(overlay.clone());
+        Self {
+            scene,
+            overlay,
+            files,
+            file,
+        }
+    }
+
+    fn shown(&self) -> String {
+        self.overlay.text(&self.file).unwrap().to_string()
+    }
+
+    fn on_disk(&self) -> String {
+        fs::read_to_string(&self.file).unwrap()
+    }
+
+    async fn read(&self, session: &str) -> String {
+        let request = ReadTextFileRequest::new(session, self.file.to_str().unwrap());
+        soon(self.files.read(&request)).await.unwrap().content
+    }
+
+    async fn write(&self, session: &str, text: &str) -> Result<(), Error> {
+        let request = WriteTextFileRequest::new(session, self.file.to_str().unwrap(), text);
+        soon(self.files.write(&request)).await.map(drop)
+    }
+}
+
+#[tokio::test]
+async fn an_agent_reads_what_the_person_sees() {
+    let editor = Editor::new(Overlay::new());
+    editor.overlay.edit(&editor.file, "one\ntwo\r\nthree");
+    let files = &editor.files;
+    for (line, limit, expected) in [
+        (None, None, "one\ntwo\r\nthree"),
+        (Some(2), Some(1), "two\r\n"),
+        (Some(3), None, "three"),
+        (Some(4), None, ""),
+    ] {
+        let read = soon(files.read_text(&editor.file, line, limit)).await;
+        assert_eq!(read.unwrap(), expected);
+    }
+    // As large as anything that is read at once, and no larger.
+    let small = files.clone().max_read(7);
+    let error = soon(small.read_text(&editor.file, None, None))
+        .await
+        .unwrap_err();
+    assert!(error.message.contains("more than 7 bytes"), "{error}");
+    assert_eq!(
+        soon(small.read_text(&editor.file, Some(2), Some(1)))
+            .await
+            .unwrap(),
+        "two\r\n"
+    );
+    // Closed without saving.
+    editor.overlay.close(&editor.file);
+    assert_eq!(editor.read("s").await, "inside");
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_on_disk_yet_can_be_open() {
+    let editor = Editor::new(Overlay::new());
+    let new = editor.scene.root.join("new/untitled");
+    editor.overlay.open(&new, "");
+    editor.overlay.edit(&new, "typed");
+    assert_eq!(
+        soon(editor.files.read_text(&new, None, None))
+            .await
+            .unwrap(),
+        "typed"
+    );
+    soon(editor.files.write_text(&new, "written"))
+        .await
+        .unwrap();
+    assert_eq!(editor.overlay.text(&new).as_deref(), Some("written"));
+    assert!(!new.exists());
+}
+
+#[tokio::test]
+async fn what_an_agent_writes_is_in_the_buffer_and_the_person_saves_it() {
+    let editor = Editor::new(Overlay::new());
+    editor.write("s", "written").await.unwrap();
+    assert_eq!(
+        (&*editor.shown(), &*editor.on_disk()),
+        ("written", "inside")
+    );
+    assert!(editor.overlay.is_unsaved(&editor.file));
+    // What it wrote itself it knows.
+    editor.write("s", "again").await.unwrap();
+    assert_eq!(editor.read("s").await, "again");
+    assert_eq!(editor.on_disk(), "inside");
+    // What is not open is written on disk.
+    let other = editor.scene.root.join("sub/file");
+    soon(editor.files.write_text(&other, "written"))
+        .await
+        .unwrap();
+    assert_eq!(fs::read_to_string(other).unwrap(), "written");
+}
+
+#[tokio::test]
+async fn an_editor_that_saves_has_it_in_both_places() {
+    let editor = Editor::new(Overlay::saving());
+    editor.overlay.edit(&editor.file, "typed");
+    assert_eq!(editor.read("s").await, "typed");
+    editor.write("s", "written").await.unwrap();
+    assert_eq!(
+        (&*editor.shown(), &*editor.on_disk()),
+        ("written", "written")
+    );
+    assert!(!editor.overlay.is_unsaved(&editor.file));
+
+    // It cannot be saved: the agent is told, and the person has it as unsaved.
+    fs::remove_file(&editor.file).unwrap();
+    fs::create_dir(&editor.file).unwrap();
+    let error = editor.write("s", "lost?").await.unwrap_err();
+    assert!(error.message.contains("a directory"), "{error}");
+    assert_eq!(editor.shown(), "lost?");
+    assert!(editor.overlay.is_unsaved(&editor.file));
+}
+
+#[tokio::test]
+async fn what_the_person_has_typed_since_is_not_overwritten() {
+    for overlay in [Overlay::new(), Overlay::saving()] {
+        let editor = Editor::new(overlay);
+        assert_eq!(editor.read("s").await, "inside");
+        editor.overlay.edit(&editor.file, "typed");
+        let error = editor.write("s", "written").await.unwrap_err();
+        assert_eq!(error.code, Error::INTERNAL_ERROR);
+        assert!(error.message.contains("read it again"), "{error}");
+        assert_eq!((&*editor.shown(), &*editor.on_disk()), ("typed", "inside"));
+        // Also when the person has saved it meanwhile.
+        fs::write(&editor.file, "typed").unwrap();
+        editor.overlay.mark_saved(&editor.file);
+        editor.write("s", "written").await.unwrap_err();
+        assert_eq!(editor.shown(), "typed");
+        // It reads again, and a part is enough.
+        let request = ReadTextFileRequest::new("s", editor.file.to_str().unwrap());
+        soon(editor.files.read(&request.line(1_u32).limit(1_u32)))
+            .await
+            .unwrap();
+        editor.write("s", "written").await.unwrap();
+        assert_eq!(editor.shown(), "written");
+        // What was typed and taken back is no change.
+        editor.overlay.edit(&editor.file, "typed");
+        editor.overlay.edit(&editor.file, "written");
+        editor.write("s", "in the end").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn unsaved_changes_that_no_agent_has_seen_are_not_overwritten() {
+    let editor = Editor::new(Overlay::new());
+    editor.overlay.edit(&editor.file, "typed");
+    // Another session's having seen it does not help.
+    assert_eq!(editor.read("other").await, "typed");
+    editor.write("s", "written").await.unwrap_err();
+    assert_eq!(editor.shown(), "typed");
+    editor.write("other", "written").await.unwrap();
+    assert_eq!(editor.shown(), "written");
+    // Closed and opened again it is another text.
+    editor.overlay.close(&editor.file);
+    assert_eq!(editor.read("other").await, "inside");
+    editor.overlay.open(&editor.file, "inside");
+    editor.overlay.edit(&editor.file, "typed again");
+    editor.write("other", "written").await.unwrap_err();
+    assert_eq!(editor.shown(), "typed again");
+}
+
+#[tokio::test]
+async fn two_names_are_one_buffer() {
+    let editor = Editor::new(Overlay::new());
+    let root = &editor.scene.root;
+    symlink("file", root.join("link")).unwrap();
+    symlink(root, root.join("sub/around")).unwrap();
+    let names = [
+        "link",
+        "sub/../file",
+        "sub/around/file",
+        "sub/around/sub/around/link",
+    ];
+    for name in names {
+        let path = root.join(name);
+        editor.overlay.edit(&editor.file, format!("typed, {name}"));
+        let read = soon(editor.files.read_text(&path, None, None))
+            .await
+            .unwrap();
+        assert_eq!(read, format!("typed, {name}"));
+        soon(editor.files.write_text(&path, name)).await.unwrap();
+        assert_eq!(editor.shown(), name);
+    }
+    assert_eq!(editor.on_disk(), "inside");
+    // Opened by the other name.
+    editor.overlay.close(&editor.file);
+    editor.overlay.open(&root.join("link"), "by the link");
+    assert_eq!(editor.read("s").await, "by the link");
+}
+
+/// Buffers for everything that was asked for, to see what is.
+#[derive(Clone, Default)]
+struct Greedy(Arc<Mutex<Vec<PathBuf>>>);
+
+impl Buffers for Greedy {
+    async fn read(&self, file: &Path) -> Option<Arc<str>> {
+        self.0.lock().unwrap().push(file.to_owned());
+        Some("a buffer".into())
+    }
+
+    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferRefusal> {
+        self.0.lock().unwrap().push(change.file.clone());
+        Ok(BufferWrite::Buffer(change.text))
+    }
+}
+
+#[tokio::test]
+async fn a_buffer_outside_the_roots_is_not_reached() {
+    let scene = Scene::new();
+    let greedy = Greedy::default();
+    let files = Files::new([scene.root.clone()])
+        .unwrap()
+        .with_buffers(greedy.clone());
+    for attempt in scene.attempts() {
+        // A fifo, and a name that is free, can be open as well as anything.
+        let read = soon(files.read_text(&attempt.path, None, None)).await;
+        let written = soon(files.write_text(&attempt.path, "changed")).await;
+        let asked = std::mem::take(&mut *greedy.0.lock().unwrap());
+        for file in &asked {
+            let real = file.canonicalize().unwrap_or_else(|_| file.clone());
+            assert!(
+                real.starts_with(&scene.root),
+                "{:?}: {real:?}",
+                attempt.path
+            );
+        }
+        assert_eq!(
+            (read.is_ok(), written.is_ok()),
+            (!asked.is_empty(), !asked.is_empty())
+        );
+    }
+    scene.is_untouched(&"buffers");
+}
+
+/// An editor that asks the person, or knows better.
+struct Picky;
+
+impl Buffers for Picky {
+    async fn read(&self, _: &Path) -> Option<Arc<str>> {
+        Some("shown".into())
+    }
+
+    async fn write(&self, change: BufferChange) -> Result<BufferWrite, BufferRefusal> {
+        let basis = change.based_on("shown");
+        Err(BufferRefusal::Other(format!(
+            "not now ({basis:?}; {:?})",
+            change.based_on("other")
+        )))
+    }
+}
+
+#[tokio::test]
+async fn an_editor_is_told_what_a_change_is_based_on_and_its_refusal_is_passed_on() {
+    let scene = Scene::new();
+    let files = Files::new([scene.root.clone()])
+        .unwrap()
+        .with_buffers(Picky);
+    let file = scene.root.join("file");
+    let error = soon(files.write_text(&file, "x")).await.unwrap_err();
+    assert!(
+        error.message.contains("not now (Unknown; Unknown)"),
+        "{error}"
+    );
+    soon(files.read_text(&file, None, None)).await.unwrap();
+    let error = soon(files.write_text(&file, "x")).await.unwrap_err();
+    assert!(
+        error.message.contains("not now (Current; Outdated)"),
+        "{error}"
+    );
+    assert_eq!(fs::read_to_string(file).unwrap(), "inside");
+    assert_ne!(Basis::Current, Basis::Unknown);
+}
+
+#[tokio::test]
+async fn line_ends_and_the_mark_stay_in_buffers_too() {
+    let editor = Editor::new(Overlay::new());
+    editor.overlay.open(&editor.file, "\u{FEFF}a\r\nb\r\n");
+    editor.read("s").await;
+    editor.write("s", "1\n2\n").await.unwrap();
+    assert_eq!(editor.shown(), "\u{FEFF}1\r\n2\r\n");
+    // It knows that, although it is not exactly what it wrote.
+    editor.write("s", "3\n").await.unwrap();
+    assert_eq!(editor.shown(), "\u{FEFF}3\r\n");
+}
+
+struct Nobody;
+
+impl Prompter for Nobody {
+    async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
+        None
+    }
+}
+
+#[tokio::test]
+async fn a_host_lends_them() {
+    let editor = Editor::new(Overlay::new());
+    editor.overlay.edit(&editor.file, "typed");
+    let host = Host::new(Policy::All, Nobody, [editor.scene.root.clone()]).unwrap();
+    let host = host.with_buffers(editor.overlay.clone());
+    let path = editor.file.to_str().unwrap();
+    let read = host.read_text_file(ReadTextFileRequest::new("s", path));
+    assert_eq!(soon(read).await.unwrap().content, "typed");
+    let write = host.write_text_file(WriteTextFileRequest::new("s", path, "written"));
+    soon(write).await.unwrap();
+    assert_eq!(
+        (&*editor.shown(), &*editor.on_disk()),
+        ("written", "inside")
+    );
+}

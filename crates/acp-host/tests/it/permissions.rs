@@ -1,0 +1,111 @@
+//! Policies and what they answer.
+
+use acp_host::{Decision, Policy};
+use acp_wire::v1::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome, ToolKind};
+
+fn option(id: &str, kind: &str) -> PermissionOption {
+    let kind: PermissionOptionKind = serde_json::from_value(kind.into()).unwrap();
+    PermissionOption::new(id, id, kind)
+}
+
+/// The usual four, the ones that bind most first, under names that say the opposite.
+fn options() -> Vec<PermissionOption> {
+    vec![
+        option("reject forever", "allow_always"),
+        option("reject", "allow_once"),
+        option("yes, always", "reject_always"),
+        option("allow", "reject_once"),
+    ]
+}
+
+fn selected(id: &str) -> Decision {
+    Decision::Answer(RequestPermissionOutcome::selected(id))
+}
+
+#[test]
+fn names() {
+    for policy in Policy::ALL {
+        assert_eq!(policy.to_string().parse(), Ok(policy));
+    }
+    assert_eq!(
+        Policy::ALL.map(Policy::as_str),
+        ["ask", "reads", "all", "none"]
+    );
+    let error = "Reads".parse::<Policy>().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`Reads` is not a policy; there are ask, reads, all and none"
+    );
+}
+
+#[test]
+fn options_are_chosen_by_kind_and_once_before_always() {
+    let options = options();
+    assert_eq!(
+        Policy::All.decide(Some(&ToolKind::Execute), &options),
+        selected("reject")
+    );
+    assert_eq!(Policy::All.decide(None, &options), selected("reject"));
+    assert_eq!(
+        Policy::None.decide(Some(&ToolKind::Read), &options),
+        selected("allow")
+    );
+    assert_eq!(
+        Policy::All.decide(None, &options[..1]),
+        selected("reject forever")
+    );
+    assert_eq!(
+        Policy::None.decide(None, &options[..3]),
+        selected("yes, always")
+    );
+    assert_eq!(
+        Policy::Ask.decide(Some(&ToolKind::Read), &options),
+        Decision::AskPerson
+    );
+}
+
+#[test]
+fn reads_allows_only_what_looks() {
+    let options = options();
+    for kind in ["read", "search", "think"] {
+        let kind: ToolKind = serde_json::from_value(kind.into()).unwrap();
+        assert_eq!(
+            Policy::Reads.decide(Some(&kind), &options),
+            selected("reject"),
+            "{kind:?}"
+        );
+    }
+    for kind in [
+        "edit",
+        "delete",
+        "move",
+        "execute",
+        "fetch",
+        "switch_mode",
+        "other",
+        "readwrite",
+        "",
+    ] {
+        let kind: ToolKind = serde_json::from_value(kind.into()).unwrap();
+        assert_eq!(
+            Policy::Reads.decide(Some(&kind), &options),
+            selected("allow"),
+            "{kind:?}"
+        );
+    }
+    assert_eq!(Policy::Reads.decide(None, &options), selected("allow"));
+}
+
+#[test]
+fn options_of_unknown_kinds_are_never_chosen() {
+    let unknown = [option("allow_once", ""), option("reject_once", "maybe")];
+    assert_eq!(Policy::All.decide(None, &unknown), Decision::AskPerson);
+    let cancelled = Decision::Answer(RequestPermissionOutcome::cancelled());
+    assert_eq!(Policy::None.decide(None, &unknown), cancelled);
+    assert_eq!(Policy::None.decide(None, &[]), cancelled);
+    // Nobody is let in by an option that only says no.
+    assert_eq!(
+        Policy::All.decide(None, &[option("a", "reject_once")]),
+        Decision::AskPerson
+    );
+}

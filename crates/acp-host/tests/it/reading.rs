@@ -1,0 +1,120 @@
+//! Reading files with long lines, files that grow, and those that the kernel makes up.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::common::soon;
+use acp_host::Files;
+
+/// Files in a directory, of which so much is read at once.
+fn files(directory: &Path, most: usize) -> Files {
+    Files::new([directory.to_owned()]).unwrap().max_read(most)
+}
+
+fn temporary() -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = temporary.path().canonicalize().unwrap();
+    (temporary, directory)
+}
+
+#[tokio::test]
+async fn a_line_is_read_whole_or_not_at_all() {
+    let (_temporary, directory) = temporary();
+    let path = directory.join("file");
+    fs::write(
+        &path,
+        format!("short\n{}\nshort again", "x".repeat(200_000)),
+    )
+    .unwrap();
+    let files = files(&directory, 200_000);
+    let read = async |line, limit| soon(files.read_text(&path, Some(line), Some(limit))).await;
+    assert_eq!(read(1, 1).await.unwrap(), "short\n");
+    // With its end it is one byte too long.
+    read(2, 1).await.unwrap_err();
+    assert_eq!(read(3, 1).await.unwrap(), "short again");
+}
+
+/// Appends lines until it is told to stop.
+struct Appender {
+    done: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Appender {
+    fn new(path: &Path) -> Self {
+        let done = Arc::new(AtomicBool::new(false));
+        let stop = done.clone();
+        let mut file = fs::OpenOptions::new().append(true).open(path).unwrap();
+        let thread = std::thread::spawn(move || {
+            // Not for ever, should nobody stop it.
+            for line in 0..2_000_000 {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                file.write_all(format!("line {line}\n").as_bytes()).unwrap();
+            }
+        });
+        Self {
+            done,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Appender {
+    fn drop(&mut self) {
+        self.done.store(true, Ordering::Relaxed);
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+#[tokio::test]
+async fn a_file_may_grow_while_it_is_read() {
+    let (_temporary, directory) = temporary();
+    let path = directory.join("log");
+    fs::write(&path, "the first\n").unwrap();
+    let files = files(&directory, 64 * 1024 * 1024);
+    let appender = Appender::new(&path);
+    let mut reads = Vec::new();
+    for _ in 0..20 {
+        reads.push(soon(files.read_text(&path, None, None)).await.unwrap());
+        let first = soon(files.read_text(&path, Some(1), Some(1))).await;
+        assert_eq!(first.unwrap(), "the first\n");
+    }
+    // Longer than may be read sooner or later, however fast it grows.
+    let small = files.clone().max_read(100_000);
+    loop {
+        match soon(small.read_text(&path, None, None)).await {
+            Ok(text) => assert!(text.len() <= 100_000),
+            Err(error) => {
+                assert!(error.message.contains("more than 100000 bytes"), "{error}");
+                break;
+            }
+        }
+    }
+    drop(appender);
+    let all = fs::read_to_string(&path).unwrap();
+    for read in reads {
+        assert!(all.starts_with(&read), "what was read was never there");
+    }
+}
+
+/// Files that the kernel makes up have no length, and are read to their end all the same.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn files_of_the_kernel_s_are_read_to_their_end() {
+    let files = files(Path::new("/proc/self"), 1024 * 1024);
+    let status = soon(files.read_text(Path::new("/proc/self/status"), None, None)).await;
+    assert!(status.unwrap().contains("\nPid:"));
+    let part = soon(files.read_text(Path::new("/proc/self/status"), Some(1), Some(1))).await;
+    assert!(part.unwrap().starts_with("Name:"));
+    // One of which reading fails.
+    let error = soon(files.read_text(Path::new("/proc/self/mem"), None, None)).await;
+    assert_eq!(
+        error.unwrap_err().code,
+        acp_wire::jsonrpc::Error::INTERNAL_ERROR
+    );
+}

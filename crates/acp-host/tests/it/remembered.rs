@@ -1,0 +1,342 @@
+//! What is remembered of a person's answers.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use acp::ThreadHandle;
+use acp::client::{PermissionRequest, Terminals, WriteTextFile};
+use acp_host::{
+    Always, By, Host, Note, Permissions, Policy, Prompter, Remembered, RememberedError, Rules,
+    Subject,
+};
+use acp_wire::v1::{
+    CreateTerminalRequest, EnvVariable, PermissionOption, PermissionOptionId, PermissionOptionKind,
+    SessionId, ToolCallLocation, ToolCallUpdate, ToolKind, WriteTextFileRequest,
+};
+use serde_json::json;
+
+/// Says this to every question, and counts them.
+struct Person(&'static str, Arc<Mutex<usize>>);
+
+impl Prompter for Person {
+    async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
+        *self.1.lock().unwrap() += 1;
+        Some(self.0.into())
+    }
+}
+
+struct Bench {
+    dir: tempfile::TempDir,
+    asked: Arc<Mutex<usize>>,
+    notes: Arc<Mutex<Vec<Note>>>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("project")).unwrap();
+        Self {
+            dir,
+            asked: Arc::default(),
+            notes: Arc::default(),
+        }
+    }
+
+    fn root(&self) -> PathBuf {
+        std::fs::canonicalize(self.dir.path().join("project")).unwrap()
+    }
+
+    fn remembered(&self) -> Remembered {
+        Remembered::new(self.dir.path().join("state/permissions"), &self.root())
+    }
+
+    /// A new host each time, as of a new run.
+    fn host(&self, policy: Policy, says: &'static str) -> Host<Person> {
+        let permissions = Permissions::from(policy).remembered(self.remembered());
+        self.host_with(permissions, says)
+    }
+
+    fn host_with(&self, permissions: Permissions, says: &'static str) -> Host<Person> {
+        let person = Person(says, Arc::clone(&self.asked));
+        let notes = Arc::clone(&self.notes);
+        let host = Host::new(permissions, person, [self.root()]).unwrap();
+        host.session_seen(&SessionId::from("s"), &ThreadHandle::new());
+        host.on_note(move |note| notes.lock().unwrap().push(note))
+    }
+
+    fn asked(&self) -> usize {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+
+    fn answers(&self) -> Vec<String> {
+        let answers = self.remembered().answers().unwrap();
+        answers
+            .iter()
+            .map(|a| format!("{} {a}", a.number))
+            .collect()
+    }
+}
+
+fn call(kind: ToolKind) -> ToolCallUpdate {
+    ToolCallUpdate::new("c").kind(kind)
+}
+
+fn command(line: &str) -> ToolCallUpdate {
+    call(ToolKind::Execute).raw_input(json!({ "command": line }))
+}
+
+async fn ask(host: &Host<impl Prompter + Send + Sync>, call: ToolCallUpdate) -> bool {
+    let option = PermissionOption::new;
+    let options = vec![
+        option("once", "Once", PermissionOptionKind::AllowOnce),
+        option("always", "Always", PermissionOptionKind::AllowAlways),
+        option("no", "No", PermissionOptionKind::RejectOnce),
+        option("never", "Never", PermissionOptionKind::RejectAlways),
+    ];
+    let request = PermissionRequest::new("s", &call, options, ThreadHandle::new());
+    let outcome = host.request_permission(&request).await.unwrap();
+    let outcome = serde_json::to_value(outcome).unwrap();
+    ["once", "always"].contains(&outcome["optionId"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
+    let bench = Bench::new();
+    let host = bench.host(Policy::Ask, "always");
+    assert!(ask(&host, command("make test")).await);
+    assert!(!ask(&bench.host(Policy::Ask, "never"), command("rm x")).await);
+    let path = bench.root().join("a");
+    let locations = |kind| {
+        let location = ToolCallLocation::new(path.to_str().unwrap());
+        call(kind).locations(vec![location])
+    };
+    assert!(ask(&host, locations(ToolKind::Edit)).await);
+    assert_eq!(bench.asked(), 3);
+    let edit = format!("3 allow edit {}", path.display());
+    assert_eq!(
+        bench.answers(),
+        [
+            "1 allow execute `make test`",
+            "2 deny execute `rm x`",
+            &edit
+        ]
+    );
+
+    // In another run nobody is asked, and it holds without anyone to ask, too.
+    let host = bench.host(Policy::Reads, "no");
+    assert!(host.offers_changing());
+    assert!(ask(&host, command("make test")).await);
+    assert!(ask(&host, command("sh -c 'make test'")).await);
+    assert!(ask(&host, locations(ToolKind::Edit)).await);
+    let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
+    host.write_text_file(write).await.unwrap();
+    assert!(!ask(&bench.host(Policy::All, "once"), command("rm x")).await);
+    // Another command, kind, file or environment was never spoken of.
+    assert!(!ask(&host, command("make test2")).await);
+    assert!(!ask(&host, command("make test; x")).await);
+    assert!(!ask(&host, locations(ToolKind::Delete)).await);
+    assert!(!ask(&host, call(ToolKind::Edit)).await);
+    let create = CreateTerminalRequest::new("s", "make").args(["test".to_owned()]);
+    let create = create.env([EnvVariable::new("PATH", "/evil")]);
+    assert!(host.create(create).await.is_err());
+    assert_eq!(bench.asked(), 0);
+
+    // The last word counts, and nothing lifts `none`.
+    assert_eq!(
+        bench.remembered().revoke(2).unwrap().unwrap().subject,
+        Subject::Command("rm x".into())
+    );
+    assert!(ask(&bench.host(Policy::Ask, "always"), command("rm x")).await);
+    assert_eq!(bench.answers()[2], "4 allow execute `rm x`");
+    assert!(!ask(&bench.host(Policy::None, "once"), command("rm x")).await);
+    assert_eq!(bench.remembered().revoke_all().unwrap(), 3);
+    assert_eq!(bench.remembered().revoke(1).unwrap(), None);
+    assert!(bench.answers().is_empty());
+}
+
+#[tokio::test]
+async fn what_cannot_be_named_exactly_is_not_remembered() {
+    let bench = Bench::new();
+    let host = bench.host(Policy::Ask, "always");
+    for call in [
+        call(ToolKind::Fetch),
+        call(ToolKind::Execute).title("make test"),
+        call(ToolKind::Execute).raw_input(json!({ "command": "make", "cwd": "/" })),
+        command(&"x".repeat(5000)),
+    ] {
+        assert!(ask(&host, call).await);
+    }
+    assert_eq!(bench.asked(), 4);
+    assert!(bench.answers().is_empty());
+    assert!(!bench.remembered().file().exists());
+}
+
+#[tokio::test]
+async fn a_rule_is_stricter_than_what_is_remembered() {
+    let bench = Bench::new();
+    assert!(ask(&bench.host(Policy::Ask, "always"), command("git push")).await);
+    bench.asked();
+    for (decision, asked) in [("ask", 1), ("deny", 0), ("allow", 0)] {
+        let text = format!("[[rule]]\ndecision = \"{decision}\"\ncommand = \"git push*\"");
+        let rules = Rules::parse(&text, Path::new("r"), &bench.root()).unwrap();
+        let permissions = Permissions::from(Policy::Ask).remembered(bench.remembered());
+        let host = bench.host_with(permissions.project([rules]), "no");
+        assert_eq!(ask(&host, command("git push")).await, decision == "allow");
+        assert_eq!(bench.asked(), asked, "{decision}");
+    }
+    // What is asked each time is not remembered, and that is said.
+    let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"make\"";
+    let rules = Rules::parse(rules, Path::new("r"), &bench.root()).unwrap();
+    let permissions = Permissions::from(Policy::Ask).remembered(bench.remembered());
+    let host = bench.host_with(permissions.user(rules), "always");
+    assert!(ask(&host, command("make")).await);
+    assert_eq!(bench.answers().len(), 1);
+    let notes = bench.notes.lock().unwrap();
+    assert!(
+        matches!(notes.last(), Some(Note::NotRemembered { .. })),
+        "{notes:?}"
+    );
+}
+
+/// Says no, and keeps in mind what yes for always would have come to.
+struct Careful(Arc<Mutex<Vec<Always>>>);
+
+impl Prompter for Careful {
+    async fn ask(&self, _: &PermissionRequest) -> Option<PermissionOptionId> {
+        Some("no".into())
+    }
+
+    async fn ask_with(
+        &self,
+        request: &PermissionRequest,
+        always: &Always,
+    ) -> Option<PermissionOptionId> {
+        self.0.lock().unwrap().push(always.clone());
+        self.ask(request).await
+    }
+}
+
+#[tokio::test]
+async fn who_is_asked_can_be_told_what_always_comes_to() {
+    let bench = Bench::new();
+    let heard: Arc<Mutex<Vec<Always>>> = Arc::default();
+    let host = |permissions: Permissions| {
+        let host = Host::new(permissions, Careful(Arc::clone(&heard)), [bench.root()]).unwrap();
+        host.session_seen(&SessionId::from("s"), &ThreadHandle::new());
+        host
+    };
+    let remembering = Permissions::from(Policy::Ask).remembered(bench.remembered());
+    let host_of_rule = {
+        let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"git push*\"";
+        let rules = Rules::parse(rules, Path::new("r"), &bench.root()).unwrap();
+        host(remembering.clone().user(rules))
+    };
+    assert!(!ask(&host_of_rule, command("git push")).await);
+    assert!(!ask(&host_of_rule, command("make test")).await);
+    assert!(!ask(&host_of_rule, call(ToolKind::Fetch)).await);
+    assert!(!ask(&host(Policy::Ask.into()), command("make test")).await);
+    let path = bench.root().join("a");
+    let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
+    host(remembering).write_text_file(write).await.unwrap_err();
+
+    let heard = heard.lock().unwrap();
+    let [rule, exact, vague, nowhere, unasked] = &heard[..] else {
+        panic!("{heard:?}")
+    };
+    assert!(
+        matches!(rule, Always::EachTime(By::Rule { number: 1, .. })),
+        "{rule:?}"
+    );
+    let remembered = Always::Remembered {
+        kind: ToolKind::Execute,
+        subjects: vec![Subject::Command("make test".into())],
+    };
+    assert_eq!(*exact, remembered);
+    assert_eq!(*vague, Always::ByAgent);
+    assert_eq!(*nowhere, Always::ByAgent);
+    assert_eq!(*unasked, Always::AsNamed);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn it_is_the_owner_s_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    assert!(ask(&bench.host(Policy::Ask, "always"), command("make")).await);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let file = bench.remembered().file().to_owned();
+    assert_eq!(mode(file.parent().unwrap()), 0o700);
+    for entry in std::fs::read_dir(file.parent().unwrap()).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains(bench.root().to_str().unwrap()), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_broken_allows_nothing_and_is_not_overwritten() {
+    let bench = Bench::new();
+    assert!(ask(&bench.host(Policy::Ask, "always"), command("make")).await);
+    let file = bench.remembered().file().to_owned();
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let elsewhere = whole.replace("/project", "/elsewhere");
+    for broken in ["", "{}", &whole[..whole.len() / 2], &elsewhere] {
+        std::fs::write(&file, broken).unwrap();
+        let error = bench.remembered().answers().unwrap_err();
+        assert!(matches!(error, RememberedError::Broken { .. }), "{error}");
+        assert!(!ask(&bench.host(Policy::All, "always"), command("make")).await);
+        assert!(bench.remembered().revoke_all().is_err());
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
+    }
+}
+
+/// What decides that this process is one of several that remember.
+const ROLE: &str = "ACP_TEST_REMEMBERS";
+
+#[test]
+fn several_processes_at_once_lose_nothing() {
+    const PROCESSES: usize = 4;
+    const EACH: usize = 25;
+    if let Some(role) = std::env::var_os(ROLE) {
+        let role = role.into_string().unwrap();
+        let (number, dir) = role.split_once(':').unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let root = Path::new(dir).join("project");
+            let remembered = Remembered::new(Path::new(dir).join("state/permissions"), &root);
+            let permissions = Permissions::from(Policy::Ask).remembered(remembered);
+            let person = Person("always", Arc::default());
+            let host = Host::new(permissions, person, [root]).unwrap();
+            for n in 0..EACH {
+                assert!(ask(&host, command(&format!("make {number}-{n}"))).await);
+            }
+        });
+        return;
+    }
+    let bench = Bench::new();
+    let dir = std::fs::canonicalize(bench.dir.path()).unwrap();
+    let start = |number: usize| {
+        Command::new(std::env::current_exe().unwrap())
+            .args([
+                "remembered::several_processes_at_once_lose_nothing",
+                "--exact",
+            ])
+            .env(ROLE, format!("{number}:{}", dir.display()))
+            .spawn()
+            .unwrap()
+    };
+    let children: Vec<_> = (0..PROCESSES).map(start).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let answers = bench.remembered().answers().unwrap();
+    assert_eq!(answers.len(), PROCESSES * EACH);
+    let mut numbers: Vec<u64> = answers.iter().map(|answer| answer.number).collect();
+    numbers.dedup();
+    assert_eq!(numbers.len(), PROCESSES * EACH, "no number twice");
+}

@@ -1,0 +1,700 @@
+//! Rules: how they are read, what they match, and whose word counts.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use acp::ThreadHandle;
+use acp::client::{PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
+use acp_host::{Effect, Host, Note, Permissions, Policy, Project, Prompter, Rules, RulesError};
+use acp_wire::v1::{
+    CreateTerminalRequest, Diff, EnvVariable, PermissionOption, PermissionOptionId,
+    PermissionOptionKind, ReadTextFileRequest, RequestPermissionOutcome, SessionId,
+    ToolCallLocation, ToolCallUpdate, ToolKind, WriteTextFileRequest,
+};
+use serde_json::json;
+
+/// A repository with a few files, and a person who says the same to everything.
+struct Bench {
+    dir: tempfile::TempDir,
+    permissions: Option<Permissions>,
+    answer: Option<&'static str>,
+    asked: Arc<Mutex<Vec<String>>>,
+    notes: Arc<Mutex<Vec<Note>>>,
+}
+
+struct Person {
+    answer: Option<&'static str>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Prompter for Person {
+    async fn ask(&self, request: &PermissionRequest) -> Option<PermissionOptionId> {
+        self.asked.lock().unwrap().push(request.title.clone());
+        self.answer.map(PermissionOptionId::from)
+    }
+
+    fn can_ask(&self) -> bool {
+        self.answer.is_some()
+    }
+}
+
+/// What became of something.
+#[derive(Debug, PartialEq)]
+enum Became {
+    Allowed,
+    Asked,
+    Rejected,
+}
+use Became::{Allowed, Asked, Rejected};
+
+impl Bench {
+    /// Under a policy, with a user's rules and a project's.
+    fn new(policy: Policy, user: &str, project: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("project");
+        for directory in [".git", ".acp", "src"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        for file in ["src/a.rs", "notes", ".env"] {
+            std::fs::write(root.join(file), "text").unwrap();
+        }
+        std::fs::write(dir.path().join("outside"), "text").unwrap();
+        std::fs::write(root.join(".acp/permissions.toml"), project).unwrap();
+        let bench = Self {
+            dir,
+            permissions: None,
+            answer: Some("no"),
+            asked: Arc::default(),
+            notes: Arc::default(),
+        };
+        let brings = Project::of(&bench.root()).unwrap();
+        let user = Rules::parse(user, Path::new("user.toml"), brings.root()).unwrap();
+        let permissions = Permissions::from(policy);
+        let permissions = permissions.user(user).project(brings.rules().unwrap());
+        Self {
+            permissions: Some(permissions),
+            ..bench
+        }
+    }
+
+    fn user(policy: Policy, rules: &str) -> Self {
+        Self::new(policy, rules, "")
+    }
+
+    fn root(&self) -> PathBuf {
+        self.dir.path().join("project")
+    }
+
+    fn host(&self) -> Host<Person> {
+        let person = Person {
+            answer: self.answer,
+            asked: Arc::clone(&self.asked),
+        };
+        let permissions = self.permissions.clone().unwrap();
+        let notes = Arc::clone(&self.notes);
+        let host = Host::new(permissions, person, [self.root()]).unwrap();
+        let host = host.on_note(move |note| notes.lock().unwrap().push(note));
+        host.session_seen(&SessionId::from("s"), &ThreadHandle::new());
+        host
+    }
+
+    fn notes(&self) -> String {
+        let notes = self.notes.lock().unwrap();
+        let notes: Vec<String> = notes.iter().map(ToString::to_string).collect();
+        notes.join("\n")
+    }
+
+    fn became(&self, allowed: bool) -> Became {
+        let asked = !std::mem::take(&mut *self.asked.lock().unwrap()).is_empty();
+        match (asked, allowed) {
+            (true, _) => Asked,
+            (false, true) => Allowed,
+            (false, false) => Rejected,
+        }
+    }
+
+    /// The agent asks for permission.
+    async fn asks(&self, call: ToolCallUpdate) -> Became {
+        let options = vec![
+            PermissionOption::new("always", "Always", PermissionOptionKind::AllowAlways),
+            PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce),
+            PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce),
+        ];
+        let request = PermissionRequest::new("s", &call, options, ThreadHandle::new());
+        let outcome = self.host().request_permission(&request).await.unwrap();
+        // Never more than was asked for.
+        assert_ne!(outcome, RequestPermissionOutcome::selected("always"));
+        self.became(outcome == RequestPermissionOutcome::selected("yes"))
+    }
+
+    async fn command(&self, line: &str) -> Became {
+        let call = ToolCallUpdate::new("c").kind(ToolKind::Execute);
+        self.asks(call.raw_input(json!({ "command": line }))).await
+    }
+
+    async fn edit(&self, path: impl AsRef<Path>) -> Became {
+        let path = self.root().join(path);
+        let diff = Diff::new(path.to_str().unwrap(), "new");
+        let call = ToolCallUpdate::new("c").kind(ToolKind::Edit);
+        self.asks(call.content(vec![diff.into()])).await
+    }
+
+    /// The agent writes without asking.
+    async fn writes(&self, path: impl AsRef<Path>) -> Became {
+        let path = self.root().join(path);
+        let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), "new");
+        let done = self.host().write_text_file(request).await;
+        self.became(done.is_ok())
+    }
+
+    async fn reads(&self, path: impl AsRef<Path>) -> Became {
+        let path = self.root().join(path);
+        let request = ReadTextFileRequest::new("s", path.to_str().unwrap());
+        let done = self.host().read_text_file(request).await;
+        self.became(done.is_ok())
+    }
+
+    async fn runs(&self, words: &[&str]) -> Became {
+        let args: Vec<String> = words[1..].iter().map(|&word| word.to_owned()).collect();
+        self.creates(CreateTerminalRequest::new("s", words[0]).args(args))
+            .await
+    }
+
+    async fn creates(&self, request: CreateTerminalRequest) -> Became {
+        let done = self.host().create(request).await;
+        self.became(done.is_ok())
+    }
+}
+
+#[tokio::test]
+async fn the_strictest_of_the_user_s_rules_counts_and_without_one_the_policy() {
+    let rules = r#"
+        [[rule]]
+        decision = "allow"
+        command = "git *"
+        [[rule]]
+        decision = "ask"
+        command = "git push*"
+        [[rule]]
+        decision = "deny"
+        command = "git push *--force*"
+    "#;
+    for (policy, other) in [
+        (Policy::All, Allowed),
+        (Policy::Ask, Asked),
+        (Policy::Reads, Rejected),
+    ] {
+        let bench = Bench::user(policy, rules);
+        assert_eq!(bench.command("git status").await, Allowed, "{policy}");
+        assert_eq!(bench.command("git push").await, Asked, "{policy}");
+        assert_eq!(
+            bench.command("git push origin --force").await,
+            Rejected,
+            "{policy}"
+        );
+        assert!(
+            bench.notes().contains("user.toml, rule 3"),
+            "{}",
+            bench.notes()
+        );
+        assert_eq!(bench.command("make").await, other, "{policy}");
+    }
+    // Nothing lifts `none`.
+    let bench = Bench::user(Policy::None, rules);
+    assert_eq!(bench.command("git status").await, Rejected);
+    assert!(!bench.host().offers_reading() && !bench.host().offers_changing());
+}
+
+#[tokio::test]
+async fn a_project_cannot_allow_itself_anything() {
+    let everything = "default = \"allow\"\n[[rule]]\ndecision = \"allow\"\ncommand = \"*\"\n";
+    for (policy, then) in [
+        (Policy::Ask, Asked),
+        (Policy::Reads, Rejected),
+        (Policy::None, Rejected),
+    ] {
+        let bench = Bench::new(policy, "", everything);
+        assert_eq!(bench.command("make").await, then, "{policy}");
+        assert_eq!(bench.edit("src/a.rs").await, then, "{policy}");
+        assert_eq!(bench.host().offers_changing(), policy == Policy::Ask);
+    }
+}
+
+#[tokio::test]
+async fn a_project_forbids_what_the_user_allows() {
+    let project = r#"
+        default = "ask"
+        [[rule]]
+        decision = "allow"
+        command = "make *"
+        [[rule]]
+        decision = "deny"
+        path = [".env", "secrets/"]
+    "#;
+    let user = "[[rule]]\ndecision = \"allow\"\nkind = [\"execute\", \"edit\"]";
+    let bench = Bench::new(Policy::All, user, project);
+    assert_eq!(bench.command("make test").await, Allowed);
+    assert_eq!(bench.command("cargo test").await, Asked);
+    assert_eq!(bench.edit(".env").await, Rejected);
+    assert!(
+        bench.notes().contains(".acp/permissions.toml, rule 2"),
+        "{}",
+        bench.notes()
+    );
+    assert_eq!(bench.edit("secrets/a/b").await, Rejected);
+}
+
+#[tokio::test]
+async fn a_default_of_the_user_s_counts_where_no_policy_was_chosen() {
+    let rules = Rules::parse("default = \"deny\"", Path::new("u"), Path::new("/")).unwrap();
+    let mut bench = Bench::user(Policy::All, "");
+    let permissions = [
+        (Permissions::from(Policy::All), Allowed),
+        (Permissions::policy_by_default(Policy::All), Rejected),
+    ];
+    for (permissions, then) in permissions {
+        bench.permissions = Some(permissions.user(rules.clone()));
+        assert_eq!(bench.command("make").await, then);
+    }
+}
+
+#[tokio::test]
+async fn to_allow_every_path_must_match_and_to_deny_one() {
+    let rules = r#"
+        [[rule]]
+        decision = "allow"
+        kind = "edit"
+        path = "src/**"
+        [[rule]]
+        decision = "deny"
+        path = "**/.env"
+    "#;
+    let bench = Bench::user(Policy::Ask, rules);
+    assert_eq!(bench.edit("src/a.rs").await, Allowed);
+    assert_eq!(bench.edit("notes").await, Asked);
+    assert_eq!(bench.edit("src/../notes").await, Asked);
+    let both = |one: &str, other: &str| {
+        let location = |path| ToolCallLocation::new(bench.root().join(path).to_str().unwrap());
+        ToolCallUpdate::new("c")
+            .kind(ToolKind::Edit)
+            .locations(vec![location(one), location(other)])
+    };
+    assert_eq!(bench.asks(both("src/a.rs", "src/new/b.rs")).await, Allowed);
+    assert_eq!(bench.asks(both("src/a.rs", "notes")).await, Asked);
+    assert_eq!(bench.asks(both("src/a.rs", ".env")).await, Rejected);
+    // The kind is part of the rule, and a call that names no path matches none.
+    let call = |kind| ToolCallUpdate::new("c").kind(kind);
+    assert_eq!(bench.asks(call(ToolKind::Edit)).await, Asked);
+    assert_eq!(
+        bench
+            .asks(both("src/a.rs", "src/a.rs").kind(ToolKind::Delete))
+            .await,
+        Asked
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_path_is_where_it_leads() {
+    use std::os::unix::fs::symlink;
+    let rules = r#"
+        [[rule]]
+        decision = "allow"
+        kind = ["edit", "read"]
+        path = "src/**"
+        [[rule]]
+        decision = "deny"
+        path = "notes"
+    "#;
+    let bench = Bench::user(Policy::Reads, rules);
+    let src = bench.root().join("src");
+    symlink("../notes", src.join("to-notes")).unwrap();
+    symlink(bench.root().join(".env"), src.join("to-env")).unwrap();
+    symlink(bench.dir.path(), src.join("out")).unwrap();
+    symlink("a.rs", src.join("to-a")).unwrap();
+    symlink("src", bench.root().join("alias")).unwrap();
+    assert_eq!(bench.writes("src/to-a").await, Allowed);
+    assert_eq!(bench.writes("alias/a.rs").await, Allowed);
+    for denied in [
+        "src/to-notes",
+        "src/to-env",
+        "src/out/outside",
+        "src/../notes",
+    ] {
+        assert_eq!(bench.writes(denied).await, Rejected, "{denied}");
+        assert_eq!(bench.edit(denied).await, Rejected, "{denied}");
+    }
+    assert_eq!(bench.reads("src/to-notes").await, Rejected);
+    // A pattern does not follow where the project leads it.
+    symlink(bench.dir.path(), bench.root().join("lib")).unwrap();
+    let bench_root = bench.root();
+    let rules = Rules::parse(
+        "[[rule]]\ndecision = \"allow\"\npath = \"lib/**\"",
+        Path::new("u"),
+        &bench_root,
+    );
+    let bench = Bench {
+        permissions: Some(Permissions::from(Policy::Reads).user(rules.unwrap())),
+        ..bench
+    };
+    assert_eq!(bench.edit("lib/outside").await, Rejected);
+}
+
+#[tokio::test]
+async fn commands_are_allowed_as_a_whole_and_denied_by_any_part() {
+    let rules = r#"
+        [[rule]]
+        decision = "allow"
+        command = ["cargo test*", "cd web && npm *"]
+        [[rule]]
+        decision = "deny"
+        command = "rm *"
+    "#;
+    let bench = Bench::user(Policy::Ask, rules);
+    assert_eq!(bench.command("cargo test -p x").await, Allowed);
+    assert_eq!(bench.command("cd web && npm test").await, Allowed);
+    assert_eq!(bench.command("cargo test && make").await, Asked);
+    assert_eq!(bench.command("cargo test > out").await, Asked);
+    assert_eq!(bench.command("cargo test && /bin/rm -r x").await, Rejected);
+    assert_eq!(bench.command("bash -lc \"cd x; rm y\"").await, Rejected);
+    let input = |input| {
+        ToolCallUpdate::new("c")
+            .kind(ToolKind::Execute)
+            .raw_input(input)
+    };
+    for (raw, then) in [
+        (json!({ "command": ["bash", "-lc", "cargo test"] }), Allowed),
+        (json!({ "command": ["cargo", "test"] }), Allowed),
+        (json!({ "cmd": "cargo test" }), Allowed),
+        (json!({ "command": "cargo test", "cmd": "make" }), Asked),
+        (json!({ "command": "cargo test", "cwd": "/" }), Asked),
+        (
+            json!({ "command": ["bash", "-lc", "cargo test; rm x"] }),
+            Rejected,
+        ),
+        (json!({ "command": ["rm", "x"] }), Rejected),
+        (json!({ "command": 1 }), Asked),
+        (json!({ "description": "cargo test" }), Asked),
+    ] {
+        assert_eq!(bench.asks(input(raw.clone())).await, then, "{raw}");
+    }
+    // What it is called does not count, and neither does what kind the agent says it is.
+    assert_eq!(
+        bench
+            .asks(ToolCallUpdate::new("c").title("cargo test"))
+            .await,
+        Asked
+    );
+    let read = ToolCallUpdate::new("c").kind(ToolKind::Read);
+    assert_eq!(
+        bench
+            .asks(read.raw_input(json!({ "command": "rm x" })))
+            .await,
+        Rejected
+    );
+}
+
+#[tokio::test]
+async fn a_rule_about_files_allows_no_command() {
+    let rules = "[[rule]]\ndecision = \"allow\"\npath = \"src/**\"";
+    let bench = Bench::user(Policy::Ask, rules);
+    assert_eq!(bench.edit("src/a.rs").await, Allowed);
+    let location = ToolCallLocation::new(bench.root().join("src/a.rs").to_str().unwrap());
+    let call = ToolCallUpdate::new("c")
+        .kind(ToolKind::Execute)
+        .locations(vec![location]);
+    let call = call.raw_input(json!({ "command": "make" }));
+    assert_eq!(bench.asks(call).await, Asked);
+}
+
+#[tokio::test]
+async fn what_an_agent_may_do_is_not_for_it_to_change() {
+    for rule in ["kind = \"edit\"", "path = \"**\"", "path = \"/**\""] {
+        let bench = Bench::user(
+            Policy::Ask,
+            &format!("[[rule]]\ndecision = \"allow\"\n{rule}"),
+        );
+        assert_eq!(bench.edit("notes").await, Allowed, "{rule}");
+        assert_eq!(bench.edit(".acp/permissions.toml").await, Asked, "{rule}");
+        assert_eq!(bench.writes(".acp/permissions.toml").await, Asked, "{rule}");
+    }
+    let bench = Bench::user(
+        Policy::Ask,
+        "[[rule]]\ndecision = \"allow\"\npath = \".acp/*\"",
+    );
+    assert_eq!(bench.edit(".acp/permissions.toml").await, Allowed);
+}
+
+#[tokio::test]
+async fn what_is_done_without_asking_is_checked_by_what_it_is() {
+    let rules = r#"
+        [[rule]]
+        decision = "allow"
+        command = "true *"
+        [[rule]]
+        decision = "deny"
+        path = ".env"
+        [[rule]]
+        decision = "allow"
+        kind = "edit"
+        path = "src/*"
+    "#;
+    let bench = Bench::user(Policy::Reads, rules);
+    assert!(bench.host().offers_changing());
+    assert_eq!(bench.runs(&["true", "x"]).await, Allowed);
+    assert_eq!(bench.runs(&["true x"]).await, Allowed);
+    assert_eq!(bench.runs(&["sh", "-c", "true x"]).await, Allowed);
+    assert_eq!(bench.runs(&["sh", "-c", "true; echo"]).await, Rejected);
+    assert_eq!(bench.runs(&["echo"]).await, Rejected);
+    assert!(
+        bench.notes().contains("the policy `reads`: Run echo"),
+        "{}",
+        bench.notes()
+    );
+    // The same words with another PATH, or elsewhere, are not the same command.
+    let request = || CreateTerminalRequest::new("s", "true");
+    let env = |name| vec![EnvVariable::new(name, "x")];
+    assert_eq!(bench.creates(request().env(env("PATH"))).await, Rejected);
+    assert_eq!(bench.creates(request().env(env("NO_COLOR"))).await, Allowed);
+    assert_eq!(bench.creates(request().cwd("/")).await, Rejected);
+    let src = bench.root().join("src");
+    assert_eq!(
+        bench.creates(request().cwd(src.to_str().unwrap())).await,
+        Allowed
+    );
+
+    assert_eq!(bench.reads(".env").await, Rejected);
+    assert_eq!(bench.reads("notes").await, Allowed);
+    assert_eq!(bench.writes("src/new").await, Allowed);
+    assert_eq!(bench.writes("notes").await, Rejected);
+    assert_eq!(
+        std::fs::read_to_string(bench.root().join("notes")).unwrap(),
+        "text"
+    );
+}
+
+#[tokio::test]
+async fn a_yes_does_not_answer_what_a_rule_asks_each_time() {
+    let rules = "[[rule]]\ndecision = \"ask\"\ncommand = \"true *\"";
+    let mut bench = Bench::user(Policy::All, rules);
+    bench.answer = Some("yes");
+    let host = bench.host();
+    let options = vec![PermissionOption::new(
+        "yes",
+        "Yes",
+        PermissionOptionKind::AllowOnce,
+    )];
+    let ask = async |command: &str| {
+        let call = ToolCallUpdate::new("c").kind(ToolKind::Execute);
+        let call = call.raw_input(json!({ "command": command }));
+        let request = PermissionRequest::new("s", &call, options.clone(), ThreadHandle::new());
+        host.request_permission(&request).await.unwrap()
+    };
+    let run = async |argument: &str| {
+        let request = CreateTerminalRequest::new("s", "true").args(vec![argument.to_owned()]);
+        host.create(request).await.is_ok()
+    };
+    let asked = || std::mem::take(&mut *bench.asked.lock().unwrap()).len();
+    assert_eq!(
+        ask("true a").await,
+        RequestPermissionOutcome::selected("yes")
+    );
+    assert_eq!(asked(), 1);
+    // The agent has asked for this; for the other it has not, and "yes" is none of the host's own answers.
+    assert!(run("a").await);
+    assert_eq!(asked(), 0);
+    assert!(!run("b").await);
+    assert_eq!(asked(), 1);
+    host.turn_ended(&SessionId::from("s"), None);
+    assert!(!run("a").await);
+    assert_eq!(asked(), 1);
+}
+
+#[tokio::test]
+async fn where_nobody_can_be_asked_the_answer_is_no_and_it_is_said() {
+    let rules = "[[rule]]\ndecision = \"ask\"\nkind = [\"execute\", \"read\"]";
+    let mut bench = Bench::user(Policy::Ask, rules);
+    bench.answer = None;
+    assert_eq!(bench.command("make").await, Rejected);
+    assert_eq!(bench.runs(&["true"]).await, Rejected);
+    assert_eq!(bench.reads("notes").await, Rejected);
+    assert_eq!(bench.writes("notes").await, Rejected);
+    let notes = bench.notes();
+    assert_eq!(notes.matches("nobody can be asked").count(), 4, "{notes}");
+    assert_eq!(notes.matches("user.toml, rule 1").count(), 3, "{notes}");
+}
+
+fn error(text: &str) -> String {
+    let parsed = Rules::parse(text, Path::new("rules.toml"), Path::new("/"));
+    parsed.unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_no_rule_is_named_with_its_line() {
+    for (text, line, says) in [
+        ("defualt = \"ask\"", 1, "`defualt`"),
+        (
+            "\n[[rule]]\ndecision = \"allow\"\ncomand = \"x\"",
+            4,
+            "`comand`",
+        ),
+        ("[[rules]]\n", 1, "`rules`"),
+        ("default = \"maybe\"", 1, "`maybe`"),
+        (
+            "\n\n[[rule]]\ndecision = \"allow\"",
+            3,
+            "names nothing to match",
+        ),
+        ("[[rule]]\nkind = \"read\"", 1, "`decision`"),
+        (
+            "[[rule]]\ndecision = \"deny\"\nkind = [\"read\", \"raed\"]",
+            3,
+            "`kind`: there is no kind `raed`",
+        ),
+        (
+            "[[rule]]\ndecision = \"deny\"\npath = \"../x\"",
+            3,
+            "`path`: `..`",
+        ),
+        ("[[rule]]\ndecision = \"deny\"\npath = \"a[\"", 3, "`path`"),
+        (
+            "[[rule]]\ndecision = \"deny\"\ncommand = \"\"",
+            3,
+            "`command`",
+        ),
+        (
+            "[[rule]]\ndecision = \"deny\"\ncommand = []",
+            3,
+            "`command`: an empty list",
+        ),
+        (
+            "[[rule]]\ndecision = \"deny\"\ncommand = 1",
+            3,
+            "a text or a list of texts",
+        ),
+        ("[[rule]]\ndecision = ", 2, ""),
+    ] {
+        let error = error(text);
+        let place = format!("rules.toml, line {line}: ");
+        assert!(
+            error.starts_with(&place) && error.contains(says),
+            "{text}: {error}"
+        );
+    }
+}
+
+#[test]
+fn rules_say_what_they_are() {
+    let text = r#"
+        default = "deny"
+        [[rule]]
+        decision = "allow"
+        kind = ["edit", "read"]
+        path = ["src/**", "~/notes"]
+        [[rule]]
+        decision = "ask"
+        command = "git push*"
+    "#;
+    let rules = Rules::parse(text, Path::new("r"), Path::new("/")).unwrap();
+    assert_eq!(rules.default_effect(), Some(Effect::Deny));
+    let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "allow edit, read in `src/**` or `~/notes`",
+            "ask `git push*`"
+        ]
+    );
+}
+
+#[test]
+fn a_project_s_rules_are_found_from_below_and_all_hold() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("repo");
+    let below = root.join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::create_dir(root.join(".git")).unwrap();
+    let put = |at: &Path, text: &str| {
+        std::fs::create_dir_all(at.join(".acp")).unwrap();
+        std::fs::write(at.join(".acp/permissions.toml"), text).unwrap();
+    };
+    let rule = "[[rule]]\ndecision = \"deny\"\npath = \"x\"";
+    // Beyond the repository nothing counts.
+    put(dir.path(), "nonsense");
+    put(&root, rule);
+    put(&below, rule);
+    let project = Project::of(&below).unwrap();
+    assert_eq!(project.root(), std::fs::canonicalize(&root).unwrap());
+    let rules = project.rules().unwrap();
+    let files: Vec<&Path> = rules.iter().map(Rules::file).collect();
+    let file = |at: &Path| std::fs::canonicalize(at.join(".acp/permissions.toml")).unwrap();
+    assert_eq!(files, [file(&root), file(&below)]);
+    put(&root, "nonsense");
+    assert!(matches!(
+        project.rules(),
+        Err(RulesError::Wrong { line: Some(1), .. })
+    ));
+    put(&root, &"#".repeat(70_000));
+    assert!(matches!(project.rules(), Err(RulesError::TooLarge { .. })));
+    // Without a repository it is the directory itself.
+    std::fs::remove_dir(root.join(".git")).unwrap();
+    assert_eq!(Project::of(&below).unwrap().rules().unwrap().len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_project_s_rules_are_never_from_outside_and_never_passed_over() {
+    use std::os::unix::fs::symlink;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("permissions.toml"), "default = \"allow\"").unwrap();
+    let root = dir.path().join("repo");
+    let acp = root.join(".acp");
+    let file = acp.join("permissions.toml");
+    std::fs::create_dir_all(&acp).unwrap();
+    let rules = || Project::of(&root).unwrap().rules();
+    assert!(rules().unwrap().is_empty());
+
+    symlink("../../permissions.toml", &file).unwrap();
+    assert!(
+        matches!(rules(), Err(RulesError::Outside { .. })),
+        "{:?}",
+        rules()
+    );
+    std::fs::remove_file(&file).unwrap();
+    symlink("../gone", &file).unwrap();
+    assert!(
+        matches!(rules(), Err(RulesError::Io { .. })),
+        "{:?}",
+        rules()
+    );
+    std::fs::remove_file(&file).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &file,
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .unwrap();
+    assert!(
+        matches!(rules(), Err(RulesError::NotAFile { .. })),
+        "{:?}",
+        rules()
+    );
+    std::fs::remove_file(&file).unwrap();
+    std::fs::create_dir(&file).unwrap();
+    assert!(rules().is_err());
+    std::fs::remove_dir_all(&acp).unwrap();
+    symlink(dir.path(), &acp).unwrap();
+    assert!(
+        matches!(rules(), Err(RulesError::Outside { .. })),
+        "{:?}",
+        rules()
+    );
+    std::fs::remove_file(&acp).unwrap();
+    // Within the project a symlink leads on.
+    std::fs::create_dir(root.join("config")).unwrap();
+    std::fs::write(root.join("config/permissions.toml"), "default = \"ask\"").unwrap();
+    symlink("config", &acp).unwrap();
+    assert_eq!(rules().unwrap().len(), 1);
+}

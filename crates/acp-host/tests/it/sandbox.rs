@@ -1,0 +1,274 @@
+//! What a command in a sandbox can do, and what it cannot.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::common::{PATIENCE, soon};
+use acp_host::{AgentCommand, AgentProcess, Sandbox, SandboxError, Terminals};
+use acp_wire::v1::{
+    CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
+    WaitForTerminalExitRequest,
+};
+
+/// A sandbox; `None`, and the reason printed, where the system has none.
+fn sandbox(writable: &[&Path]) -> Option<Sandbox> {
+    match Sandbox::new(writable.iter().map(|path| path.to_path_buf())) {
+        Ok(sandbox) => Some(sandbox),
+        Err(error @ SandboxError::NotSupported { .. }) => {
+            println!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Two directories: one is the root, one is outside. Terminals that are confined to the first.
+struct Place {
+    terminals: Terminals,
+    root: PathBuf,
+    outside: PathBuf,
+    sandbox: Sandbox,
+    _directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap();
+        let [root, outside] = ["root", "outside"].map(|name| path.join(name));
+        for directory in [&root, &outside] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        std::fs::write(outside.join("file"), "as it was\n").unwrap();
+        let sandbox = sandbox(&[&root])?;
+        let terminals = Terminals::new(|_| ()).sandboxed(sandbox.clone());
+        terminals.open_session("s", &root);
+        Some(Self {
+            terminals,
+            root,
+            outside,
+            sandbox,
+            _directory: directory,
+        })
+    }
+
+    /// Runs a line of shell, in which `$OUT` is the directory outside. Gives its exit code and output.
+    async fn sh(&self, line: &str) -> (Option<u32>, String) {
+        let line = format!("OUT='{}'; {line}", self.outside.display());
+        let request = CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), line]);
+        let id = self.terminals.create(&request).await.unwrap().terminal_id;
+        let exit = WaitForTerminalExitRequest::new("s", &id);
+        let exit = soon(self.terminals.wait_for_exit(&exit)).await.unwrap();
+        let output = TerminalOutputRequest::new("s", &id);
+        let output = self.terminals.output(&output).await.unwrap().output;
+        let release = ReleaseTerminalRequest::new("s", &id);
+        soon(self.terminals.release(&release)).await.unwrap();
+        (exit.exit_code, output)
+    }
+
+    async fn works(&self, line: &str) -> String {
+        let (code, output) = self.sh(line).await;
+        assert_eq!(code, Some(0), "{line}: {output}");
+        output
+    }
+
+    /// The line fails, and what is outside is as it was.
+    async fn is_refused(&self, line: &str) {
+        let (code, output) = self.sh(line).await;
+        assert_ne!(code, Some(0), "{line}: {output}");
+        let refused = [
+            "Permission denied",
+            "Operation not permitted",
+            "Invalid cross-device link",
+        ];
+        assert!(
+            refused.iter().any(|words| output.contains(words)),
+            "{line}: {output}"
+        );
+        let names: Vec<_> = std::fs::read_dir(&self.outside)
+            .unwrap()
+            .flatten()
+            .collect();
+        assert_eq!(names.len(), 1, "{line}: {names:?}");
+        let text = std::fs::read_to_string(self.outside.join("file")).unwrap();
+        assert_eq!(text, "as it was\n", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn under_the_root_everything_can_be_done() {
+    let Some(place) = Place::new() else { return };
+    place
+        .works(
+            "mkdir -p a/b c && echo one > a/b/file && echo two >> a/b/file && mv a/b/file c/ &&
+            ln c/file a/hard && ln -s ../c/file a/soft && echo three >> a/soft && mkfifo pipe &&
+            truncate -s 4 a/hard && rm -r a pipe",
+        )
+        .await;
+    assert_eq!(
+        std::fs::read_to_string(place.root.join("c/file")).unwrap(),
+        "one\n"
+    );
+}
+
+#[tokio::test]
+async fn everything_can_be_read_and_executed() {
+    let Some(place) = Place::new() else { return };
+    assert_eq!(
+        place.works("cat $OUT/file; ls $OUT").await,
+        "as it was\nfile\n"
+    );
+    place
+        .works("ls / >/dev/null && cat /proc/self/status >/dev/null")
+        .await;
+}
+
+#[tokio::test]
+async fn outside_nothing_is_written() {
+    let Some(place) = Place::new() else { return };
+    for line in [
+        "echo x > $OUT/new",
+        "echo x > $OUT/file",
+        "echo x >> $OUT/file",
+        "mkdir $OUT/new",
+        "mkfifo $OUT/new",
+        "ln -s x $OUT/new",
+        "rm $OUT/file",
+        "truncate -s 0 $OUT/file",
+        // By way of the root.
+        "ln -s $OUT/file soft && echo x > soft",
+        "ln -s $OUT there && echo x > there/new",
+        "echo x > ../outside/new",
+        "mv $OUT/file moved",
+        "echo x > mine && mv mine $OUT/file",
+        "echo x > mine; ln mine $OUT/new",
+        "ln $OUT/file hard && echo x > hard",
+        "rmdir $OUT 2>&1; mv $OUT renamed",
+        // By way of others.
+        "sh -c 'sh -c \"echo x > $0/new\"' $OUT",
+        "setsid -w sh -c 'echo x > $0/new' $OUT",
+        "(echo x > $OUT/new) & wait $!",
+        "cd $OUT && echo x > new",
+        "exec 3< $OUT/file && echo x > /proc/self/fd/3",
+    ] {
+        place.is_refused(line).await;
+    }
+}
+
+#[tokio::test]
+async fn devices_that_everybody_uses_can_be_used() {
+    let Some(place) = Place::new() else { return };
+    place
+        .works("echo x > /dev/null && echo x >> /dev/null && head -c 8 /dev/urandom > /dev/zero && ls / > /dev/null 2>&1")
+        .await;
+}
+
+#[tokio::test]
+async fn the_temporary_directory_is_its_own_and_goes() {
+    let Some(place) = Place::new() else { return };
+    let printed = place
+        .works("echo x > $TMPDIR/x && mkdir $TMP/y && test $TEMP = $TMPDIR && file=$(mktemp) && test -f $file && echo $TMPDIR")
+        .await;
+    let temporary = PathBuf::from(printed.trim_end());
+    assert_eq!(temporary, place.sandbox.temporary_directory());
+    assert!(temporary.join("x").exists() && temporary.join("y").exists());
+    // Nobody else's.
+    let (code, _) = place
+        .sh("echo x > $TMPDIR/../acp-sandbox-test-of-others")
+        .await;
+    assert_ne!(code, Some(0));
+    drop(place);
+    // What ran in it has been ended; the last of it goes when that was seen.
+    let start = Instant::now();
+    while temporary.exists() {
+        assert!(start.elapsed() < PATIENCE);
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_is_confined_with_what_it_starts() {
+    let Some(place) = Place::new() else { return };
+    let script = "echo x > mine; echo x > $0/new; sh -c 'echo x > $0/newer' $0; echo x > $TMPDIR/x && echo done >&2";
+    let command = AgentCommand::new("sh")
+        .args(["-c", script])
+        .args([&place.outside])
+        .cwd(&place.root)
+        .sandboxed(place.sandbox.clone());
+    let agent = AgentProcess::spawn(&command).unwrap();
+    assert!(soon(agent.wait()).await.success());
+    let tail = agent.printed_tail();
+    assert_eq!(tail.matches("Permission denied").count(), 2, "{tail}");
+    assert!(tail.ends_with("done"), "{tail}");
+    assert!(place.root.join("mine").exists());
+    place.is_refused("echo x > $OUT/new").await;
+}
+
+#[tokio::test]
+async fn a_program_in_the_terminal_is_confined_too() {
+    let Some(place) = Place::new() else { return };
+    let command = AgentCommand::new("sh")
+        .args([
+            "-c",
+            "echo x > mine && test -d $TMPDIR && ! touch $0/new 2> error",
+        ])
+        .args([&place.outside])
+        .cwd(&place.root)
+        .sandboxed(place.sandbox.clone());
+    let exit = soon(command.run_in_terminal()).await.unwrap();
+    assert!(exit.success(), "{exit}");
+    assert!(place.root.join("mine").exists());
+    assert!(!place.outside.join("new").exists());
+}
+
+#[tokio::test]
+async fn commands_of_one_sandbox_can_end_each_other_and_nobody_else() {
+    let Some(place) = Place::new() else { return };
+    let sleeper = CreateTerminalRequest::new("s", "sh")
+        .args(["-c", "echo $$ > new && mv new id && exec sleep 1000"].map(str::to_owned));
+    let id = place.terminals.create(&sleeper).await.unwrap().terminal_id;
+    place
+        .works("until test -e id; do sleep 0.01; done; kill -9 $(cat id)")
+        .await;
+    let exit = WaitForTerminalExitRequest::new("s", &id);
+    let exit = soon(place.terminals.wait_for_exit(&exit)).await.unwrap();
+    assert_eq!(exit.signal.as_deref(), Some("SIGKILL"));
+    // This very test, which goes on. Kernels before 6.12 do not know how.
+    let (code, output) = place.sh(&format!("kill -0 {}", std::process::id())).await;
+    if code == Some(0) {
+        println!("skipped: this kernel does not confine signals");
+    } else {
+        assert!(output.contains("not permitted"), "{output}");
+    }
+}
+
+#[test]
+fn what_is_not_there_cannot_be_made_writable() {
+    if sandbox(&[]).is_none() {
+        return;
+    }
+    let error = Sandbox::new([PathBuf::from("/no/such/directory")]).unwrap_err();
+    assert!(matches!(error, SandboxError::Path { .. }), "{error:?}");
+    assert!(error.to_string().contains("/no/such/directory"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_can_be_writable_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let Some(sandbox) = sandbox(&[&file]) else {
+        return;
+    };
+    let command = AgentCommand::new("sh")
+        .args(["-c", "echo x > file && ! echo x > other"])
+        .cwd(directory.path())
+        .sandboxed(sandbox);
+    let agent = AgentProcess::spawn(&command).unwrap();
+    assert!(
+        soon(agent.wait()).await.success(),
+        "{}",
+        agent.printed_tail()
+    );
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "x\n");
+}

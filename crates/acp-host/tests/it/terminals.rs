@@ -1,0 +1,679 @@
+//! Terminals, with real commands.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::common::{runs, soon};
+use acp_host::{TerminalEvent, TerminalEventKind, Terminals};
+use acp_wire::jsonrpc::Error;
+use acp_wire::v1::{
+    CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReleaseTerminalRequest, SessionId,
+    TerminalExitStatus, TerminalId, TerminalOutputRequest, TerminalOutputResponse,
+    WaitForTerminalExitRequest, WaitForTerminalExitResponse,
+};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+/// Terminals with the session `s`, and what happens in them.
+struct Host {
+    terminals: Arc<Terminals>,
+    events: UnboundedReceiver<TerminalEvent>,
+    cwd: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+fn host() -> Host {
+    host_with(|terminals| terminals)
+}
+
+fn host_with(configure: impl FnOnce(Terminals) -> Terminals) -> Host {
+    let directory = tempfile::tempdir().unwrap();
+    let cwd = directory.path().canonicalize().unwrap();
+    let (sender, events) = unbounded_channel();
+    let terminals = configure(Terminals::new(move |event| drop(sender.send(event))));
+    terminals.open_session("s", &cwd);
+    Host {
+        terminals: Arc::new(terminals),
+        events,
+        cwd,
+        _directory: directory,
+    }
+}
+
+fn sh(script: &str) -> CreateTerminalRequest {
+    CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), script.to_owned()])
+}
+
+impl Host {
+    async fn create(&self, request: &CreateTerminalRequest) -> TerminalId {
+        soon(self.terminals.create(request))
+            .await
+            .unwrap()
+            .terminal_id
+    }
+
+    async fn refused(&self, request: &CreateTerminalRequest) -> Error {
+        soon(self.terminals.create(request)).await.unwrap_err()
+    }
+
+    async fn output(&self, id: &TerminalId) -> TerminalOutputResponse {
+        soon(self.terminals.output(&TerminalOutputRequest::new("s", id)))
+            .await
+            .unwrap()
+    }
+
+    async fn wait(&self, id: &TerminalId) -> WaitForTerminalExitResponse {
+        soon(
+            self.terminals
+                .wait_for_exit(&WaitForTerminalExitRequest::new("s", id)),
+        )
+        .await
+        .unwrap()
+    }
+
+    async fn kill(&self, id: &TerminalId) {
+        soon(self.terminals.kill(&KillTerminalRequest::new("s", id)))
+            .await
+            .unwrap();
+    }
+
+    async fn release(&self, id: &TerminalId) {
+        soon(
+            self.terminals
+                .release(&ReleaseTerminalRequest::new("s", id)),
+        )
+        .await
+        .unwrap();
+    }
+
+    /// Runs it to its end; returns what it printed.
+    async fn run(&self, request: &CreateTerminalRequest) -> String {
+        let id = self.create(request).await;
+        assert_eq!(self.wait(&id).await.exit_code, Some(0));
+        let output = self.output(&id).await;
+        assert!(!output.truncated);
+        self.release(&id).await;
+        output.output
+    }
+
+    async fn event(&mut self) -> TerminalEvent {
+        soon(self.events.recv()).await.unwrap()
+    }
+
+    /// Waits until so many lines have been printed; returns them as numbers: process ids.
+    async fn pids(&mut self, lines: usize) -> Vec<u32> {
+        let mut printed = String::new();
+        while printed.lines().count() < lines || !printed.ends_with('\n') {
+            if let TerminalEventKind::Output(text) = self.event().await.kind {
+                printed.push_str(&text);
+            }
+        }
+        let pids: Vec<u32> = printed.lines().map(|line| line.parse().unwrap()).collect();
+        assert!(pids.iter().all(|pid| runs(*pid)), "{pids:?}");
+        pids
+    }
+}
+
+/// Starts children and grandchildren which it then waits for, and prints the ids of all four.
+const FAMILY: &str =
+    "echo $$; sleep 1000 & echo $!; (sleep 1000 & echo $!; sleep 1000) & echo $!; wait";
+
+fn code(code: u32) -> TerminalExitStatus {
+    let mut status = TerminalExitStatus::new();
+    status.exit_code = Some(code);
+    status
+}
+
+#[tokio::test]
+async fn output_of_both_streams_comes_in_order() {
+    let host = host();
+    let script = "i=0; while [ $i -lt 300 ]; do echo out $i; echo err $i >&2; i=$((i+1)); done";
+    let expected: String = (0..300).map(|i| format!("out {i}\nerr {i}\n")).collect();
+    assert_eq!(host.run(&sh(script)).await, expected);
+}
+
+#[tokio::test]
+async fn environment_and_directory() {
+    let host = host();
+    assert_eq!(
+        host.run(&CreateTerminalRequest::new("s", "pwd")).await,
+        format!("{}\n", host.cwd.display())
+    );
+    std::fs::create_dir(host.cwd.join("sub")).unwrap();
+    let sub = host.cwd.join("sub").to_str().unwrap().to_owned();
+    assert_eq!(
+        host.run(&sh("pwd; echo $PWD").cwd(sub.clone())).await,
+        format!("{sub}\n{sub}\n")
+    );
+
+    let env = [
+        EnvVariable::new("ACP_TEST", "a b=c"),
+        EnvVariable::new("EMPTY", ""),
+    ];
+    let script = "echo \"$ACP_TEST\" \"${EMPTY-unset}\" \"${PATH:+inherited}\"; cat";
+    assert_eq!(host.run(&sh(script).env(env)).await, "a b=c  inherited\n");
+
+    for cwd in ["sub", "/no/such/directory", "/etc/passwd"] {
+        let error = host.refused(&sh("true").cwd(cwd)).await;
+        assert_eq!(error.code, Error::INVALID_PARAMS);
+        assert!(error.message.contains(cwd), "{error}");
+    }
+    for name in ["", "A=B"] {
+        let error = host
+            .refused(&sh("true").env([EnvVariable::new(name, "x")]))
+            .await;
+        assert_eq!(error.code, Error::INVALID_PARAMS);
+    }
+    host.refused(&sh("true").env([EnvVariable::new("A", "nul\0")]))
+        .await;
+}
+
+#[tokio::test]
+async fn events_tell_a_terminal_s_life_in_order() {
+    let mut host = host();
+    let id = host
+        .create(&sh(
+            "printf 'é\\377'; printf '\\342\\202'; printf '\\254'; exit 3",
+        ))
+        .await;
+    assert_eq!(host.wait(&id).await.exit_code, Some(3));
+    host.release(&id).await;
+    let mut printed = String::new();
+    let mut kinds = Vec::new();
+    while let Ok(event) = host.events.try_recv() {
+        assert_eq!((event.session_id.as_str(), &event.terminal_id), ("s", &id));
+        match event.kind {
+            TerminalEventKind::Output(text) => printed.push_str(&text),
+            kind => kinds.push(kind),
+        }
+    }
+    assert_eq!(printed, "é\u{FFFD}€");
+    let command = "sh -c 'printf '\\''é\\377'\\''; printf '\\''\\342\\202'\\''; printf '\\''\\254'\\''; exit 3'";
+    let started = TerminalEventKind::Started {
+        command: command.to_owned(),
+        cwd: host.cwd.clone(),
+    };
+    assert_eq!(
+        kinds,
+        [
+            started,
+            TerminalEventKind::Exited(code(3)),
+            TerminalEventKind::Released
+        ]
+    );
+}
+
+#[tokio::test]
+async fn output_is_there_while_the_command_runs() {
+    let mut host = host();
+    let id = host.create(&sh("echo hello; exec sleep 1000")).await;
+    host.event().await;
+    assert_eq!(
+        host.event().await.kind,
+        TerminalEventKind::Output("hello\n".to_owned())
+    );
+    let output = host.output(&id).await;
+    assert_eq!(
+        (output.output.as_str(), output.truncated, output.exit_status),
+        ("hello\n", false, None)
+    );
+    host.kill(&id).await;
+    let output = host.output(&id).await;
+    assert_eq!(output.output, "hello\n");
+    assert_eq!(output.exit_status.unwrap().signal.unwrap(), "SIGKILL");
+}
+
+#[tokio::test]
+async fn the_limit_cuts_the_beginning_at_a_character() {
+    let host = host();
+    for (limit, expected) in [
+        (9u64, "🦀€x\n"),
+        (8, "€x\n"),
+        (5, "€x\n"),
+        (4, "x\n"),
+        (1, "\n"),
+        (0, ""),
+    ] {
+        let id = host
+            .create(&sh("echo 'aé🦀€x'").output_byte_limit(limit))
+            .await;
+        host.wait(&id).await;
+        let output = host.output(&id).await;
+        assert_eq!(
+            (output.output.as_str(), output.truncated),
+            (expected, true),
+            "limit {limit}"
+        );
+    }
+    let id = host
+        .create(&sh("echo 'aé🦀€x'").output_byte_limit(12u64))
+        .await;
+    host.wait(&id).await;
+    assert_eq!(host.output(&id).await.output, "aé🦀€x\n");
+    assert!(!host.output(&id).await.truncated);
+}
+
+#[tokio::test]
+async fn endless_output_is_bounded_and_can_be_ended() {
+    let mut host =
+        host_with(|terminals| terminals.default_output_limit(1000).max_output_limit(5000));
+    let small = host.create(&CreateTerminalRequest::new("s", "yes")).await;
+    let large = host
+        .create(&CreateTerminalRequest::new("s", "yes").output_byte_limit(u64::MAX))
+        .await;
+    let mut seen = [0, 0];
+    while seen.iter().any(|seen| *seen < 3_000_000) {
+        let event = host.event().await;
+        if let TerminalEventKind::Output(text) = event.kind {
+            seen[usize::from(event.terminal_id == large)] += text.len();
+        }
+    }
+    for (id, limit) in [(&small, 1000), (&large, 5000)] {
+        let output = host.output(id).await;
+        assert_eq!((output.output.len(), output.truncated), (limit, true));
+        assert_eq!(output.exit_status, None);
+    }
+    host.kill(&small).await;
+    assert_eq!(host.wait(&small).await.signal.unwrap(), "SIGKILL");
+    host.release(&large).await;
+}
+
+#[tokio::test]
+async fn kill_ends_the_whole_group_and_keeps_the_terminal() {
+    let mut host = host();
+    let id = host.create(&sh(FAMILY)).await;
+    let pids = host.pids(4).await;
+    host.kill(&id).await;
+    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
+    for _ in 0..2 {
+        let exit = host.wait(&id).await;
+        assert_eq!(
+            (exit.exit_code, exit.signal.as_deref()),
+            (None, Some("SIGKILL"))
+        );
+    }
+    assert_eq!(host.output(&id).await.output.lines().count(), 4);
+    // Once more changes nothing.
+    host.kill(&id).await;
+    host.release(&id).await;
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_ends_the_commands_that_were_begun_in_it() {
+    let mut host = host();
+    let before = host.create(&sh(FAMILY)).await;
+    let server = host.pids(4).await;
+    host.terminals.turn_ended(&"s".into(), false);
+    let forgotten = host.create(&sh(FAMILY)).await;
+    let pids = host.pids(4).await;
+    host.terminals.turn_ended(&"s".into(), true);
+    assert_eq!(
+        host.wait(&forgotten).await.signal.as_deref(),
+        Some("SIGKILL")
+    );
+    gone(&pids).await;
+    // The terminal is the agent's to release, and what it began before is for it to end.
+    assert_eq!(host.output(&forgotten).await.output.lines().count(), 4);
+    host.release(&forgotten).await;
+    assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
+    // A turn that is cancelled twice, and one of a session that is not there.
+    host.terminals.turn_ended(&"s".into(), true);
+    host.terminals.turn_ended(&"elsewhere".into(), true);
+    assert!(server.iter().all(|pid| runs(*pid)), "{server:?}");
+    host.release(&before).await;
+    gone(&server).await;
+}
+
+#[tokio::test]
+async fn release_ends_the_command_and_the_terminal() {
+    let mut host = host();
+    let id = host.create(&sh(FAMILY)).await;
+    let pids = host.pids(4).await;
+    let waiting = tokio::spawn({
+        let (terminals, request) = (
+            host.terminals.clone(),
+            WaitForTerminalExitRequest::new("s", &id),
+        );
+        async move { terminals.wait_for_exit(&request).await }
+    });
+    // The waiter has begun once everything that can run has run.
+    tokio::task::yield_now().await;
+    host.release(&id).await;
+    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
+    assert_eq!(
+        soon(waiting).await.unwrap().unwrap().signal.unwrap(),
+        "SIGKILL"
+    );
+
+    let terminals = &host.terminals;
+    let errors = [
+        terminals
+            .output(&TerminalOutputRequest::new("s", &id))
+            .await
+            .unwrap_err(),
+        terminals
+            .wait_for_exit(&WaitForTerminalExitRequest::new("s", &id))
+            .await
+            .unwrap_err(),
+        terminals
+            .kill(&KillTerminalRequest::new("s", &id))
+            .await
+            .unwrap_err(),
+        terminals
+            .release(&ReleaseTerminalRequest::new("s", &id))
+            .await
+            .unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.code, Error::RESOURCE_NOT_FOUND);
+        assert!(error.message.contains(id.as_str()), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn processes_left_running_do_not_delay_the_exit_and_end_with_the_terminal() {
+    let mut host = host();
+    let id = host.create(&sh("sleep 1000 & echo $!; exit 4")).await;
+    let pids = host.pids(1).await;
+    assert_eq!(host.wait(&id).await.exit_code, Some(4));
+    assert_eq!(host.output(&id).await.exit_status, Some(code(4)));
+    assert!(runs(pids[0]));
+    host.release(&id).await;
+    assert!(!runs(pids[0]));
+
+    // What they print still arrives.
+    let fifo = host.cwd.join("fifo");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let id = host
+        .create(&sh("(read line <fifo; echo got $line) & echo before"))
+        .await;
+    assert_eq!(host.wait(&id).await.exit_code, Some(0));
+    assert_eq!(host.output(&id).await.output, "before\n");
+    tokio::task::spawn_blocking(|| std::fs::write(fifo, "it\n"))
+        .await
+        .unwrap()
+        .unwrap();
+    while host.event().await.kind != TerminalEventKind::Output("got it\n".to_owned()) {}
+    assert_eq!(host.output(&id).await.output, "before\ngot it\n");
+}
+
+#[tokio::test]
+async fn all_output_is_there_when_the_exit_is() {
+    let host = host();
+    for _ in 0..30 {
+        let id = host
+            .create(&sh(
+                "head -c 60000 /dev/zero | tr '\\0' x; sleep 1000 & exit 0",
+            ))
+            .await;
+        host.wait(&id).await;
+        let output = host.output(&id).await;
+        assert_eq!(
+            (output.output.len(), output.exit_status),
+            (60000, Some(code(0)))
+        );
+        host.release(&id).await;
+    }
+}
+
+#[tokio::test]
+async fn signals_have_names() {
+    let host = host();
+    // Not HUP, nor INT: whoever runs the tests in the background has them ignored, and that is inherited.
+    for name in ["KILL", "TERM", "SEGV", "USR1"] {
+        let id = host
+            .create(&sh(&format!("ulimit -c 0; kill -{name} $$")))
+            .await;
+        let exit = host.wait(&id).await;
+        assert_eq!(
+            (exit.exit_code, exit.signal),
+            (None, Some(format!("SIG{name}")))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_whole_line_as_command_goes_to_the_shell() {
+    let host = host();
+    for (line, expected) in [
+        ("echo a b | tr a-z A-Z && echo $((1 + 1))", "A B\n2\n"),
+        ("printf '%s\\n' 'x  y'", "x  y\n"),
+        ("echo<\t/dev/null", "\n"),
+    ] {
+        assert_eq!(
+            host.run(&CreateTerminalRequest::new("s", line)).await,
+            expected
+        );
+    }
+    // A program that is really called so goes first.
+    let program = host.cwd.join("my tool");
+    std::fs::write(&program, "#!/bin/sh\necho \"tool: $0\"\n").unwrap();
+    make_executable(&program);
+    let program = program.to_str().unwrap();
+    assert_eq!(
+        host.run(&CreateTerminalRequest::new("s", program)).await,
+        format!("tool: {program}\n")
+    );
+    let path = [EnvVariable::new(
+        "PATH",
+        format!("{}:/usr/bin:/bin", host.cwd.display()),
+    )];
+    let output = host
+        .run(&CreateTerminalRequest::new("s", "my tool").env(path))
+        .await;
+    assert!(output.starts_with("tool: "), "{output}");
+    // Arguments are never read by a shell.
+    let args = ["$HOME; a'b".to_owned(), String::new(), "*".to_owned()];
+    let request = CreateTerminalRequest::new("s", "printf")
+        .args([vec!["[%s]".to_owned()], args.to_vec()].concat());
+    assert_eq!(host.run(&request).await, "[$HOME; a'b][][*]");
+}
+
+fn make_executable(file: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[tokio::test]
+async fn a_command_that_cannot_be_run_is_named() {
+    let host = host();
+    std::fs::write(host.cwd.join("data"), "no program").unwrap();
+    std::fs::create_dir(host.cwd.join("dir")).unwrap();
+    let data = host.cwd.join("data").to_str().unwrap().to_owned();
+    let with_args = CreateTerminalRequest::new("s", "no such tool").args(["x".to_owned()]);
+    for (request, message) in [
+        (
+            CreateTerminalRequest::new("s", "no-such-tool"),
+            "command not found: no-such-tool",
+        ),
+        (with_args, "command not found: no such tool"),
+        (
+            CreateTerminalRequest::new("s", "./no-such-tool"),
+            "command not found: ./no-such-tool",
+        ),
+        (
+            CreateTerminalRequest::new("s", "./dir"),
+            "command not found: ./dir",
+        ),
+        (CreateTerminalRequest::new("s", ""), "command not found: "),
+        (
+            CreateTerminalRequest::new("s", data.as_str()),
+            "not an executable file: ",
+        ),
+    ] {
+        let error = host.refused(&request).await;
+        assert_eq!(error.code, Error::INVALID_PARAMS, "{error}");
+        assert!(error.message.starts_with(message), "{error}");
+    }
+    host.refused(&CreateTerminalRequest::new("s", "nul\0byte"))
+        .await;
+    assert_eq!(host.terminals.close_all().await, ());
+}
+
+#[tokio::test]
+async fn sessions_are_apart() {
+    let mut host = host();
+    host.terminals.open_session("t", &host.cwd);
+    let id = host.create(&sh(FAMILY)).await;
+    let pids = host.pids(4).await;
+    let error = host
+        .terminals
+        .output(&TerminalOutputRequest::new("t", &id))
+        .await
+        .unwrap_err();
+    assert_eq!(error.code, Error::RESOURCE_NOT_FOUND);
+    let mut request = sh("true");
+    request.session_id = "unknown".into();
+    let error = host.refused(&request).await;
+    assert_eq!(
+        (error.code, &*error.message),
+        (Error::INVALID_PARAMS, "unknown session: unknown")
+    );
+    soon(host.terminals.close_session(&SessionId::from("t"))).await;
+    assert!(pids.iter().all(|pid| runs(*pid)));
+
+    soon(host.terminals.close_session(&SessionId::from("s"))).await;
+    assert!(!pids.iter().any(|pid| runs(*pid)), "{pids:?}");
+    assert_eq!(host.refused(&sh("true")).await.code, Error::INVALID_PARAMS);
+    let mut last = host.event().await;
+    while let Ok(event) = host.events.try_recv() {
+        last = event;
+    }
+    assert_eq!(last.kind, TerminalEventKind::Released);
+    soon(host.terminals.close_session(&SessionId::from("s"))).await;
+}
+
+#[tokio::test]
+async fn a_session_may_have_so_many_terminals() {
+    let host = host_with(|terminals| terminals.max_per_session(2));
+    let first = host.create(&sh("true")).await;
+    let second = host.create(&sh("true")).await;
+    assert_ne!(first, second);
+    let error = host.refused(&sh("true")).await;
+    assert!(error.message.contains("has 2 terminals"), "{error}");
+    host.release(&first).await;
+    let third = host.create(&sh("true")).await;
+    assert_ne!(first, third);
+}
+
+#[tokio::test]
+async fn all_sessions_together_have_so_many_terminals() {
+    let host = host_with(|terminals| terminals.max_terminals(2));
+    host.terminals.open_session("t", &host.cwd);
+    let of_t = CreateTerminalRequest::new("t", "true");
+    let first = host.create(&sh("exec sleep 1000")).await;
+    host.create(&of_t).await;
+    let error = host.refused(&of_t).await;
+    assert!(
+        error.message.contains("2 terminals in all sessions"),
+        "{error}"
+    );
+    assert!(error.message.contains("release some"), "{error}");
+    // One that could not be started takes no place.
+    host.release(&first).await;
+    host.refused(&CreateTerminalRequest::new("s", "no-such-program"))
+        .await;
+    host.create(&of_t).await;
+}
+
+#[tokio::test]
+async fn all_sessions_together_keep_so_much_output() {
+    let host = host_with(|terminals| terminals.max_total_output(3000));
+    host.terminals.open_session("t", &host.cwd);
+    let keeping = |session: &str, bytes: u64| {
+        CreateTerminalRequest::new(session, "true").output_byte_limit(bytes)
+    };
+    let first = host.create(&keeping("s", 2000)).await;
+    let error = host.refused(&keeping("t", 2000)).await;
+    assert!(error.message.contains("2000 bytes of output"), "{error}");
+    assert!(error.message.contains("outputByteLimit"), "{error}");
+    host.create(&keeping("t", 1000)).await;
+    host.release(&first).await;
+    host.create(&keeping("t", 2000)).await;
+    // The end of a session ends what it takes.
+    soon(host.terminals.close_session(&"t".into())).await;
+    host.create(&keeping("s", 3000)).await;
+}
+
+/// Waits until none of them runs. Nothing tells when a process that is not one's own child is gone.
+async fn gone(pids: &[u32]) {
+    soon(async {
+        while pids.iter().any(|pid| runs(*pid)) {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dropping_ends_everything() {
+    let mut host = host();
+    host.create(&sh(FAMILY)).await;
+    let pids = host.pids(4).await;
+    drop(host.terminals);
+    gone(&pids).await;
+    // The events end, too: no task is left.
+    while soon(host.events.recv()).await.is_some() {}
+}
+
+#[test]
+fn the_end_of_the_runtime_ends_everything() {
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let first = runtime();
+    let mut host = host();
+    let pids = first.block_on(async {
+        host.create(&sh(FAMILY)).await;
+        host.pids(4).await
+    });
+    drop(first);
+    drop(host.terminals);
+    runtime().block_on(gone(&pids));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_at_once() {
+    let host = host();
+    for round in 0..40 {
+        let id = host.create(&sh("sleep 1000 & echo $!; exec yes")).await;
+        let all = async |what: usize| {
+            let terminals = &host.terminals;
+            for _ in 0..3 {
+                let error = match what {
+                    0 => terminals
+                        .output(&TerminalOutputRequest::new("s", &id))
+                        .await
+                        .map(drop),
+                    1 => terminals
+                        .wait_for_exit(&WaitForTerminalExitRequest::new("s", &id))
+                        .await
+                        .map(drop),
+                    2 => terminals
+                        .kill(&KillTerminalRequest::new("s", &id))
+                        .await
+                        .map(drop),
+                    _ if round % 3 == 0 => terminals
+                        .release(&ReleaseTerminalRequest::new("s", &id))
+                        .await
+                        .map(drop),
+                    _ => Ok(()),
+                };
+                // The only thing that may be wrong is that it has been released.
+                if let Err(error) = error {
+                    assert_eq!(error.code, Error::RESOURCE_NOT_FOUND, "{error}");
+                }
+            }
+        };
+        soon(async { tokio::join!(all(0), all(1), all(1), all(2), all(3)) }).await;
+    }
+    soon(host.terminals.close_all()).await;
+}

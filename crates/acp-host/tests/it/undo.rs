@@ -1,0 +1,310 @@
+//! What a command in a sandbox changes of the files that other programs obey is undone.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::common::{ordinary_user, soon};
+use acp_host::{Sandbox, SandboxError, SandboxRules, Terminals};
+use acp_wire::v1::{
+    CreateTerminalRequest, ReleaseTerminalRequest, TerminalOutputRequest,
+    WaitForTerminalExitRequest,
+};
+
+#[test]
+fn as_an_ordinary_user_too() {
+    ordinary_user::runs_the_tests_of(module_path!(), &[]);
+}
+
+/// A repository with some files that other programs obey, and terminals in a sandbox that works there.
+struct Place {
+    terminals: Terminals,
+    sandbox: Sandbox,
+    root: PathBuf,
+    kept: PathBuf,
+    outside: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+const HOME: &str = "HOME=/nowhere GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b \
+                    GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b";
+
+fn shell(directory: &Path, line: &str) {
+    let line = format!("export {HOME}; set -e; {line}");
+    let ran = std::process::Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(directory)
+        .output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "{line}: {ran:?}");
+}
+
+impl Place {
+    fn new() -> Option<Self> {
+        Self::with(|rules| rules)
+    }
+
+    fn with(more: impl Fn(SandboxRules) -> SandboxRules) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().canonicalize().unwrap();
+        let [root, kept, outside] = ["root", "kept", "outside"].map(|name| path.join(name));
+        for directory in [&root, &outside] {
+            std::fs::create_dir(directory).unwrap();
+        }
+        shell(
+            &root,
+            "git init -q .; echo one > file; git add file; git commit -qm one; mkdir -p .vscode sub/.claude ordinary;
+            echo '{}' > .vscode/tasks.json; echo '{}' > sub/.claude/settings.json; echo x > ordinary/x;
+            printf '#!/bin/sh\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; ln -s file .bazelrc",
+        );
+        let rules = SandboxRules::new().keep_undone_in(&kept);
+        let sandbox = match Sandbox::with(more(rules).in_roots([root.clone()])) {
+            Ok(sandbox) => sandbox,
+            Err(error @ SandboxError::NotSupported { .. }) => {
+                println!("skipped: {error}");
+                return None;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let terminals = Terminals::new(|_| ()).sandboxed(sandbox.clone());
+        terminals.open_session("s", &root);
+        Some(Self {
+            terminals,
+            sandbox,
+            root,
+            kept,
+            outside,
+            _directory: directory,
+        })
+    }
+
+    /// Runs a line of shell to its end. Gives its exit code and its output, without releasing it.
+    async fn begin(&self, line: &str) -> (Option<u32>, String, acp_wire::v1::TerminalId) {
+        let line = format!("export {HOME}; OUT={}; {line}", self.outside.display());
+        let request = CreateTerminalRequest::new("s", "sh").args(["-c".to_owned(), line]);
+        let id = self.terminals.create(&request).await.unwrap().terminal_id;
+        let exit = WaitForTerminalExitRequest::new("s", &id);
+        let exit = soon(self.terminals.wait_for_exit(&exit)).await.unwrap();
+        let output = TerminalOutputRequest::new("s", &id);
+        let output = self.terminals.output(&output).await.unwrap().output;
+        (exit.exit_code, output, id)
+    }
+
+    async fn sh(&self, line: &str) -> (Option<u32>, String) {
+        let (code, output, id) = self.begin(line).await;
+        let release = ReleaseTerminalRequest::new("s", &id);
+        soon(self.terminals.release(&release)).await.unwrap();
+        (code, output)
+    }
+
+    /// All that is in the root, with its content, its mode and where links lead.
+    fn seen(&self) -> BTreeMap<PathBuf, String> {
+        use std::os::unix::fs::MetadataExt;
+        let mut seen = BTreeMap::new();
+        let mut todo = vec![self.root.clone()];
+        while let Some(directory) = todo.pop() {
+            for entry in std::fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let meta = path.symlink_metadata().unwrap();
+                let what = if meta.is_dir() {
+                    todo.push(path.clone());
+                    String::new()
+                } else if meta.is_symlink() {
+                    path.read_link().unwrap().display().to_string()
+                } else {
+                    String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned()
+                };
+                seen.insert(path, format!("{:o} {what}", meta.mode()));
+            }
+        }
+        seen
+    }
+}
+
+#[tokio::test]
+async fn what_other_programs_obey_is_as_it_was_when_a_command_has_ended() {
+    let Some(place) = Place::new() else { return };
+    let before = place.seen();
+    for attack in [
+        "echo evil > .git/hooks/pre-commit",
+        "echo evil > .git/hooks/post-checkout; chmod +x .git/hooks/post-checkout",
+        "chmod -x .git/hooks/pre-commit",
+        "rm .git/hooks/pre-commit",
+        "echo evil > .git/hooks/post-checkout; chmod 111 .git/hooks",
+        "echo evil > .envrc; chmod 311 .",
+        "mkdir -p hidden/.vscode; echo evil > hidden/.vscode/tasks.json; chmod 111 hidden/.vscode; chmod 311 hidden",
+        "echo evil > sub/.claude/settings.json; chmod 0 sub/.claude; chmod 0 sub",
+        "rm -r .git/hooks",
+        "mv .git/hooks hooks; rm -r hooks",
+        "git config core.fsmonitor ./evil",
+        "git remote add evil ext::evil",
+        "ln .git/config hard; echo '[core] fsmonitor = evil' >> hard; rm hard",
+        "cp .git/config new; mv new .git/config; echo evil >> .git/config",
+        "echo evil > .git/config.worktree",
+        "mkdir -p .git/info; echo '* filter=evil' > .git/info/attributes; rmdir .git/info 2>/dev/null; true",
+        "mkdir -p .git/modules/a/b/hooks; echo evil > .git/modules/a/b/config",
+        "mkdir .acp; echo evil > .acp/config.toml",
+        "echo evil > .vscode/tasks.json",
+        "echo evil > .vscode/launch.json",
+        "rm -r .vscode",
+        "rm -r .vscode; ln -s ordinary .vscode",
+        "rm -r .vscode; ln -s $OUT .vscode",
+        "rm -r .vscode; echo evil > .vscode",
+        "rm .bazelrc; echo evil > .bazelrc",
+        "echo evil > .mcp.json; echo evil > .envrc; echo evil > my.code-workspace",
+        "mkdir -p deep/down/.cursor; echo evil > deep/down/.cursor/mcp.json",
+        "rm -r sub; mkdir -p sub/.claude; echo evil > sub/.claude/settings.json; cat sub/.claude/settings.json",
+        "echo '{\"a\":1}' > sub/.claude/settings.json; touch -d '2001-01-01' sub/.claude/settings.json",
+        "mkdir repository; cd repository; git init -q --bare .; git config core.fsmonitor evil",
+        "git init -q inner; git -C inner config core.fsmonitor evil",
+        "(setsid sh -c 'echo evil > .envrc' &) ; until test -s .envrc; do :; done",
+    ] {
+        let (_, output) = place.sh(attack).await;
+        assert!(output.contains("acp undid "), "{attack}: {output}");
+        // What is not protected stays as the command left it, closed if it liked.
+        shell(
+            &place.root,
+            "chmod 755 . sub; test ! -e hidden || chmod -R u+rwx hidden",
+        );
+        let after = place.seen();
+        let evil = |(path, what): &(&PathBuf, &String)| {
+            !before.contains_key(*path)
+                && what.contains("evil")
+                && !path.starts_with(place.root.join("sub"))
+        };
+        let left: Vec<_> = after.iter().filter(evil).collect();
+        assert!(left.is_empty(), "{attack}: {left:?}: {output}");
+        for (path, what) in &before {
+            assert_eq!(after.get(path), Some(what), "{attack}: {path:?}: {output}");
+        }
+        assert_eq!(
+            std::fs::read_dir(&place.outside).unwrap().count(),
+            0,
+            "{attack}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_was_written_is_kept_and_named() {
+    let Some(place) = Place::new() else { return };
+    let (code, output) = place
+        .sh("echo mine > .envrc; echo mine > .git/hooks/pre-commit")
+        .await;
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("acp undid 2 changes"), "{output}");
+    assert!(output.contains("/root/.envrc, "), "{output}");
+    assert!(
+        output.contains(&format!("kept in {}", place.kept.display())),
+        "{output}"
+    );
+    let time = std::fs::read_dir(&place.kept)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    for name in ["undone__.envrc", "undone__.git__hooks__pre-commit"] {
+        assert_eq!(std::fs::read_to_string(time.join(name)).unwrap(), "mine\n");
+    }
+}
+
+#[tokio::test]
+async fn the_ordinary_work_of_git_and_of_others_stays() {
+    let Some(place) = Place::new() else { return };
+    std::fs::remove_file(place.root.join(".git/hooks/pre-commit")).unwrap();
+    for line in [
+        "echo two >> file; git commit -qam two",
+        "git checkout -q -b other; git branch third; git tag first",
+        "echo three >> file; git stash -q; git stash pop -q; git commit -qam three",
+        "git checkout -q master 2>/dev/null || git checkout -q main; git merge -q other; git gc -q",
+        "git fetch -q . other:fourth; git worktree list; git log --oneline | wc -l",
+        "echo more >> ordinary/x; mkdir -p node_modules/a; echo x > node_modules/a/.mcp.json",
+    ] {
+        let (code, output) = place.sh(line).await;
+        assert_eq!(code, Some(0), "{line}: {output}");
+        assert!(!output.contains("acp undid"), "{line}: {output}");
+    }
+    shell(
+        &place.root,
+        "test $(git rev-list --count HEAD) = 3; git rev-parse fourth; git fsck",
+    );
+}
+
+#[tokio::test]
+async fn what_was_allowed_is_not_undone() {
+    // By the user, with --writable.
+    let place = Place::with(|rules| rules);
+    let Some(place) = place else { return };
+    let hooks = place.root.join(".git/hooks");
+    let rules = SandboxRules::new()
+        .writable([hooks.clone()])
+        .in_roots([place.root.clone()]);
+    let terminals = Terminals::new(|_| ()).sandboxed(Sandbox::with(rules).unwrap());
+    terminals.open_session("s", &place.root);
+    let place = Place { terminals, ..place };
+    let (_, output) = place
+        .sh("echo new > .git/hooks/pre-commit; echo evil > .envrc")
+        .await;
+    assert!(
+        output.contains("undid a change") && output.contains(".envrc"),
+        "{output}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(hooks.join("pre-commit")).unwrap(),
+        "new\n"
+    );
+    // By an answer, while a command runs.
+    let terminals = Terminals::new(|_| ()).sandboxed(place.sandbox.clone());
+    terminals.open_session("s", &place.root);
+    let place = Place { terminals, ..place };
+    let request = CreateTerminalRequest::new("s", "sh").args(vec![
+        "-c".to_owned(),
+        "until test -e go; do sleep 0.01; done; echo evil > .mcp.json".to_owned(),
+    ]);
+    let id = place.terminals.create(&request).await.unwrap().terminal_id;
+    let tasks = place.root.join(".vscode/tasks.json");
+    std::fs::write(&tasks, "allowed\n").unwrap();
+    place.terminals.accept(tasks.clone()).await;
+    std::fs::write(place.root.join("go"), "").unwrap();
+    let exit = WaitForTerminalExitRequest::new("s", &id);
+    soon(place.terminals.wait_for_exit(&exit)).await.unwrap();
+    assert!(!place.root.join(".mcp.json").exists());
+    assert_eq!(std::fs::read_to_string(&tasks).unwrap(), "allowed\n");
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_running_is_looked_at_again_when_it_is_ended() {
+    let Some(place) = Place::new() else { return };
+    let line = "(until test -e go; do sleep 0.01; done; echo evil > .envrc; touch went; sleep 1000) >/dev/null 2>&1 &";
+    let (_, output, id) = place.begin(line).await;
+    assert!(!output.contains("acp undid"), "{output}");
+    std::fs::write(place.root.join("go"), "").unwrap();
+    let went = async {
+        while !place.root.join("went").exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon(went).await;
+    assert!(place.root.join(".envrc").exists());
+    let release = ReleaseTerminalRequest::new("s", &id);
+    soon(place.terminals.release(&release)).await.unwrap();
+    assert!(!place.root.join(".envrc").exists());
+}
+
+#[tokio::test]
+async fn what_is_changed_when_nobody_watches_is_told_and_left() {
+    let Some(place) = Place::new() else { return };
+    let (_, output) = place.sh("echo evil > .envrc").await;
+    assert!(output.contains("acp undid a change"), "{output}");
+    assert!(!output.contains("left as they are"), "{output}");
+    shell(&place.root, "git config user.email me@here");
+    let (_, output) = place.sh("true").await;
+    let told = "by you or by what it had left running, and are left as they are: ";
+    assert!(
+        output.contains(told) && output.contains("/root/.git/config"),
+        "{output}"
+    );
+    assert!(!output.contains("acp undid"), "{output}");
+    let (_, output) = place.sh("git config user.email").await;
+    assert_eq!(output, "me@here\n");
+}

@@ -1,0 +1,10 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+mod messages;
+mod official;
+mod protocol_table;
+mod secrets;
+mod tolerance;

@@ -1,0 +1,236 @@
+//! What is the same in every version: how its method table is used.
+
+/// The tests of one version's table, and `read`, which reads a case through it. The types of the version
+/// are in scope where this stands.
+macro_rules! method_table_tests {
+    ($version:literal) => {
+        /// An enum of the method table.
+        trait Table: serde::Serialize + std::fmt::Debug + Sized {
+            fn read_raw(method: &str, raw: &RawValue) -> Result<Self, ReadError>;
+        }
+
+        method_table_tests! { @table
+            ClientRequest: raw => Some(raw);
+            AgentRequest: raw => Some(raw);
+            ClientNotification: raw => Some(raw);
+            AgentNotification: raw => Some(raw);
+            ProtocolNotification: raw => Some(raw);
+            AgentResponse: raw => raw;
+            ClientResponse: raw => raw;
+        }
+
+        fn read<T: Table>(name: &str) -> T {
+            let cases = cases($version);
+            let case = cases
+                .get(name)
+                .unwrap_or_else(|| panic!("there is no case {name:?}"));
+            T::read_raw(&case.method, case.raw()).unwrap_or_else(|e| panic!("{name}: {e}"))
+        }
+
+        fn check_round_trip<T: Table>(name: &str, case: &Case) {
+            let raw = case.raw();
+            let message = T::read_raw(&case.method, raw).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let arrived: Value = serde_json::from_str(raw.get()).unwrap();
+            let expected = match &case.written {
+                Some(written) => {
+                    assert_ne!(written, &arrived, "{name}: `written` is not needed");
+                    written
+                }
+                None => &arrived,
+            };
+            let written = serde_json::to_value(&message).unwrap();
+            assert_eq!(&written, expected, "{name}");
+
+            // What we write is written the same again.
+            let again = T::read_raw(&case.method, &to_raw_value(&message).unwrap()).unwrap();
+            assert_eq!(serde_json::to_value(&again).unwrap(), written, "{name}");
+        }
+
+        #[test]
+        fn every_case_is_read_and_written_back() {
+            for (name, case) in &cases($version) {
+                let row = METHODS
+                    .iter()
+                    .find(|row| row.name == case.method)
+                    .unwrap_or_else(|| panic!("{name}: no such method: {}", case.method));
+                let check = match (row.sender, row.kind, case.params.is_some()) {
+                    (Sender::Client, MethodKind::Request, true) => check_round_trip::<ClientRequest>,
+                    (Sender::Client, MethodKind::Request, false) => check_round_trip::<AgentResponse>,
+                    (Sender::Agent, MethodKind::Request, true) => check_round_trip::<AgentRequest>,
+                    (Sender::Agent, MethodKind::Request, false) => check_round_trip::<ClientResponse>,
+                    (Sender::Client, MethodKind::Notification, true) => {
+                        check_round_trip::<ClientNotification>
+                    }
+                    (Sender::Agent, MethodKind::Notification, true) => {
+                        check_round_trip::<AgentNotification>
+                    }
+                    (Sender::Either, MethodKind::Notification, true) => {
+                        check_round_trip::<ProtocolNotification>
+                    }
+                    _ => panic!("{name}: {row:?} has no such part"),
+                };
+                check(name, case);
+            }
+        }
+
+        /// What is written of a message read from `raw`; `None` if it cannot be read.
+        fn rewritten(row: &Method, of_params: bool, raw: &RawValue) -> Option<Value> {
+            fn of<T: Table>(method: &str, raw: &RawValue) -> Option<Value> {
+                T::read_raw(method, raw).ok().map(|read| serde_json::to_value(&read).unwrap())
+            }
+            let of = match (row.sender, row.kind, of_params) {
+                (Sender::Client, MethodKind::Request, true) => of::<ClientRequest>,
+                (Sender::Client, MethodKind::Request, false) => of::<AgentResponse>,
+                (Sender::Agent, MethodKind::Request, true) => of::<AgentRequest>,
+                (Sender::Agent, MethodKind::Request, false) => of::<ClientResponse>,
+                (Sender::Client, MethodKind::Notification, _) => of::<ClientNotification>,
+                (Sender::Agent, MethodKind::Notification, _) => of::<AgentNotification>,
+                (Sender::Either, MethodKind::Notification, _) => of::<ProtocolNotification>,
+                _ => panic!("{row:?} has no such part"),
+            };
+            of(row.name, raw)
+        }
+
+        #[test]
+        fn no_array_is_read_as_params_or_as_a_result() {
+            let mut read = Vec::new();
+            for row in METHODS {
+                let parts: &[bool] = if row.result.is_some() { &[true, false] } else { &[true] };
+                for &of_params in parts {
+                    for array in crate::messages::data::arrays($version, row.name, of_params) {
+                        if rewritten(row, of_params, &array).is_some() {
+                            read.push(format!("{} (params: {of_params}): {array}", row.name));
+                        }
+                    }
+                }
+            }
+            assert_eq!(read, Vec::<String>::new());
+        }
+
+        /// What is wrong in the place of an object is wrong alike: an array of its values is read as
+        /// little as a number is. Where any JSON goes, the array is kept as it is.
+        #[test]
+        fn no_array_is_read_as_an_object_inside_of_a_message() {
+            let mut read = Vec::new();
+            for (name, case) in &cases($version) {
+                let row = METHODS.iter().find(|row| row.name == case.method).unwrap();
+                let of_params = case.params.is_some();
+                let message: Value = serde_json::from_str(case.raw().get()).unwrap();
+                for place in crate::messages::data::objects_inside(&message) {
+                    let instead = |value: Value| {
+                        let mut message = message.clone();
+                        *message.pointer_mut(&place).unwrap() = value;
+                        rewritten(row, of_params, &to_raw_value(&message).unwrap())
+                    };
+                    let number = instead(json!(-1.5));
+                    for array in crate::messages::data::as_arrays(message.pointer(&place).unwrap()) {
+                        let got = instead(array.clone());
+                        let kept = got.as_ref().is_some_and(|got| got.pointer(&place) == Some(&array));
+                        if got != number && !kept {
+                            read.push(format!("{name}, {place}: {array}"));
+                        }
+                    }
+                }
+            }
+            assert_eq!(read, Vec::<String>::new());
+        }
+
+        #[test]
+        fn every_method_has_cases() {
+            crate::messages::data::every_method_has_cases($version, METHODS);
+        }
+
+        #[test]
+        fn every_method_is_there_once_and_in_its_direction() {
+            let names: std::collections::BTreeSet<_> = METHODS.iter().map(|row| row.name).collect();
+            assert_eq!(names.len(), METHODS.len());
+
+            // What one side sends is unknown when it comes from the other.
+            let raw = to_raw_value(&json!({"sessionId": "s"})).unwrap();
+            fn known<T>(read: &Result<T, ReadError>) -> bool {
+                !matches!(read, Err(ReadError::UnknownMethod(_)))
+            }
+            for row in METHODS {
+                let request = row.kind == MethodKind::Request;
+                assert_eq!(row.result.is_some(), request, "{}", row.name);
+                let known = [
+                    known(&ClientRequest::read(row.name, Some(&raw))),
+                    known(&AgentRequest::read(row.name, Some(&raw))),
+                    known(&ClientNotification::read(row.name, Some(&raw))),
+                    known(&AgentNotification::read(row.name, Some(&raw))),
+                    known(&ProtocolNotification::read(row.name, Some(&raw))),
+                    known(&AgentResponse::read(row.name, &raw)),
+                    known(&ClientResponse::read(row.name, &raw)),
+                ];
+                let expected = [
+                    (Sender::Client, true),
+                    (Sender::Agent, true),
+                    (Sender::Client, false),
+                    (Sender::Agent, false),
+                    (Sender::Either, false),
+                    (Sender::Client, true),
+                    (Sender::Agent, true),
+                ]
+                .map(|part| part == (row.sender, request));
+                assert_eq!(known, expected, "{}", row.name);
+            }
+        }
+
+        #[test]
+        fn every_message_names_its_method() {
+            for (name, case) in &cases($version) {
+                let Some(params) = case.params.as_deref() else {
+                    continue;
+                };
+                let method = case.method.as_str();
+                let row = METHODS.iter().find(|row| row.name == method).unwrap();
+                method_table_tests! { @named row method params name
+                    (Client, Request) => ClientRequest,
+                    (Agent, Request) => AgentRequest,
+                    (Client, Notification) => ClientNotification,
+                    (Agent, Notification) => AgentNotification,
+                    (Either, Notification) => ProtocolNotification,
+                }
+            }
+        }
+    };
+    (@table $($name:ident: $raw:ident => $read:expr;)+) => { $(
+        impl Table for $name {
+            fn read_raw(method: &str, $raw: &RawValue) -> Result<Self, ReadError> { $name::read(method, $read) }
+        }
+    )+ };
+    (@named $row:ident $method:ident $params:ident $case:ident
+        $( ($sender:ident, $kind:ident) => $message:ident, )+) => {
+        match ($row.sender, $row.kind) {
+            $(
+                (Sender::$sender, MethodKind::$kind) => {
+                    let message = $message::read($method, Some($params)).unwrap();
+                    assert_eq!(message.method(), $method, "{}", $case);
+                }
+            )+
+            _ => panic!("{}: {:?}", $case, $row),
+        }
+    };
+}
+
+/// The content of a message that must be of one variant.
+macro_rules! message {
+    ($name:literal, $($variant:ident)::+) => {
+        match read($name) {
+            $($variant)::+(message) => message,
+            other => panic!("{}: {other:?}", $name),
+        }
+    };
+}
+
+/// The update of a case that must be of one variant.
+macro_rules! update {
+    ($name:literal, $variant:ident) => {{
+        let notification = message!($name, AgentNotification::SessionUpdate);
+        assert_eq!(notification.session_id.as_str(), "sess_01");
+        match notification.update {
+            SessionUpdate::$variant(update) => update,
+            other => panic!("{}: {other:?}", $name),
+        }
+    }};
+}

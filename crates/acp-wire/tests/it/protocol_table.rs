@@ -1,0 +1,282 @@
+//! `docs/protocol.md`, made from the method tables: it cannot say anything else than the code does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use acp_wire::{Method, MethodKind, Sender, v1, v2};
+
+/// What the library's two sides do with a method or a kind: the one thing here that is kept by hand,
+/// because this crate cannot see it. Name, agent's side, client's side.
+type Status = (&'static str, &'static str, &'static str);
+
+const YES: &str = "yes";
+
+const METHODS: &[Status] = &[
+    ("initialize", YES, YES),
+    ("authenticate", YES, YES),
+    ("logout", YES, YES),
+    ("auth/login", YES, YES),
+    ("auth/logout", YES, YES),
+    ("session/new", YES, YES),
+    ("session/load", YES, YES),
+    ("session/resume", YES, YES),
+    ("session/fork", YES, YES),
+    ("session/list", YES, YES),
+    ("session/delete", YES, YES),
+    ("session/close", YES, YES),
+    ("session/set_mode", YES, YES),
+    ("session/set_config_option", YES, YES),
+    ("session/set_model", YES, YES),
+    ("session/prompt", YES, YES),
+    ("session/cancel", YES, YES),
+    ("tool_call/cancel", YES, YES),
+    ("terminal/cancel", YES, YES),
+    ("session/update", YES, YES),
+    ("session/request_permission", YES, YES),
+    ("fs/read_text_file", YES, YES),
+    ("fs/write_text_file", YES, YES),
+    ("terminal/create", YES, YES),
+    ("terminal/output", YES, YES),
+    ("terminal/wait_for_exit", YES, YES),
+    ("terminal/kill", YES, YES),
+    ("terminal/release", YES, YES),
+    ("elicitation/create", YES, YES),
+    ("elicitation/complete", YES, YES),
+    ("$/cancel_request", YES, YES),
+];
+
+const UPDATES: &[Status] = &[
+    ("user_message_chunk", YES, YES),
+    ("user_message", YES, YES),
+    ("agent_message_chunk", YES, YES),
+    ("agent_message", YES, YES),
+    ("agent_thought_chunk", YES, YES),
+    ("agent_thought", YES, YES),
+    ("state_update", YES, YES),
+    ("tool_call", YES, YES),
+    ("tool_call_update", YES, YES),
+    ("tool_call_content_chunk", YES, YES),
+    ("terminal_update", YES, YES),
+    ("terminal_output_chunk", YES, YES),
+    ("plan", YES, YES),
+    ("plan_update", YES, YES),
+    ("plan_removed", YES, YES),
+    ("available_commands_update", YES, YES),
+    ("current_mode_update", YES, YES),
+    ("config_option_update", YES, YES),
+    ("session_info_update", YES, YES),
+    ("usage_update", YES, YES),
+    ("notice", YES, YES),
+    ("compaction_update", YES, YES),
+    ("compaction_summary_chunk", YES, YES),
+];
+
+const CONTENT: &[Status] = &[
+    ("text", YES, YES),
+    ("image", YES, YES),
+    ("audio", YES, YES),
+    ("resource_link", YES, YES),
+    ("resource", YES, YES),
+];
+
+/// Kinds of updates that are not in the stable schema of their version.
+const UNSTABLE_UPDATES_V1: &[&str] = &[
+    "plan_update",
+    "plan_removed",
+    "notice",
+    "compaction_update",
+    "compaction_summary_chunk",
+];
+const UNSTABLE_UPDATES_V2: &[&str] = &[
+    "plan_removed",
+    "notice",
+    "compaction_update",
+    "compaction_summary_chunk",
+];
+
+const HEAD: &str = "\
+# The protocol, and what is here of it
+
+Every method, every kind of `session/update` and every kind of content, in version 1 and in the draft of
+version 2, with the types of `acp-wire` that hold them. The last two columns say whether the library
+(`acp-sdk`) has it on the agent's and on the client's side. Unstable is what the stable schema of its
+version has not; why it is here all the same stands below the table.
+
+This file is made from the method tables (`crates/acp-wire/src/v1/methods.rs`, `v2/methods.rs`) by
+`crates/acp-wire/tests/it/protocol_table.rs`, which fails when the file is not what it would write. To
+renew it: `UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table`. Only the last two columns are kept by
+hand, in that test; `crates/acp/tests/it/protocol.rs` sends every message to both
+sides, and fails when one of them does not know it.
+";
+
+const NOT_OFFERED: &str = "
+## Not offered
+
+The unstable schemas name more, of which there is nothing here but what holds for every unknown method: no
+agent or client in use sends it, and a proxy passes it on as it came.
+
+| methods | what they are for |
+|---|---|
+| `providers/list`, `providers/set`, `providers/disable` | the model providers of an agent |
+| `nes/start`, `nes/suggest`, `nes/accept`, `nes/reject`, `nes/close` | suggestions for the next edit |
+| `document/didOpen`, `document/didChange`, `document/didClose`, `document/didSave`, `document/didFocus` | what a person does in the editor |
+| `mcp/connect`, `mcp/message`, `mcp/disconnect` | MCP servers over the connection of the agent |
+
+What has come to the drafts since August 2026 and is not here either: `session/archive`, `session/unarchive`,
+`session/status`, `session/set_title`, `auth/status`, `auth/status_update`, sessions of subagents.
+";
+
+#[test]
+fn the_document_says_what_the_tables_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/protocol.md");
+    let document = document();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, document).unwrap();
+        return;
+    }
+    let file = fs::read_to_string(&path).unwrap_or_default();
+    // As git writes it on Windows.
+    let file = file.replace("\r\n", "\n");
+    let differs = document
+        .lines()
+        .chain([""])
+        .zip(file.lines().chain(["(the end)"]))
+        .position(|(made, found)| made != found);
+    assert!(
+        document == file,
+        "docs/protocol.md is not what the method tables say, from line {} on. To renew it:\n\
+         UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table",
+        differs.map_or(0, |line| line + 1)
+    );
+}
+
+fn document() -> String {
+    let mut text = HEAD.to_owned();
+    methods(&mut text);
+    updates(&mut text);
+    content(&mut text);
+    text += NOT_OFFERED;
+    text
+}
+
+fn methods(text: &mut String) {
+    let by_name = |methods: &'static [Method]| -> BTreeMap<_, _> {
+        methods.iter().map(|row| (row.name, row)).collect()
+    };
+    let (v1, v2) = (by_name(v1::METHODS), by_name(v2::METHODS));
+    exactly("method", METHODS, v1.keys().chain(v2.keys()));
+
+    *text += "\n## Methods\n\n";
+    *text += "| method | from | kind | version 1 | version 2 | agent | client |\n|---|---|---|---|---|---|---|\n";
+    let mut notes = String::new();
+    for (name, agent, client) in METHODS {
+        let rows = [v1.get(name), v2.get(name)];
+        let row = rows.iter().copied().flatten().next().unwrap();
+        for other in rows.iter().copied().flatten() {
+            assert_eq!((row.sender, row.kind), (other.sender, other.kind), "{name}");
+        }
+        let sender = match row.sender {
+            Sender::Client => "client",
+            Sender::Agent => "agent",
+            Sender::Either => "either",
+        };
+        let kind = match row.kind {
+            MethodKind::Request => "request",
+            MethodKind::Notification => "notification",
+        };
+        let types = rows.map(|row| row.map_or("–".to_owned(), |row| types(row)));
+        let [in_v1, in_v2] = types;
+        writeln!(
+            text,
+            "| `{name}` | {sender} | {kind} | {in_v1} | {in_v2} | {agent} | {client} |"
+        )
+        .unwrap();
+        for (version, row) in [1, 2].into_iter().zip(rows) {
+            if let Some(why) = row.and_then(|row| row.unstable) {
+                writeln!(notes, "- `{name}` in version {version}: {why}.").unwrap();
+            }
+        }
+    }
+    write!(text, "\nUnstable, and why they are here:\n\n{notes}").unwrap();
+}
+
+fn types(row: &Method) -> String {
+    let mut types = format!("`{}`", row.params);
+    if let Some(result) = row.result {
+        write!(types, " → `{result}`").unwrap();
+    }
+    if row.unstable.is_some() {
+        types += " (unstable)";
+    }
+    types
+}
+
+fn updates(text: &mut String) {
+    let (v1, v2) = (v1::SessionUpdate::TAGS, v2::SessionUpdate::TAGS);
+    exactly("kind of update", UPDATES, v1.iter().chain(v2));
+    *text += "\n## Kinds of `session/update`\n\n";
+    kinds(
+        text,
+        UPDATES,
+        (
+            v1,
+            UNSTABLE_UPDATES_V1,
+            "unstable: behind a client capability",
+        ),
+        (v2, UNSTABLE_UPDATES_V2, "not in the draft of August 2026"),
+    );
+}
+
+fn content(text: &mut String) {
+    let (v1, v2) = (v1::ContentBlock::TAGS, v2::ContentBlock::TAGS);
+    exactly("kind of content", CONTENT, v1.iter().chain(v2));
+    *text += "\n## Kinds of content\n\nIn prompts, messages and tool calls.\n\n";
+    kinds(text, CONTENT, (v1, &[], ""), (v2, &[], ""));
+}
+
+/// The kinds of a version, those of them that are unstable, and what to say of these.
+type Kinds = (
+    &'static [&'static str],
+    &'static [&'static str],
+    &'static str,
+);
+
+fn kinds(text: &mut String, statuses: &[Status], v1: Kinds, v2: Kinds) {
+    for (all, unstable, _) in [v1, v2] {
+        for kind in unstable {
+            assert!(all.contains(kind), "{kind} is not there to be unstable");
+        }
+    }
+    *text += "| kind | version 1 | version 2 | agent | client |\n|---|---|---|---|---|\n";
+    for (name, agent, client) in statuses {
+        let [in_v1, in_v2] = [v1, v2].map(|(all, unstable, note)| {
+            if unstable.contains(name) {
+                note
+            } else if all.contains(name) {
+                "yes"
+            } else {
+                "–"
+            }
+        });
+        writeln!(
+            text,
+            "| `{name}` | {in_v1} | {in_v2} | {agent} | {client} |"
+        )
+        .unwrap();
+    }
+}
+
+/// That the list kept by hand names each that there is, once, and nothing else.
+fn exactly<'a>(what: &str, statuses: &[Status], there: impl Iterator<Item = &'a &'static str>) {
+    let there: BTreeSet<&str> = there.copied().collect();
+    let named: BTreeSet<&str> = statuses.iter().map(|(name, ..)| *name).collect();
+    assert_eq!(named.len(), statuses.len(), "a {what} is named twice");
+    let missing: Vec<_> = there.difference(&named).collect();
+    let surplus: Vec<_> = named.difference(&there).collect();
+    assert!(
+        missing.is_empty() && surplus.is_empty(),
+        "the status of each {what} is kept in this test; missing: {missing:?}, surplus: {surplus:?}"
+    );
+}

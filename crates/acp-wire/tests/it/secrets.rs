@@ -1,0 +1,40 @@
+//! What may be secret is not in what `Debug` shows: not where it stands, and not in what it is part of.
+
+use std::fmt::Debug;
+
+use acp_wire::{v1, v2};
+use serde::de::DeserializeOwned;
+
+/// Reads a message and looks at it as a log would.
+#[track_caller]
+fn hides<T: DeserializeOwned + Debug>(json: &str) {
+    let value: T = serde_json::from_str(json).unwrap();
+    for shown in [format!("{value:?}"), format!("{value:#?}")] {
+        assert!(!shown.contains("hush"), "{shown}");
+        assert!(
+            shown.contains("NAMED"),
+            "what it is about can still be seen: {shown}"
+        );
+    }
+}
+
+#[test]
+fn values_of_variables_headers_and_answers_are_not_shown() {
+    hides::<v1::EnvVariable>(r#"{"name":"NAMED","value":"hush"}"#);
+    hides::<v1::HttpHeader>(r#"{"name":"NAMED","value":"hush"}"#);
+    hides::<v1::CreateTerminalRequest>(
+        r#"{"sessionId":"s","command":"x","env":[{"name":"NAMED","value":"hush"}]}"#,
+    );
+    hides::<v1::AuthMethod>(r#"{"type":"terminal","id":"a","name":"A","env":{"NAMED":"hush"}}"#);
+    let servers = r#"{"cwd":"/","mcpServers":[
+        {"name":"a","command":"c","args":[],"env":[{"name":"NAMED","value":"hush"}]},
+        {"type":"http","name":"a","url":"u","headers":[{"name":"NAMED","value":"hush"}]},
+        {"type":"sse","name":"a","url":"u","headers":[{"name":"NAMED","value":"hush"}]},
+        {"type":"pigeon","name":"a","NAMED":"hush","headers":[{"name":"NAMED","value":"hush"}]}
+    ]}"#;
+    hides::<v1::NewSessionRequest>(servers);
+    hides::<v2::NewSessionRequest>(servers);
+    hides::<v1::CreateElicitationResponse>(
+        r#"{"action":"accept","content":{"NAMED":"hush","b":["hush"]}}"#,
+    );
+}

@@ -1,0 +1,415 @@
+//! The envelope.
+
+use acp_wire::jsonrpc::{self, Error, Incoming, ParseError, RequestId};
+use acp_wire::v1::*;
+use serde_json::json;
+
+use crate::tolerance::{FORTY_DIGITS, kept, raw};
+
+fn request_id(id: &str) -> Result<RequestId, ParseError> {
+    let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
+    match jsonrpc::parse(line.as_bytes())? {
+        Incoming::Request {
+            id,
+            method,
+            params: None,
+        } if method == "m" => Ok(id),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What is answered to a line that is no message.
+fn answer(line: &[u8]) -> (RequestId, i32) {
+    let (id, error) = jsonrpc::parse(line).unwrap_err().answer();
+    (id, error.code)
+}
+
+#[test]
+fn ids() {
+    assert_eq!(request_id("0").unwrap(), RequestId::Number(0));
+    assert_eq!(request_id("-5").unwrap(), RequestId::Number(-5));
+    assert_eq!(
+        request_id("9223372036854775807").unwrap(),
+        RequestId::Number(i64::MAX)
+    );
+    assert_eq!(request_id("7.0").unwrap(), RequestId::Number(7));
+    assert_eq!(request_id("1e3").unwrap(), RequestId::Number(1000));
+    assert_eq!(request_id("null").unwrap(), RequestId::Null);
+    assert_eq!(
+        request_id(r#""""#).unwrap(),
+        RequestId::String(String::new())
+    );
+    assert_eq!(
+        request_id(r#""a\"\u00e9\n""#).unwrap(),
+        RequestId::String("a\"é\n".to_owned())
+    );
+    assert_ne!(request_id(r#""1""#).unwrap(), request_id("1").unwrap());
+    let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+    for bad in [
+        "1.5",
+        "true",
+        "[]",
+        "{}",
+        "[1]",
+        r#"{"a":[1]}"#,
+        "9223372036854775808",
+        "1e17",
+        "1e999",
+        FORTY_DIGITS,
+        r#""\ud800""#,
+        &deep,
+    ] {
+        match request_id(bad) {
+            Err(ParseError::NotAMessage {
+                id: RequestId::Null,
+                reason,
+            }) => {
+                assert!(reason.contains("id"), "{reason}");
+            }
+            other => panic!("{bad}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn methods() {
+    let method = |json: &str| {
+        let line = format!(r#"{{"method":{json}}}"#);
+        match jsonrpc::parse(line.as_bytes()).unwrap() {
+            Incoming::Notification {
+                method,
+                params: None,
+            } => method.into_owned(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(method(r#""session/prompt""#), "session/prompt");
+    assert_eq!(method(r#""session\/prompt""#), "session/prompt");
+    assert_eq!(method(r#""\u0073ession/\u00fc\"\\""#), "session/ü\"\\");
+    assert_eq!(method(r#""""#), "");
+    for bad in ["5", "null", "[]", r#"{"a":1}"#, r#""\ud800""#] {
+        let line = format!(r#"{{"id":4,"method":{bad}}}"#);
+        assert_eq!(
+            answer(line.as_bytes()),
+            (RequestId::Number(4), Error::INVALID_REQUEST),
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn members_in_any_order_with_others_beside_them() {
+    let line = br#" {"params" : {"a":[1, 2]} ,"x":[{}],"method":"m","jsonrpc":"1.0","id":1} "#;
+    match jsonrpc::parse(line).unwrap() {
+        Incoming::Request {
+            id: RequestId::Number(1),
+            method,
+            params: Some(params),
+        } => {
+            assert_eq!((method.as_ref(), params.get()), ("m", r#"{"a":[1, 2]}"#));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn results_and_errors() {
+    let parse = |line: &str| match jsonrpc::parse(line.as_bytes()).unwrap() {
+        Incoming::Response { id, result } => (id, result.map(|raw| raw.get().to_owned())),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        parse(r#"{"id":1,"result":null}"#),
+        (1.into(), Ok("null".to_owned()))
+    );
+    assert_eq!(
+        parse(r#"{"id":1,"result":{"a": 1},"error":null}"#),
+        (1.into(), Ok(r#"{"a": 1}"#.to_owned()))
+    );
+    assert_eq!(
+        parse(
+            r#"{"id":1,"result":null,"error":{"code":-32002,"message":"gone","data":{"uri":"u"}}}"#
+        ),
+        (
+            1.into(),
+            Err(Error::new(Error::RESOURCE_NOT_FOUND, "gone").data(json!({"uri": "u"})))
+        )
+    );
+    // The answer to something that could not be read.
+    assert_eq!(
+        parse(r#"{"id":null,"error":{"code":-32700,"message":"Parse error"}}"#),
+        (
+            RequestId::Null,
+            Err(Error::new(Error::PARSE_ERROR, "Parse error"))
+        )
+    );
+    // An error must not be lost for its form.
+    let (_, error) = parse(r#"{"id":1,"error":"boom"}"#);
+    assert!(error.unwrap_err().message.contains("boom"));
+    let (_, error) = parse(r#"{"id":1,"error":{"code":"E1","message":5}}"#);
+    assert_eq!(error.unwrap_err().code, Error::INTERNAL_ERROR);
+    let (_, error) = parse(r#"{"id":1,"error":{"code":5000000000,"message":"far"}}"#);
+    assert_eq!(error.unwrap_err(), Error::new(Error::INTERNAL_ERROR, "far"));
+    let (_, error) = parse(r#"{"id":1,"error":{}}"#);
+    assert_eq!(error.unwrap_err().code, Error::INTERNAL_ERROR);
+}
+
+#[test]
+fn json_that_is_no_message() {
+    for line in [
+        "5",
+        "true",
+        "null",
+        r#""text""#,
+        "{}",
+        r#"{"jsonrpc":"2.0"}"#,
+        "[]",
+        r#"[{"method":"m"}]"#,
+        " [1]",
+    ] {
+        assert_eq!(
+            answer(line.as_bytes()),
+            (RequestId::Null, Error::INVALID_REQUEST),
+            "{line}"
+        );
+    }
+    assert_eq!(
+        answer(br#"{"id":"x"}"#),
+        (RequestId::String("x".to_owned()), Error::INVALID_REQUEST)
+    );
+    assert_eq!(
+        answer(br#"{"id":3,"error":null}"#),
+        (3.into(), Error::INVALID_REQUEST)
+    );
+    let error = jsonrpc::parse(br#"[{"method":"m"}]"#).unwrap_err();
+    assert!(error.to_string().contains("batch"), "{error}");
+}
+
+#[test]
+fn what_is_not_json() {
+    let lines: [&[u8]; 12] = [
+        b"",
+        b"  ",
+        b"{",
+        b"hello",
+        br#"{"id":1"#,
+        br#"{"id":1}}"#,
+        br#"{"id":1,}"#,
+        b"[1,2",
+        b"{\"method\":\"a\xff\"}",
+        b"\xfe\xff",
+        b"{'id':1}",
+        br#"{"method":"m"} {"method":"n"}"#,
+    ];
+    for line in lines {
+        let error = jsonrpc::parse(line).unwrap_err();
+        assert!(
+            matches!(error, ParseError::NotJson(_)),
+            "{:?}: {error}",
+            String::from_utf8_lossy(line)
+        );
+        assert_eq!(error.answer().0, RequestId::Null);
+    }
+}
+
+#[test]
+fn deep_nesting_does_not_crash() {
+    for (open, close) in [("[", "]"), (r#"{"a":"#, "}")] {
+        let deep = format!("{}1{}", open.repeat(10_000), close.repeat(10_000));
+
+        // In the params of a method nobody knows they are never looked at.
+        let line = format!(r#"{{"id":1,"method":"_deep","params":{deep}}}"#);
+        let Incoming::Request { method, params, .. } = jsonrpc::parse(line.as_bytes()).unwrap()
+        else {
+            panic!()
+        };
+        let ClientRequest::Extension(extension) = ClientRequest::read(&method, params).unwrap()
+        else {
+            panic!()
+        };
+        assert_eq!(extension.params.unwrap().get(), deep);
+
+        // Nor in a result, nor in an unknown update or an unknown field of a known one.
+        let line = format!(r#"{{"id":1,"result":{deep}}}"#);
+        let Incoming::Response { result, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
+            panic!()
+        };
+        assert_eq!(result.unwrap().get(), deep);
+        kept::<SessionNotification>(&format!(
+            r#"{{"sessionId":"s","update":{{"x":{deep},"sessionUpdate":"_deep"}}}}"#
+        ));
+        let update =
+            format!(r#"{{"x":{deep},"sessionUpdate":"plan","entries":[{deep}],"y":{deep}}}"#);
+        let update: SessionUpdate = serde_json::from_str(&update).unwrap();
+        assert_eq!(update, SessionUpdate::Plan(Plan::new([])));
+
+        // Where a message is due it is an error like any other.
+        let error = ClientRequest::read("session/prompt", Some(&raw(&deep))).unwrap_err();
+        assert_eq!(Error::from(error).code, Error::INVALID_PARAMS);
+
+        // Not even a line of nothing else.
+        assert_eq!(
+            answer(deep.as_bytes()),
+            (RequestId::Null, Error::INVALID_REQUEST)
+        );
+        let unclosed = open.repeat(10_000);
+        assert_eq!(
+            answer(unclosed.as_bytes()),
+            (RequestId::Null, Error::PARSE_ERROR)
+        );
+    }
+}
+
+#[test]
+fn huge_numbers() {
+    for number in [FORTY_DIGITS, "1e999", "-1e999", &"9".repeat(10_000)] {
+        let line = format!(r#"{{"id":1,"method":"_huge","params":{{"n":{number}}},"n":{number}}}"#);
+        let Incoming::Request { params, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
+            panic!()
+        };
+        assert_eq!(params.unwrap().get(), format!(r#"{{"n":{number}}}"#));
+    }
+}
+
+#[test]
+fn what_is_written_is_one_line() {
+    let params = raw("{\r\n \"text\": \"a\\nb\",\n\"n\": 1}");
+    let mut out = b"before\n".to_vec();
+    jsonrpc::write_notification(&mut out, "m", &params).unwrap();
+    jsonrpc::write_request(
+        &mut out,
+        &RequestId::String("\n".to_owned()),
+        "a\"b",
+        &params,
+    )
+    .unwrap();
+    jsonrpc::write_result(&mut out, &7.into(), &params).unwrap();
+    jsonrpc::write_error(&mut out, &RequestId::Null, &Error::internal("x\ny").data(1)).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let lines: Vec<_> = text.split_terminator('\n').collect();
+    assert_eq!(
+        lines,
+        [
+            "before",
+            r#"{"jsonrpc":"2.0","method":"m","params":{   "text": "a\nb", "n": 1}}"#,
+            r#"{"jsonrpc":"2.0","id":"\n","method":"a\"b","params":{   "text": "a\nb", "n": 1}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{   "text": "a\nb", "n": 1}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"x\ny","data":1}}"#,
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_written_leaves_nothing_behind() {
+    // A map whose keys are not strings is no JSON.
+    let bad = std::collections::BTreeMap::from([(vec![1_u8], 1)]);
+    let mut out = b"before\n".to_vec();
+    assert!(jsonrpc::write_request(&mut out, &1.into(), "m", &bad).is_err());
+    assert!(jsonrpc::write_notification(&mut out, "m", &bad).is_err());
+    assert!(jsonrpc::write_result(&mut out, &1.into(), &bad).is_err());
+    assert_eq!(out, b"before\n");
+}
+
+#[test]
+fn errors_say_what_helps() {
+    let error = Error::new(-32000, "Failed");
+    assert_eq!(error.to_string(), "Failed (-32000)");
+    assert_eq!(
+        error.clone().data("no key").to_string(),
+        "Failed (-32000): no key"
+    );
+    for key in ["details", "message", "error"] {
+        assert_eq!(
+            error.clone().data(json!({key: "no key"})).to_string(),
+            "Failed (-32000): no key"
+        );
+    }
+    assert_eq!(
+        error.clone().data(json!({"details": "Failed"})).to_string(),
+        "Failed (-32000)"
+    );
+    assert_eq!(
+        error.data(json!({"other": 1})).to_string(),
+        "Failed (-32000)"
+    );
+}
+
+#[test]
+fn a_plain_notification_is_known_by_how_it_begins() {
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"a/b","params":{"c":1}}"#,
+        r#"{ "jsonrpc" : "2.0" , "method" : "a/b" , "params" : {"c":1}}"#,
+    ] {
+        let plain = jsonrpc::plain_notification(line.as_bytes());
+        assert_eq!(plain, Some(("a/b", r#"{"c":1}"#)), "{line}");
+    }
+    for other in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"a/b","params":{}}"#,
+        r#"{"method":"a/b","jsonrpc":"2.0","params":{}}"#,
+        r#"{"jsonrpc":"1.0","method":"a/b","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"a\u002fb","params":{}}"#,
+        r#"{"jsonrpc":"2.0","method":"a/b"}"#,
+        r#"{"jsonrpc":"2.0","method":7,"params":{}}"#,
+        r#"[{"jsonrpc":"2.0","method":"a/b","params":{}}]"#,
+        r#"{"jsonrpc":"2.0","method":"a/b","params":{}"#,
+        "",
+    ] {
+        let plain = jsonrpc::plain_notification(other.as_bytes());
+        // What is cut off, for one, is no JSON in what is said to be its params.
+        assert!(
+            plain.is_none_or(|(_, params)| is_no_json(params)),
+            "{other}"
+        );
+    }
+}
+
+fn is_no_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_err()
+}
+
+proptest::proptest! {
+    /// Of what is put together from what messages are made of, in any order.
+    #[test]
+    fn a_plain_notification_is_what_parse_says(
+        parts in proptest::collection::vec(proptest::sample::select(PARTS), 0..16),
+        regular: bool,
+    ) {
+        let begin = if regular { r#"{"jsonrpc":"2.0","method":"m","params":"# } else { "" };
+        let line = format!("{begin}{}", parts.concat());
+        if let Some((name, text)) = jsonrpc::plain_notification(line.as_bytes())
+            && !is_no_json(text)
+        {
+            match jsonrpc::parse(line.as_bytes()) {
+                Ok(Incoming::Notification { method, params: Some(params) }) => {
+                    proptest::prop_assert_eq!(method, name);
+                    proptest::prop_assert_eq!(params.get(), text.trim());
+                }
+                other => proptest::prop_assert!(false, "{:?}: {:?}", line, other),
+            }
+        }
+    }
+}
+
+const PARTS: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    " ",
+    "1",
+    "null",
+    "\"a\"",
+    "\"}\"",
+    "\"id\":1",
+    "\"result\":{}",
+    "{}",
+    "{\"a\":{}}",
+    "\"jsonrpc\":\"2.0\"",
+    "\"method\":\"m\"",
+    "\"params\":",
+    "\\",
+    "\"",
+    "\u{e9}",
+];

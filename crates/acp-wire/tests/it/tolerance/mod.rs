@@ -1,0 +1,39 @@
+//! What others write and ought not to: read without losing more than the part that is wrong, and
+//! never written by us.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+mod envelope;
+mod surrogates;
+mod v1;
+mod v2;
+
+const FORTY_DIGITS: &str = "1234567890123456789012345678901234567890";
+
+fn read<T: DeserializeOwned>(json: Value) -> T {
+    serde_json::from_str(&json.to_string()).unwrap_or_else(|e| panic!("{e}: {json}"))
+}
+
+fn text<T: Serialize>(value: &T) -> String {
+    serde_json::to_string(value).unwrap()
+}
+
+fn written<T: Serialize>(value: &T) -> Value {
+    serde_json::from_str(&text(value)).unwrap()
+}
+
+/// That a message of an unknown kind keeps its text to the last character.
+fn kept<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(json: &str) -> T {
+    let value: T = serde_json::from_str(json).unwrap_or_else(|e| panic!("{e}: {json}"));
+    assert_eq!(text(&value), json);
+    let again: T = serde_json::from_str(&text(&value)).unwrap();
+    assert_eq!(again, value);
+    value
+}
+
+fn raw(json: &str) -> Box<RawValue> {
+    RawValue::from_string(json.to_owned()).unwrap()
+}

@@ -1,0 +1,193 @@
+//! Half a character, as JavaScript writes it: the escape of a lone surrogate.
+
+use acp_wire::jsonrpc::{self, Error, Incoming, RequestId};
+use acp_wire::{v1, v2};
+use serde_json::json;
+
+use crate::tolerance::{raw, text};
+
+/// A line as it is received, read up to its params.
+fn update(update: &str) -> v1::SessionUpdate {
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
+    );
+    let Incoming::Notification { method, params } = jsonrpc::parse(line.as_bytes()).unwrap() else {
+        panic!("{line}")
+    };
+    match v1::AgentNotification::read(&method, params).unwrap() {
+        v1::AgentNotification::SessionUpdate(notification) => notification.update,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn in_params() {
+    // Where a chunk ends and where the next one begins.
+    for (half, expected) in [
+        (r"bees \ud83d", "bees \u{fffd}"),
+        (r"\uDC1D hum", "\u{fffd} hum"),
+        (r"\ud83d\ud83d\udc1d", "\u{fffd}\u{1f41d}"),
+    ] {
+        // The tag first and last, which are two ways through the reader.
+        for json in [
+            format!(
+                r#"{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{half}"}}}}"#
+            ),
+            format!(
+                r#"{{"content":{{"text":"{half}","type":"text"}},"sessionUpdate":"agent_message_chunk"}}"#
+            ),
+        ] {
+            let v1::SessionUpdate::AgentMessageChunk(chunk) = update(&json) else {
+                panic!("{json}")
+            };
+            assert_eq!(chunk.content.as_text(), Some(expected), "{json}");
+        }
+    }
+}
+
+#[test]
+fn in_what_is_optional() {
+    // Lists, optional fields, any values and `_meta` are read leniently: none of them may be taken
+    // for malformed and be passed over.
+    let json = r#"{
+        "sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "\ud83d",
+        "content": [
+            {"type": "content", "content": {"type": "text", "text": "\ud83d"}},
+            {"type": "content", "content": {"type": "text", "text": "whole"}}
+        ],
+        "locations": [{"path": "/\udc1d"}],
+        "rawInput": {"\ud83d": ["\ud83d"]},
+        "_meta": {"half": "\ud83d"}
+    }"#;
+    let v1::SessionUpdate::ToolCallUpdate(read) = update(json) else {
+        panic!()
+    };
+    let half = "\u{fffd}";
+    let expected = v1::ToolCallUpdate::new("c")
+        .title(half)
+        .content([
+            v1::ContentBlock::text(half).into(),
+            v1::ContentBlock::text("whole").into(),
+        ])
+        .locations([v1::ToolCallLocation::new("/\u{fffd}")])
+        .raw_input(json!({half: [half]}))
+        .meta(serde_json::Map::from_iter([(
+            "half".to_owned(),
+            json!(half),
+        )]));
+    assert_eq!(*read, expected);
+
+    // The same without the title, so that the message itself can be read.
+    let json = json.replace(r#""title": "\ud83d","#, "");
+    let v1::SessionUpdate::ToolCallUpdate(read) = update(&json) else {
+        panic!()
+    };
+    assert_eq!(read.title, None);
+    assert_eq!(read.content, expected.content);
+    assert_eq!(read.locations, expected.locations);
+    assert_eq!(read.raw_input, expected.raw_input);
+    assert_eq!(read.meta, expected.meta);
+}
+
+#[test]
+fn in_a_patch() {
+    let params = r#"{"sessionId":"s","update":{"sessionUpdate":"tool_call_update","toolCallId":"c",
+        "title":"\ud83d","status":null,"content":[{"type":"content","content":{"type":"text","text":"\ud83d"}}],
+        "rawOutput":"\ud83d","_meta":{"m":"\ud83d"}}}"#;
+    let notification = v2::AgentNotification::read("session/update", Some(&raw(params))).unwrap();
+    assert_eq!(
+        text(&notification),
+        params
+            .replace(r"\ud83d", "\u{fffd}")
+            .split_whitespace()
+            .collect::<String>()
+    );
+}
+
+#[test]
+fn in_results() {
+    let line = r#"{"id":1,"result":{"content":"caf\u00e9 \ud83d","note":"\ud83d"}}"#;
+    let Incoming::Response { result, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
+        panic!()
+    };
+    let response = v1::ClientResponse::read("fs/read_text_file", result.unwrap()).unwrap();
+    let v1::ClientResponse::ReadTextFile(file) = response else {
+        panic!("{response:?}")
+    };
+    assert_eq!(file.content, "café \u{fffd}");
+}
+
+#[test]
+fn in_errors() {
+    let line = r#"{"id":1,"error":{"code":-32002,"message":"no \ud83d","data":{"uri":"\ud83d"}}}"#;
+    let Incoming::Response { result, .. } = jsonrpc::parse(line.as_bytes()).unwrap() else {
+        panic!()
+    };
+    let expected = Error::resource_not_found("x").data(json!({"uri": "\u{fffd}"}));
+    let error = result.unwrap_err();
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        (expected.code, "no \u{fffd}")
+    );
+    assert_eq!(error.data, expected.data);
+}
+
+#[test]
+fn in_what_is_unknown() {
+    // Kept as it came, and written back so; whoever looks into it finds the character replaced.
+    let json = r#"{"sessionUpdate":"_rain","drop":"\ud83d","more":{"drops":["\udc1d"]}}"#;
+    let read = update(json);
+    assert_eq!(text(&read), json);
+    let v1::SessionUpdate::Unknown(object) = read else {
+        panic!("{read:?}")
+    };
+    assert_eq!(object.get("drop").unwrap().get(), r#""\ud83d""#);
+    assert_eq!(object.field::<String>("drop").as_deref(), Some("\u{fffd}"));
+    assert_eq!(object.field("more"), Some(json!({"drops": ["\u{fffd}"]})));
+
+    // A kind and a name of a field that are no whole text.
+    let read = update(r#"{"sessionUpdate":"_\ud83d","\ud83d":1}"#);
+    assert_eq!(
+        text(&read),
+        "{\"sessionUpdate\":\"_\u{fffd}\",\"\u{fffd}\":1}"
+    );
+    // In a field that nobody reads it is never looked at.
+    let read = update(r#"{"sessionUpdate":"plan","entries":[],"\ud83d":"\ud83d"}"#);
+    assert_eq!(read, v1::SessionUpdate::Plan(v1::Plan::new([])));
+}
+
+#[test]
+fn in_maps_of_values() {
+    let json = r#"{"action":"accept","content":{"name":"\ud83d","\ud83d":true}}"#;
+    let response = v1::ClientResponse::read("elicitation/create", &raw(json)).unwrap();
+    assert_eq!(text(&response), json.replace(r"\ud83d", "\u{fffd}"));
+}
+
+#[test]
+fn in_the_envelope() {
+    // A member that is passed over.
+    let line = r#"{"\ud83d":"\ud83d","id":1,"method":"m","x":"\ud83d"}"#;
+    match jsonrpc::parse(line.as_bytes()).unwrap() {
+        Incoming::Request { id, method, .. } => assert_eq!((id, &*method), (1.into(), "m")),
+        other => panic!("{other:?}"),
+    }
+    // An id could not be repeated as it came, and there is no such method: both are said so.
+    let (id, error) = jsonrpc::parse(br#"{"id":"\ud83d","method":"m"}"#)
+        .unwrap_err()
+        .answer();
+    assert_eq!((id, error.code), (RequestId::Null, Error::INVALID_REQUEST));
+    let (id, error) = jsonrpc::parse(br#"{"id":1,"method":"\ud83d"}"#)
+        .unwrap_err()
+        .answer();
+    assert_eq!((id, error.code), (1.into(), Error::INVALID_REQUEST));
+}
+
+#[test]
+fn what_is_wrong_otherwise_is_still_said() {
+    let params = raw(r#"{"sessionId":"\ud83d","prompt":5}"#);
+    let error = v1::ClientRequest::read("session/prompt", Some(&params)).unwrap_err();
+    assert!(
+        error.to_string().contains("invalid type: integer `5`"),
+        "{error}"
+    );
+}

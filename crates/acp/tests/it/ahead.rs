@@ -1,0 +1,131 @@
+//! For which sessions an agent may ask a client for something: those that the client opens.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::limits;
+use acp::client::{AgentConnection, Client, ReadTextFile};
+use acp::v1::{ReadTextFileRequest, ReadTextFileResponse, SessionId};
+use acp::{Result, ThreadHandle};
+use serde_json::json;
+
+use crate::common::{PIPE, Peer, soon};
+
+/// Lends files, and keeps which sessions it is told of.
+#[derive(Clone, Default)]
+struct Lends(Arc<Mutex<Vec<String>>>);
+
+impl Lends {
+    fn told(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap())
+    }
+}
+
+impl Client for Lends {
+    fn session_seen(&self, session: &SessionId, _: &ThreadHandle) {
+        self.0.lock().unwrap().push(format!("seen {session}"));
+    }
+
+    fn session_closed(&self, session: &SessionId) {
+        self.0.lock().unwrap().push(format!("closed {session}"));
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(self)
+    }
+}
+
+impl ReadTextFile for Lends {
+    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        Ok(ReadTextFileResponse::new("text"))
+    }
+}
+
+async fn start() -> (Lends, AgentConnection, Peer) {
+    let lends = Lends::default();
+    let capabilities = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
+    let (conn, peer) = Peer::of_client_with(lends.clone(), limits(), PIPE, capabilities).await;
+    (lends, conn, peer)
+}
+
+/// Whether the agent may read a file in the session.
+async fn may_read(peer: &mut Peer, session: &str) -> bool {
+    let id = format!("read in {session}");
+    let params = json!({"sessionId": session, "path": "/file"});
+    peer.ask(id.clone(), "fs/read_text_file", params).await;
+    let answer = soon("an answer", peer.next_message()).await;
+    assert_eq!(answer["id"], id, "{answer}");
+    match answer["error"]["message"].as_str() {
+        None => true,
+        Some(message) => {
+            assert!(message.contains(&format!("session {session}")), "{answer}");
+            false
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_may_speak_for_the_session_that_is_being_opened_and_for_no_other() {
+    let (_, conn, mut peer) = start().await;
+    assert!(!may_read(&mut peer, "new").await);
+    let opening = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.new_session("/work").await }
+    });
+    let (id, _) = peer.request("session/new").await;
+    assert!(may_read(&mut peer, "new").await);
+    assert!(!may_read(&mut peer, "other").await);
+    peer.answer(&id, json!({"sessionId": "new"})).await;
+    let session = soon("it is opened", opening).await.unwrap().unwrap();
+    assert!(may_read(&mut peer, "new").await);
+    assert!(!may_read(&mut peer, "other").await);
+    // That something arrived for it does not make it one of the client's.
+    peer.says("other", "x").await;
+    assert!(!may_read(&mut peer, "other").await);
+    drop(session);
+}
+
+#[tokio::test]
+async fn what_was_not_opened_goes() {
+    let (lends, conn, mut peer) = start().await;
+    let opening = |conn: &AgentConnection| {
+        let conn = conn.clone();
+        tokio::spawn(async move { conn.new_session("/work").await })
+    };
+    let first = opening(&conn);
+    let (id, _) = peer.request("session/new").await;
+    assert!(may_read(&mut peer, "ahead").await);
+    peer.answer(&id, json!({"sessionId": "named"})).await;
+    soon("it is opened", first).await.unwrap().unwrap();
+    assert_eq!(lends.told(), ["seen ahead", "seen named", "closed ahead"]);
+    assert!(!may_read(&mut peer, "ahead").await);
+    assert!(may_read(&mut peer, "named").await);
+    // The same if it is refused.
+    let second = opening(&conn);
+    let (id, _) = peer.request("session/new").await;
+    assert!(may_read(&mut peer, "again").await);
+    peer.refuse(&id, -32603).await;
+    soon("it is refused", second).await.unwrap().unwrap_err();
+    assert!(!may_read(&mut peer, "again").await);
+}
+
+#[tokio::test]
+async fn an_old_session_is_served_from_the_moment_it_is_asked_for() {
+    for method in ["session/load", "session/resume"] {
+        let (_, conn, mut peer) = start().await;
+        let opening = tokio::spawn({
+            let conn = conn.clone();
+            async move {
+                match method {
+                    "session/load" => conn.load_session("old", "/work").await,
+                    _ => conn.resume_session("old", "/work").await,
+                }
+            }
+        });
+        let (id, _) = peer.request(method).await;
+        assert!(may_read(&mut peer, "old").await, "{method}");
+        assert!(!may_read(&mut peer, "other").await, "{method}");
+        peer.refuse(&id, -32603).await;
+        soon("it is refused", opening).await.unwrap().unwrap_err();
+        assert!(!may_read(&mut peer, "old").await, "{method}");
+    }
+}

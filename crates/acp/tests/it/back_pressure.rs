@@ -1,0 +1,412 @@
+//! What is queued is bounded: who sends to a slow peer waits, and nothing else does.
+
+use crate::common;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use acp::client::{PermissionRequest, Update, UpdateContext, connect};
+use acp::v1::{RequestPermissionOutcome, StopReason};
+use acp::{Agent, Client, Error, Limits, Result};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::common::{Nobody, OnPrompt, OnUpdate, Peer, limits, message, prompt, settle, soon};
+
+/// What fits into the pipes of these tests.
+const PIPE: usize = 1024;
+/// What their agents may queue.
+const OUTBOX: usize = 4096;
+
+fn small() -> Limits {
+    limits(|l| l.outbox = OUTBOX)
+}
+
+/// An agent that sends this many numbered messages in a turn, and counts those that are sent.
+fn talker(messages: usize, sent: &Arc<AtomicUsize>) -> impl Agent + use<> {
+    let sent = Arc::clone(sent);
+    OnPrompt(move |turn: acp::agent::Turn, _| {
+        let sent = Arc::clone(&sent);
+        async move {
+            for n in 0..messages {
+                turn.message(n.to_string()).await?;
+                sent.fetch_add(1, Ordering::Relaxed);
+            }
+            Ok(StopReason::EndTurn)
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_stops_reading_makes_the_sender_wait_and_then_misses_nothing() {
+    let sent = Arc::default();
+    let (_conn, mut peer, s) = Peer::in_session_with(talker(5_000, &sent), small(), PIPE).await;
+    peer.prompt(1, &s, "talk").await;
+    settle().await;
+    let waiting = sent.load(Ordering::Relaxed);
+    // What is sent is in the pipe, in the hands of the writer, or in the outbox, nowhere else.
+    let one = message(&s, "1234").to_string().len() + 1;
+    let room = PIPE + 2 * (OUTBOX + one);
+    assert!(
+        waiting > 0 && waiting * (one - 4) <= room,
+        "{waiting} messages of about {one} bytes"
+    );
+    settle().await;
+    assert_eq!(sent.load(Ordering::Relaxed), waiting);
+    for n in 0..5_000 {
+        let params = peer.notification("session/update").await;
+        assert_eq!(params["update"]["content"]["text"], n.to_string());
+    }
+    assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_reads_one_byte_a_second_gets_everything() {
+    let sent = Arc::default();
+    let (_conn, mut peer, s) = Peer::in_session_with(talker(3, &sent), small(), 1).await;
+    peer.prompt(1, &s, "talk").await;
+    let mut text = Vec::new();
+    while !text.ends_with(b"}}\n") || text.iter().filter(|b| **b == b'\n').count() < 4 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        text.push(peer.byte().await);
+    }
+    let lines: Vec<&str> = std::str::from_utf8(&text).unwrap().lines().collect();
+    let expected: Vec<String> = (0..3)
+        .map(|n| message(&s, &n.to_string()).to_string())
+        .collect();
+    let read = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    for (line, expected) in lines.iter().zip(&expected) {
+        let mut line = read(line);
+        let update = line.pointer_mut("/params/update").unwrap();
+        update.as_object_mut().unwrap().remove("messageId");
+        assert_eq!(line, read(expected));
+    }
+    assert_eq!(read(lines[3])["result"]["stopReason"], "end_turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_gets_through_while_nothing_can_be_sent() {
+    let sent = Arc::default();
+    let (_conn, mut peer, s) =
+        Peer::in_session_with(talker(usize::MAX, &sent), small(), PIPE).await;
+    peer.prompt(1, &s, "talk").await;
+    settle().await;
+    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    settle().await;
+    // The turn has ended before anything more was read: what follows is only what was sent before.
+    let waiting = sent.load(Ordering::Relaxed);
+    let mut seen = 0;
+    let answer = loop {
+        let next = peer.next().await;
+        if next.get("id").is_some() {
+            break next;
+        }
+        seen += 1;
+    };
+    assert_eq!(answer["result"], json!({"stopReason": "cancelled"}));
+    assert_eq!(seen, waiting);
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_never_sent_is_not_cancelled_at_the_peer() {
+    let (session, mut peer) = filled().await;
+    // Waits for room and is given up before there is any.
+    let asking = tokio::spawn({
+        let conn = session.agent().connection().clone();
+        async move { conn.request_raw("_late", &json!({})).await.map(drop) }
+    });
+    settle().await;
+    asking.abort();
+    settle().await;
+    drain(&mut peer).await;
+    peer.silence().await;
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_was_dropped_before_it_was_sent_leaves_the_session_usable() {
+    let (session, mut peer) = filled().await;
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("never sent").await }
+    });
+    settle().await;
+    assert!(session.thread().read(acp::Thread::is_running));
+    turn.abort();
+    settle().await;
+    assert!(!session.thread().read(acp::Thread::is_running));
+    drain(&mut peer).await;
+    peer.silence().await;
+    let (id, turn) = peer.prompted(&session, "sent").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+}
+
+/// A client with a session whose outbox is full, of `_filler` notifications.
+async fn filled() -> (acp::client::Session, Peer) {
+    let (conn, mut peer) = Peer::of_client_with(Nobody, small(), PIPE, json!({})).await;
+    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    let filling = tokio::spawn(async move {
+        let filler = "x".repeat(100);
+        while conn
+            .connection()
+            .notify_raw("_filler", &filler)
+            .await
+            .is_ok()
+        {}
+    });
+    settle().await;
+    filling.abort();
+    settle().await;
+    (session, peer)
+}
+
+/// Reads the filler.
+async fn drain(peer: &mut Peer) {
+    while let Ok(line) = tokio::time::timeout(Duration::from_millis(1), peer.try_line()).await {
+        let line = String::from_utf8(line.unwrap()).unwrap();
+        assert!(line.contains("_filler"), "{line}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_does_not_return_stops_the_reading() {
+    let gate = Arc::new(Semaphore::new(0));
+    let client = OnUpdate({
+        let gate = Arc::clone(&gate);
+        move |_, _| {
+            let gate = Arc::clone(&gate);
+            async move { gate.acquire().await.unwrap().forget() }
+        }
+    });
+    let limits = limits(|l| l.read_ahead = 10_000);
+    let (conn, mut peer) = Peer::of_client_with(client, limits, PIPE, json!({})).await;
+    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    let lines: Vec<u8> = (0..2000)
+        .flat_map(|n| format!("{}\n", message("s", &n.to_string())).into_bytes())
+        .collect();
+    let taken = peer.bytes_taken(&lines).await;
+    // What is read ahead, the rest of one read, and what is in the pipe.
+    assert!((5_000..10_000 + 2 * PIPE + 200).contains(&taken), "{taken}");
+    assert_eq!(peer.bytes_taken(&lines[taken..]).await, 0);
+    gate.add_permits(2000);
+    peer.bytes(&lines[taken..]).await;
+    peer.alive().await;
+    let text: String = (0..2000).map(|n| n.to_string()).collect();
+    assert_eq!(common::shown(session.thread()), [format!("agent: {text}")]);
+}
+
+/// Says as much as it is asked to, asks for permission in between, and asks no less.
+struct Flood;
+
+impl Agent for Flood {
+    async fn prompt(&self, turn: acp::agent::Turn, _: acp::agent::Prompt) -> Result<StopReason> {
+        for n in 0..200 {
+            for _ in 0..50 {
+                turn.message("x".repeat(200)).await?;
+            }
+            let call = acp::v1::ToolCallUpdate::new(format!("call {n}"));
+            let outcome = turn.request_permission(call, Vec::new()).await?;
+            assert_eq!(
+                outcome,
+                RequestPermissionOutcome::selected("y".repeat(2000))
+            );
+        }
+        Ok(StopReason::EndTurn)
+    }
+    async fn extension_request(
+        &self,
+        _: &acp::Connection,
+        _: &str,
+        params: Option<Box<serde_json::value::RawValue>>,
+    ) -> Result<Box<serde_json::value::RawValue>> {
+        Ok(params.unwrap())
+    }
+}
+
+struct Flooded;
+
+impl Client for Flooded {
+    async fn update(&self, _: &UpdateContext, _: &Update) {
+        tokio::task::yield_now().await;
+    }
+    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+        Ok(RequestPermissionOutcome::selected("y".repeat(2000)))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_peers_that_flood_each_other_do_not_lock_up() {
+    let (ours, theirs) = acp::transport::memory();
+    acp::agent::start(theirs, Flood, small());
+    let agent = acp::client::connect_with(ours, Flooded, small())
+        .await
+        .unwrap();
+    let mut work = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let session = agent.new_session("/work").await.unwrap();
+        work.spawn(
+            async move { assert_eq!(session.prompt("go").await.unwrap(), StopReason::EndTurn) },
+        );
+        let conn = agent.connection().clone();
+        work.spawn(async move {
+            let much = "z".repeat(3000);
+            for _ in 0..300 {
+                conn.notify_raw("_much", &much).await.unwrap();
+                if conn.request_raw("_echo", &much).await.unwrap().get().len() != 3002 {
+                    panic!("not what was sent");
+                }
+            }
+        });
+    }
+    let all = async {
+        while let Some(done) = work.join_next().await {
+            done.unwrap()
+        }
+    };
+    // Generous: the machine may be busy. It is nothing that takes long.
+    tokio::time::timeout(Duration::from_secs(120), all)
+        .await
+        .expect("both come to their end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_what_must_be_refused_from_a_peer_that_never_reads_is_bounded() {
+    for line in [
+        "not JSON at all, not even nearly",
+        r#"["a batch", "of several", "things"]"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"x"}"#,
+        r#"{"id":["that is no id at all"]}"#,
+    ] {
+        let limits = limits(|l| {
+            l.outbox = OUTBOX;
+            l.requests = 16;
+        });
+        let (conn, mut peer, _) = Peer::in_session_with(common::idle(), limits, PIPE).await;
+        let flood = format!("{line}\n").repeat(20_000);
+        let taken = peer.bytes_taken(flood.as_bytes()).await;
+        // No more is taken in than can be answered: each refusal is longer than what it refuses.
+        let answers = PIPE + 2 * 5 * OUTBOX + 16 * 200;
+        assert!(
+            taken < answers + 64 * 1024 + PIPE,
+            "{line}: {taken} of {}",
+            flood.len()
+        );
+        assert!(!conn.is_closed());
+        // Read again, each gets its refusal, and the connection works.
+        let mut peer = answered(peer, &flood.as_bytes()[taken..], 20_000).await;
+        peer.alive().await;
+    }
+}
+
+/// Writes the rest and reads this many answers meanwhile.
+async fn answered(peer: Peer, rest: &[u8], answers: usize) -> Peer {
+    let (mut reading, mut writing) = peer.split();
+    let rest = rest.to_vec();
+    let write = tokio::spawn(async move {
+        writing.bytes(rest).await;
+        writing
+    });
+    for _ in 0..answers {
+        assert!(reading.next().await["error"]["code"].is_i64());
+    }
+    reading.join(soon("all is written", write).await.unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_beyond_the_limit_are_refused_and_the_others_answered() {
+    let gate = Arc::new(Semaphore::new(0));
+    let agent = OnPrompt({
+        let gate = Arc::clone(&gate);
+        move |_, _| {
+            let gate = Arc::clone(&gate);
+            async move {
+                gate.acquire().await.unwrap().forget();
+                Ok(StopReason::EndTurn)
+            }
+        }
+    });
+    let limits = limits(|l| l.requests = 3);
+    let (_conn, mut peer, s) = Peer::in_session_with(agent, limits, PIPE).await;
+    for id in 0..4 {
+        peer.send(prompt(id, &s, "wait")).await;
+    }
+    let (code, text) = peer.error(3).await;
+    assert_eq!(
+        (code, text.as_str()),
+        (-32603, "more than 3 requests at once")
+    );
+    gate.add_permits(4);
+    for id in 0..3 {
+        peer.result(id).await;
+    }
+    peer.prompt(4, &s, "again").await;
+    peer.result(4).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sender_that_waits_is_told_when_the_connection_ends() {
+    let (session, peer) = filled().await;
+    let conn = session.agent().connection().clone();
+    let sending = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.notify_raw("_more", &json!({})).await }
+    });
+    settle().await;
+    assert!(!sending.is_finished());
+    conn.close();
+    let error = soon("the sender is told", sending)
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert!(matches!(error, Error::Closed(_)), "{error}");
+    drop(peer);
+}
+
+#[tokio::test]
+async fn one_busy_session_does_not_starve_another() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let (ours, theirs) = acp::transport::memory();
+    let busy = OnPrompt({
+        let sent = Arc::clone(&sent);
+        move |turn: acp::agent::Turn, prompt: acp::agent::Prompt| {
+            let sent = Arc::clone(&sent);
+            async move {
+                if prompt.text() == "short" {
+                    turn.message("done").await?;
+                    return Ok(StopReason::EndTurn);
+                }
+                loop {
+                    turn.message("x").await?;
+                    sent.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    });
+    acp::agent::start(theirs, busy, Limits::default());
+    let agent = connect(ours, Nobody).await.unwrap();
+    let (long, short) = (
+        agent.new_session("/work").await.unwrap(),
+        agent.new_session("/work").await.unwrap(),
+    );
+    let endless = tokio::spawn({
+        let long = long.clone();
+        async move { long.prompt("endless").await }
+    });
+    for _ in 0..10 {
+        let stop = soon("the short turn ends", short.prompt("short"))
+            .await
+            .unwrap();
+        assert_eq!(stop, StopReason::EndTurn);
+    }
+    long.cancel().await.unwrap();
+    assert_eq!(
+        soon("it is cancelled", endless).await.unwrap().unwrap(),
+        StopReason::Cancelled
+    );
+    assert!(sent.load(Ordering::Relaxed) > 0);
+}

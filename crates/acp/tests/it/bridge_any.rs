@@ -1,0 +1,131 @@
+//! Whatever one side says in its version, the other reads it in its own: by our types, and by the
+//! official ones.
+
+use crate::bridge_peers::bridged;
+use acp::wire::{v1, v2};
+use agent_client_protocol_schema as official;
+use arbitrary::{Arbitrary, Unstructured};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// Updates and permission requests of one version as the other side of a bridge gets them.
+fn carried(to: u8, said: Vec<Value>) -> Vec<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build();
+    runtime.unwrap().block_on(async {
+        let mut b = bridged(to);
+        let info = json!({"name": "x", "version": "1"});
+        b.client
+            .asks(
+                0,
+                "initialize",
+                json!({"protocolVersion": to, "info": info}),
+            )
+            .await;
+        b.agent.next().await;
+        b.agent
+            .answers(0, json!({"protocolVersion": 3 - to, "info": info}))
+            .await;
+        b.client.next().await;
+        let mut carried = Vec::new();
+        for said in said {
+            if said.get("options").is_some() {
+                b.agent.asks(2, "session/request_permission", said).await;
+            } else {
+                b.agent.updates(said).await;
+            }
+            b.agent.asks(1, "_x/sync", json!({})).await;
+            loop {
+                // Our types read it: `next` sees to that.
+                let message = b.client.next().await;
+                if message["method"] == "_x/sync" {
+                    b.client.answers(1, json!({})).await;
+                    b.agent.next().await;
+                    break;
+                }
+                if message["id"] == 2 {
+                    let outcome = json!({"outcome": "cancelled"});
+                    b.client.answers(2, json!({"outcome": outcome})).await;
+                    b.agent.next().await;
+                }
+                carried.push(message["params"].clone());
+            }
+        }
+        carried
+    })
+}
+
+/// Whatever an agent may tell (`T`), and now and then what it may ask (`P`).
+fn any_said<T, P>(bytes: &[u8]) -> Vec<Value>
+where
+    T: for<'a> Arbitrary<'a> + serde::Serialize,
+    P: for<'a> Arbitrary<'a> + serde::Serialize,
+{
+    let mut u = Unstructured::new(bytes);
+    let mut all = Vec::new();
+    while !u.is_empty() && all.len() < 20 {
+        let mut said = if u.ratio(1, 5).unwrap() {
+            let mut asked = serde_json::to_value(P::arbitrary(&mut u).unwrap()).unwrap();
+            asked["sessionId"] = json!("s");
+            asked
+        } else {
+            serde_json::to_value(T::arbitrary(&mut u).unwrap()).unwrap()
+        };
+        few_ids(&mut said);
+        all.push(said);
+    }
+    all
+}
+
+/// Ids of few kinds, so that updates are about the same things; and paths that are paths.
+fn few_ids(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                match (&**key, value) {
+                    ("messageId" | "toolCallId" | "terminalId" | "planId", Value::String(id)) => {
+                        *id = format!("{key}{}", id.len() % 3);
+                    }
+                    ("path" | "oldPath" | "cwd", Value::String(path)) => path.insert(0, '/'),
+                    (_, value) => few_ids(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(few_ids),
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn what_an_agent_of_version_1_tells_is_of_version_2(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+        for params in carried(2, any_said::<v1::SessionUpdate, v1::RequestPermissionRequest>(&bytes)) {
+            if params.get("options").is_some() {
+                let read = serde_json::from_value::<official::v2::RequestPermissionRequest>(params.clone());
+                prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());
+                continue;
+            }
+            let read = serde_json::from_value::<official::v2::UpdateSessionNotification>(params.clone());
+            let update = read.map_err(|e| TestCaseError::fail(format!("{e}: {params}")))?.update;
+            let unpublished = params["update"]["sessionUpdate"] == "plan_removed";
+            prop_assert!(unpublished || !matches!(update, official::v2::SessionUpdate::Other(_)), "{params}");
+        }
+    }
+
+    #[test]
+    fn what_an_agent_of_version_2_tells_is_of_version_1(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+        for params in carried(1, any_said::<v2::SessionUpdate, v2::RequestPermissionRequest>(&bytes)) {
+            if params.get("options").is_some() {
+                let read = serde_json::from_value::<official::v1::RequestPermissionRequest>(params.clone());
+                prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());
+                continue;
+            }
+            let read = serde_json::from_value::<official::v1::SessionNotification>(params.clone());
+            prop_assert!(read.is_ok(), "{}: {params}", read.unwrap_err());
+        }
+    }
+}

@@ -1,0 +1,1073 @@
+//! An agent of version 2 behind a client of version 1, message by message.
+
+use crate::bridge_peers::{Bridged, bridged};
+use serde_json::{Value, json};
+
+/// A bridge that is initialized, with a client that has these capabilities.
+async fn initialized(capabilities: Value) -> Bridged {
+    let mut b = bridged(1);
+    b.client
+        .asks(
+            0,
+            "initialize",
+            json!({"protocolVersion": 1, "clientCapabilities": capabilities}),
+        )
+        .await;
+    b.agent.next().await;
+    b.agent
+        .answers(
+            0,
+            json!({"protocolVersion": 2, "info": {"name": "a", "version": "1"}, "capabilities": {"session": {}}}),
+        )
+        .await;
+    b.client.next().await;
+    b
+}
+
+/// A bridge with session `s` open, whose answer has these fields, too.
+async fn in_session_with(capabilities: Value, mut fields: Value) -> Bridged {
+    let mut b = initialized(capabilities).await;
+    b.client
+        .asks(1, "session/new", json!({"cwd": "/w", "mcpServers": []}))
+        .await;
+    b.agent.next().await;
+    fields["sessionId"] = json!("s");
+    b.agent.answers(1, fields).await;
+    b.client.next().await;
+    b
+}
+
+async fn in_session() -> Bridged {
+    in_session_with(json!({}), json!({})).await
+}
+
+fn prompt(text: &str) -> Value {
+    json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
+}
+
+fn state(state: &str) -> Value {
+    json!({"sessionUpdate": "state_update", "state": state})
+}
+
+fn idle(reason: &str) -> Value {
+    json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
+}
+
+/// The client prompts, and the agent takes it.
+async fn begin(b: &mut Bridged, id: i64) {
+    b.client.asks(id, "session/prompt", prompt("hi")).await;
+    b.agent
+        .gets(json!({"id": id, "method": "session/prompt", "params": prompt("hi")}))
+        .await;
+    b.agent
+        .answers(id, json!({"messageId": format!("u{id}")}))
+        .await;
+    b.agent.updates(state("running")).await;
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+fn chunk(kind: &str, id: &str, content: Value) -> Value {
+    json!({"sessionUpdate": kind, "messageId": id, "content": content})
+}
+
+fn whole(kind: &str, id: &str, content: Value) -> Value {
+    json!({"sessionUpdate": kind, "messageId": id, "content": content})
+}
+
+fn call(fields: Value) -> Value {
+    let mut call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
+    for (key, value) in fields.as_object().unwrap() {
+        call[key] = value.clone();
+    }
+    call
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handshake_is_one_of_version_2_for_the_agent_and_of_version_1_for_the_client() {
+    let mut b = bridged(1);
+    let theirs = json!({
+        "fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true,
+        "auth": {"terminal": true}, "elicitation": {"url": {}}, "session": {"notices": {}}, "plan": {},
+        "_meta": {"x": 1}, "_odd": {"n": 1},
+    });
+    b.client
+        .asks(
+            0,
+            "initialize",
+            json!({"protocolVersion": 1, "clientCapabilities": theirs, "clientInfo": {"name": "c", "version": "1"}}),
+        )
+        .await;
+    let asked = b.agent.next().await;
+    let params = &asked["params"];
+    assert_eq!(params["protocolVersion"], 2);
+    assert_eq!(params["info"], json!({"name": "c", "version": "1"}));
+    assert_eq!(
+        params["capabilities"],
+        json!({"auth": {"terminal": {}}, "elicitation": {"url": {}}, "_meta": {"x": 1}, "_odd": {"n": 1}})
+    );
+    // For an agent that answers in version 1.
+    assert_eq!(params["clientCapabilities"], theirs);
+    b.agent
+        .answers(
+            0,
+            json!({
+                "protocolVersion": 2,
+                "info": {"name": "a", "version": "1", "title": "A"},
+                "capabilities": {
+                    "session": {"prompt": {"image": {}}, "mcp": {"stdio": {}, "http": {}}, "delete": {}, "fork": {"_meta": {"n": 1}}},
+                    "_meta": {"y": 2},
+                },
+                "authMethods": [
+                    {"methodId": "key", "name": "Key", "type": "agent"},
+                    {"methodId": "tty", "name": "T", "type": "terminal", "env": [{"name": "A", "value": "1"}]},
+                    {"methodId": "odd", "name": "O", "type": "_odd", "n": 1},
+                ],
+                "_meta": {"w": 4},
+            }),
+        )
+        .await;
+    b.client
+        .is_told(
+            0,
+            json!({
+                "protocolVersion": 1,
+                "agentInfo": {"name": "a", "version": "1", "title": "A"},
+                "agentCapabilities": {
+                    "loadSession": true,
+                    "promptCapabilities": {"image": true, "audio": false, "embeddedContext": false},
+                    "mcpCapabilities": {"http": true, "sse": false},
+                    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}, "fork": {"_meta": {"n": 1}}},
+                    "auth": {"logout": {}},
+                    "_meta": {"y": 2},
+                },
+                "authMethods": [
+                    {"id": "key", "name": "Key"},
+                    {"id": "tty", "name": "T", "type": "terminal", "env": {"A": "1"}},
+                    {"id": "odd", "name": "O", "type": "_odd", "n": 1},
+                ],
+                "_meta": {"w": 4},
+            }),
+        )
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_without_sessions_and_a_client_without_terminals_are_told_so() {
+    let mut b = bridged(1);
+    b.client
+        .asks(0, "initialize", json!({"protocolVersion": 1}))
+        .await;
+    let asked = b.agent.next().await;
+    assert_eq!(
+        asked["params"]["info"],
+        json!({"name": "client", "version": "unknown"})
+    );
+    b.agent
+        .answers(
+            0,
+            json!({"protocolVersion": 2, "info": {"name": "a", "version": "1"},
+            "authMethods": [{"methodId": "tty", "name": "T", "type": "terminal"}]}),
+        )
+        .await;
+    let answer = b.client.next().await;
+    assert_eq!(answer["result"]["agentCapabilities"]["loadSession"], false);
+    assert_eq!(
+        answer["result"]["agentCapabilities"]["sessionCapabilities"],
+        json!({})
+    );
+    assert_eq!(answer["result"]["authMethods"], json!([]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_speaks_version_1_is_passed_through() {
+    let mut b = bridged(1);
+    b.client
+        .asks(0, "initialize", json!({"protocolVersion": 1}))
+        .await;
+    b.agent.next().await;
+    let answer = r#"{"id":0,"result":{"protocolVersion":1,  "agentCapabilities":{}}}"#;
+    b.agent.say(answer).await;
+    assert_eq!(b.client.raw().await, answer);
+    let line = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle"}}}"#;
+    b.agent.say(line).await;
+    assert_eq!(b.client.raw().await, line);
+    let mut b = bridged(1);
+    b.client
+        .asks(0, "initialize", json!({"protocolVersion": 1}))
+        .await;
+    b.agent.next().await;
+    b.agent.answers(0, json!({"protocolVersion": 3})).await;
+    let text = b.client.is_refused(0, -32603).await;
+    assert!(text.contains("version 3"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_answered_when_the_agent_is_idle_again() {
+    let mut b = in_session().await;
+    // How things are before any prompt ends nothing.
+    b.agent.updates(state("idle")).await;
+    b.client.asks(5, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.agent.updates(idle("end_turn")).await;
+    b.agent.answers(5, json!({"messageId": "u"})).await;
+    b.agent.updates(state("idle")).await;
+    b.client.gets_nothing().await;
+    b.agent
+        .updates(
+            json!({"sessionUpdate": "user_message", "messageId": "u", "content": [text("hi")]}),
+        )
+        .await;
+    b.agent.updates(state("running")).await;
+    let said = chunk("agent_message_chunk", "m", text("yes"));
+    b.agent.updates(said.clone()).await;
+    b.client.sees(said).await;
+    b.agent.updates(state("requires_action")).await;
+    b.agent.updates(state("_thinking")).await;
+    b.client.gets_nothing().await;
+    let mut end = idle("max_tokens");
+    end["usage"] = json!({"totalTokens": 3, "inputTokens": 1, "outputTokens": 2});
+    end["background"] = json!([]);
+    end["_meta"] = json!({"n": 1});
+    b.agent.updates(end).await;
+    b.client
+        .is_told(5, json!({"stopReason": "max_tokens", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2}, "_meta": {"n": 1}}))
+        .await;
+    // The same again is not news.
+    b.agent.updates(idle("max_tokens")).await;
+    b.client.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_end_has_a_word_in_version_1() {
+    let mut b = in_session().await;
+    for (id, end, result) in [
+        (5, json!({}), json!({"stopReason": "end_turn"})),
+        (
+            6,
+            json!({"stopReason": null}),
+            json!({"stopReason": "end_turn"}),
+        ),
+        (
+            7,
+            json!({"stopReason": "cancelled"}),
+            json!({"stopReason": "cancelled"}),
+        ),
+        (
+            8,
+            json!({"stopReason": "_odd"}),
+            json!({"stopReason": "end_turn", "_meta": {"acp-bridge": {"stopReason": "_odd"}}}),
+        ),
+    ] {
+        begin(&mut b, id).await;
+        let mut update = state("idle");
+        for (key, value) in end.as_object().unwrap() {
+            update[key] = value.clone();
+        }
+        b.agent.updates(update).await;
+        b.client.is_told(id, result).await;
+    }
+    begin(&mut b, 9).await;
+    let mut failed = idle("error");
+    failed["error"] = json!({"code": -32000, "message": "log in first", "data": {"n": 1}});
+    b.agent.updates(failed).await;
+    b.client
+        .gets(json!({"id": 9, "error": {"code": -32000, "message": "log in first", "data": {"n": 1}}}))
+        .await;
+    begin(&mut b, 10).await;
+    b.agent.updates(idle("error")).await;
+    b.client.is_refused(10, -32603).await;
+    // Refused before it was taken.
+    b.client.asks(11, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.agent.refuses(11, -32602, "no images").await;
+    b.client.is_refused(11, -32602).await;
+    // Taken and ended without ever running.
+    b.client.asks(12, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.agent.answers(12, json!({})).await;
+    b.agent.updates(idle("end_turn")).await;
+    b.client
+        .is_told(12, json!({"stopReason": "end_turn"}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_of_the_agent_s_own_does_not_end_a_prompt() {
+    let mut b = in_session().await;
+    b.agent.updates(state("running")).await;
+    b.client.asks(5, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.agent.updates(idle("end_turn")).await;
+    b.agent.answers(5, json!({"messageId": "u"})).await;
+    b.client.gets_nothing().await;
+    b.agent.updates(state("running")).await;
+    b.agent.updates(idle("end_turn")).await;
+    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_prompts_at_once_end_with_their_own_work() {
+    let mut b = in_session().await;
+    // The second is held by the agent.
+    begin(&mut b, 5).await;
+    b.client.asks(6, "session/prompt", prompt("more")).await;
+    assert_eq!(b.agent.next().await["id"], 6);
+    b.agent.updates(idle("end_turn")).await;
+    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
+    b.agent.answers(6, json!({"messageId": "u6"})).await;
+    b.agent.updates(state("running")).await;
+    b.client.gets_nothing().await;
+    b.agent.updates(idle("refusal")).await;
+    b.client.is_told(6, json!({"stopReason": "refusal"})).await;
+    // The second joins the first: both end at once.
+    begin(&mut b, 7).await;
+    b.client.asks(8, "session/prompt", prompt("more")).await;
+    b.agent.next().await;
+    b.agent.answers(8, json!({"messageId": "u8"})).await;
+    b.agent.updates(idle("end_turn")).await;
+    b.client.is_told(7, json!({"stopReason": "end_turn"})).await;
+    b.client.is_told(8, json!({"stopReason": "end_turn"})).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_reaches_the_agent_in_either_form() {
+    let mut b = in_session().await;
+    begin(&mut b, 5).await;
+    b.client
+        .tells("session/cancel", json!({"sessionId": "s"}))
+        .await;
+    b.agent
+        .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
+        .await;
+    b.agent.updates(idle("cancelled")).await;
+    b.client
+        .is_told(5, json!({"stopReason": "cancelled"}))
+        .await;
+    begin(&mut b, 6).await;
+    b.client.gets_nothing().await;
+    b.client
+        .tells("$/cancel_request", json!({"requestId": 6}))
+        .await;
+    // The agent has answered that request long since; its turn is meant.
+    b.agent
+        .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
+        .await;
+    b.agent.updates(idle("cancelled")).await;
+    b.client
+        .is_told(6, json!({"stopReason": "cancelled"}))
+        .await;
+    // Not taken yet: the request itself is meant.
+    b.client.asks(7, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.client
+        .tells("$/cancel_request", json!({"requestId": 7}))
+        .await;
+    b.agent
+        .gets(json!({"method": "$/cancel_request", "params": {"requestId": 7}}))
+        .await;
+    b.agent.refuses(7, -32800, "cancelled").await;
+    b.client.is_refused(7, -32800).await;
+    // The cancel crosses the agent's answer, after which nobody would heed it.
+    b.client.asks(8, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.client
+        .tells("$/cancel_request", json!({"requestId": 8}))
+        .await;
+    b.agent.next().await;
+    b.agent.answers(8, json!({"messageId": "u8"})).await;
+    b.agent
+        .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
+        .await;
+    b.agent.updates(idle("cancelled")).await;
+    b.client
+        .is_told(8, json!({"stopReason": "cancelled"}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_client_s_own_message_is_not_told_to_it() {
+    let mut b = in_session().await;
+    let mine = |id: &str| whole("user_message", id, json!([text("hi")]));
+    // Before the acknowledgement, after it, in pieces, and of an agent that gives no id.
+    b.client.asks(5, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.agent.updates(mine("u5")).await;
+    b.agent.answers(5, json!({"messageId": "u5"})).await;
+    b.agent
+        .updates(chunk("user_message_chunk", "u5", text("hi")))
+        .await;
+    b.agent.updates(idle("end_turn")).await;
+    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
+    b.agent.updates(mine("u5")).await;
+    b.client.asks(6, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.agent.answers(6, json!({})).await;
+    b.agent
+        .updates(chunk("user_message_chunk", "u6", text("h")))
+        .await;
+    b.agent
+        .updates(chunk("user_message_chunk", "u6", text("i")))
+        .await;
+    b.client.gets_nothing().await;
+    // Somebody else's message is.
+    let other = chunk("user_message_chunk", "v", text("me, too"));
+    b.agent
+        .updates(whole("user_message", "v", json!([text("me, too")])))
+        .await;
+    b.client.sees(other).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_whole_message_the_client_is_told_what_is_new() {
+    let mut b = in_session().await;
+    let image = json!({"type": "image", "data": "aGk=", "mimeType": "image/png"});
+    let told = |content: Value| whole("agent_message", "m", content);
+    let piece = |content: Value| chunk("agent_message_chunk", "m", content);
+    b.agent.updates(piece(text("Hel"))).await;
+    b.client.sees(piece(text("Hel"))).await;
+    b.agent.updates(told(json!([text("Hello")]))).await;
+    b.client.sees(piece(text("lo"))).await;
+    b.agent.updates(told(json!([text("Hello")]))).await;
+    b.agent
+        .updates(json!({"sessionUpdate": "agent_message", "messageId": "m", "_meta": {"n": 1}}))
+        .await;
+    // However it is cut, it is the same text.
+    b.agent
+        .updates(told(json!([text("He"), text("llo"), image, text("!")])))
+        .await;
+    b.client.sees(piece(image.clone())).await;
+    b.client.sees(piece(text("!"))).await;
+    // Something else: as another message, under another id, to which what follows belongs.
+    b.agent.updates(told(json!([text("Help")]))).await;
+    let again = b.client.next().await["params"]["update"].clone();
+    let id = again["messageId"].as_str().unwrap().to_owned();
+    assert_ne!(id, "m");
+    assert_eq!(again["content"], text("Help"));
+    b.agent.updates(piece(text(" me"))).await;
+    b.client
+        .sees(chunk("agent_message_chunk", &id, text(" me")))
+        .await;
+    b.agent.updates(told(json!([text("Help me")]))).await;
+    b.client.gets_nothing().await;
+    // Cleared: nothing can be taken back, but what follows is another message.
+    b.agent.updates(told(Value::Null)).await;
+    b.agent.updates(piece(text("new"))).await;
+    let after = b.client.next().await["params"]["update"].clone();
+    assert_eq!(after["content"], text("new"));
+    assert!(after["messageId"] != id && after["messageId"] != "m");
+    b.agent
+        .updates(whole("agent_thought", "t", json!([text("hm")])))
+        .await;
+    b.client
+        .sees(chunk("agent_thought_chunk", "t", text("hm")))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_call_is_announced_once_and_null_clears() {
+    let mut b = in_session().await;
+    b.agent.updates(call(json!({"name": "rm", "kind": "delete", "title": null, "rawInput": {"a": 1}, "_meta": {"n": 1}}))).await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "name": "rm", "title": "rm", "kind": "delete",
+                     "rawInput": {"a": 1}, "_meta": {"n": 1}}))
+        .await;
+    b.agent
+        .updates(call(json!({"title": null, "kind": null, "status": null, "content": null, "locations": null, "rawInput": null, "_meta": null})))
+        .await;
+    b.client
+        .sees(call(json!({"title": "", "kind": "other", "status": "pending", "content": [], "locations": []})))
+        .await;
+    for (status, told) in [
+        ("cancelled", "failed"),
+        ("paused", "in_progress"),
+        ("_odd", "in_progress"),
+    ] {
+        b.agent.updates(call(json!({"status": status}))).await;
+        b.client
+            .sees(call(
+                json!({"status": told, "_meta": {"acp-bridge": {"status": status}}}),
+            ))
+            .await;
+    }
+    b.agent
+        .updates(json!({"sessionUpdate": "tool_call_update", "toolCallId": "d"}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "d", "title": ""}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pieces_of_a_tool_call_s_content_are_told_together() {
+    let mut b = in_session().await;
+    let item = |t: &str| json!({"type": "content", "content": text(t)});
+    let piece = |t: &str| json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "content": item(t)});
+    b.agent.updates(piece("a")).await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "", "content": [item("a")]}))
+        .await;
+    b.agent.updates(piece("b")).await;
+    b.client
+        .sees(call(json!({"content": [item("a"), item("b")]})))
+        .await;
+    b.agent.updates(call(json!({"content": [item("x")]}))).await;
+    b.client.sees(call(json!({"content": [item("x")]}))).await;
+    b.agent.updates(piece("y")).await;
+    b.client
+        .sees(call(json!({"content": [item("x"), item("y")]})))
+        .await;
+    // Of much, the end is kept.
+    let large = "l".repeat(200 * 1024);
+    b.agent.updates(piece(&large)).await;
+    b.client.next().await;
+    b.agent.updates(piece(&large)).await;
+    b.client
+        .sees(call(json!({"content": [item(&large)]})))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_diff_is_told_as_text_with_its_places() {
+    let mut b = in_session().await;
+    let patch = "diff --git /a /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-1\n+2\n";
+    let diff = json!({"type": "diff", "changes": [{"operation": "modify", "path": "/a"}],
+                      "patch": {"format": "git_patch", "text": patch}});
+    let bare = json!({"type": "diff", "changes": [
+        {"operation": "add", "path": "/b"}, {"operation": "delete", "path": "/c"},
+        {"operation": "move", "oldPath": "/d", "path": "/e"}, {"operation": "_odd", "path": "/f"}]});
+    b.agent
+        .updates(call(json!({"title": "T", "content": [diff, bare]})))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [
+            {"type": "content", "content": text(&format!("```diff\n{patch}```"))},
+            {"type": "content", "content": text("added /b\ndeleted /c\nmoved /d to /e\n_odd /f")},
+        ], "locations": [{"path": "/a"}, {"path": "/b"}, {"path": "/c"}, {"path": "/e"}, {"path": "/f"}]}))
+        .await;
+    // The call's own places are better.
+    b.agent
+        .updates(call(json!({"locations": [{"path": "/a", "line": 3}]})))
+        .await;
+    b.client.next().await;
+    b.agent
+        .updates(
+            json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c", "content": diff}),
+        )
+        .await;
+    let told = b.client.next().await;
+    assert!(
+        told["params"]["update"].get("locations").is_none(),
+        "{told}"
+    );
+}
+
+/// What `_meta` of an update of the call is told.
+fn shown(meta: Value) -> Value {
+    call(json!({"_meta": meta}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_terminal_is_told_in_meta_of_the_call_that_shows_it() {
+    use base64::Engine;
+    let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let output = |bytes: &[u8]| json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": base64(bytes)});
+    let mut b = in_session().await;
+    b.agent
+        .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "command": "ls", "cwd": "/w", "size": {"cols": 80, "rows": 24}}))
+        .await;
+    b.agent.updates(output(b"early ")).await;
+    b.client.gets_nothing().await;
+    let item = json!({"type": "terminal", "terminalId": "t"});
+    b.agent
+        .updates(call(json!({"title": "T", "content": [item]})))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [item]}))
+        .await;
+    b.client
+        .sees(shown(
+            json!({"terminal_info": {"terminal_id": "t", "command": "ls", "cwd": "/w"},
+                           "terminal_output": {"terminal_id": "t", "data": "early "}}),
+        ))
+        .await;
+    // A character of four bytes in four pieces.
+    let crab = "🦀".as_bytes();
+    for byte in &crab[..3] {
+        b.agent.updates(output(&[*byte])).await;
+    }
+    b.client.gets_nothing().await;
+    b.agent.updates(output(&[crab[3], b'!', 0xff, 0xc3])).await;
+    b.client
+        .sees(shown(
+            json!({"terminal_output": {"terminal_id": "t", "data": "🦀!\u{fffd}"}}),
+        ))
+        .await;
+    // The whole told again has nothing new but its end.
+    let all = [b"early ", crab, b"!\xff\xc3\xa9."].concat();
+    b.agent
+        .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "output": {"data": base64(&all)}}))
+        .await;
+    b.client
+        .sees(shown(
+            json!({"terminal_output": {"terminal_id": "t", "data": "é."}}),
+        ))
+        .await;
+    b.agent.updates(output(&[0xc3])).await;
+    b.agent
+        .updates(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "exitStatus": {"exitCode": 3}}))
+        .await;
+    b.client
+        .sees(shown(
+            json!({"terminal_output": {"terminal_id": "t", "data": "\u{fffd}"},
+                           "terminal_exit": {"terminal_id": "t", "exit_code": 3, "signal": null}}),
+        ))
+        .await;
+    // The same content again shows nothing anew; nonsense is harmless.
+    b.agent.updates(call(json!({"content": [item]}))).await;
+    b.client.sees(call(json!({"content": [item]}))).await;
+    b.agent
+        .updates(
+            json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": "%%%"}),
+        )
+        .await;
+    b.client.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn plans_are_one_plan_for_clients_that_know_only_one() {
+    let entry = |content: &str, status: &str| json!({"content": content, "priority": "low", "status": status});
+    let plan = |id: &str, entries: Value| json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": id, "entries": entries}});
+    let cancelled = json!({"content": "b", "priority": "low", "status": "completed", "_meta": {"acp-bridge": {"status": "cancelled"}}});
+    let document = json!({"sessionUpdate": "plan_update", "plan": {"type": "markdown", "planId": "m", "content": "# x"}});
+    let removed = json!({"sessionUpdate": "plan_removed", "planId": "1"});
+
+    let mut b = in_session().await;
+    b.agent
+        .updates(plan("1", json!([entry("a", "pending")])))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "plan", "entries": [entry("a", "pending")]}))
+        .await;
+    b.agent
+        .updates(plan("2", json!([entry("b", "cancelled")])))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "plan", "entries": [entry("a", "pending"), cancelled]}))
+        .await;
+    b.agent.updates(document.clone()).await;
+    b.agent.updates(removed.clone()).await;
+    b.client
+        .sees(json!({"sessionUpdate": "plan", "entries": [cancelled]}))
+        .await;
+
+    let mut b = in_session_with(json!({"plan": {}}), json!({})).await;
+    b.agent
+        .updates(plan("2", json!([entry("b", "cancelled")])))
+        .await;
+    b.client.sees(plan("2", json!([cancelled]))).await;
+    for update in [document, removed] {
+        b.agent.updates(update.clone()).await;
+        b.client.sees(update).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_some_clients_know_is_for_those() {
+    let notice = json!({"sessionUpdate": "notice", "severity": "info", "title": "m"});
+    let compaction =
+        json!({"sessionUpdate": "compaction_update", "compactionId": "k", "status": "in_progress"});
+    let mut b = in_session().await;
+    b.agent.updates(notice.clone()).await;
+    b.agent.updates(compaction.clone()).await;
+    b.client.gets_nothing().await;
+    let mut b = in_session_with(
+        json!({"session": {"notices": {}, "compaction": {}}}),
+        json!({}),
+    )
+    .await;
+    for update in [notice, compaction] {
+        b.agent.updates(update.clone()).await;
+        let seen = b.client.next().await;
+        assert_eq!(seen["params"]["update"], update);
+    }
+}
+
+fn mode_option(current: &str) -> Value {
+    json!({"configId": "how", "name": "How", "category": "mode", "type": "select", "currentValue": current,
+           "options": [{"groupId": "g", "name": "G", "options": [{"value": "ask", "name": "Ask"}]}, ]})
+}
+
+fn mode_option_v1(current: &str) -> Value {
+    json!({"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": current,
+           "options": [{"group": "g", "name": "G", "options": [{"value": "ask", "name": "Ask"}]}, ]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_mode_option_is_shown_as_modes_too() {
+    let mut b = initialized(json!({})).await;
+    let servers = json!([{"name": "a", "command": "/a", "args": [], "env": []}, {"type": "http", "name": "b", "url": "u", "headers": []}]);
+    b.client
+        .asks(
+            1,
+            "session/new",
+            json!({"cwd": "/w", "mcpServers": servers}),
+        )
+        .await;
+    b.agent
+        .gets(
+            json!({"id": 1, "method": "session/new", "params": {"cwd": "/w", "mcpServers": [
+            {"type": "stdio", "name": "a", "command": "/a", "args": [], "env": []},
+            {"type": "http", "name": "b", "url": "u", "headers": []}]}}),
+        )
+        .await;
+    let fast = json!({"configId": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
+    b.agent
+        .answers(1, json!({"sessionId": "s", "configOptions": [mode_option("ask"), fast], "_meta": {"n": 1},
+            "availableCommands": [{"type": "command", "name": "a", "description": "A", "input": {"type": "text", "hint": "h"}},
+                                  {"type": "_odd", "name": "b"},
+                                  {"type": "command", "name": "c", "description": "C", "input": {"type": "_odd"}}]}))
+        .await;
+    b.client
+        .is_told(
+            1,
+            json!({"sessionId": "s", "configOptions": [mode_option_v1("ask")], "_meta": {"n": 1},
+            "modes": {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}]}}),
+        )
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "available_commands_update", "availableCommands": [
+            {"name": "a", "description": "A", "input": {"hint": "h"}}, {"name": "c", "description": "C"}]}))
+        .await;
+
+    b.client
+        .asks(
+            2,
+            "session/set_mode",
+            json!({"sessionId": "s", "modeId": "code"}),
+        )
+        .await;
+    b.agent
+        .gets(json!({"id": 2, "method": "session/set_config_option",
+                     "params": {"sessionId": "s", "configId": "how", "type": "id", "value": "code"}}))
+        .await;
+    b.agent
+        .answers(2, json!({"configOptions": [mode_option("code"), fast]}))
+        .await;
+    b.client.is_told(2, json!({})).await;
+    let changed = |mode: &str| json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option_v1(mode)]});
+    let mode = |mode: &str| json!({"sessionUpdate": "current_mode_update", "currentModeId": mode});
+    b.client.sees(changed("code")).await;
+    b.client.sees(mode("code")).await;
+
+    b.client
+        .asks(
+            3,
+            "session/set_config_option",
+            json!({"sessionId": "s", "configId": "how", "value": "ask"}),
+        )
+        .await;
+    b.agent
+        .gets(json!({"id": 3, "method": "session/set_config_option",
+                     "params": {"sessionId": "s", "configId": "how", "value": "ask", "type": "id"}}))
+        .await;
+    b.agent
+        .answers(3, json!({"configOptions": [mode_option("ask")]}))
+        .await;
+    b.client
+        .is_told(3, json!({"configOptions": [mode_option_v1("ask")]}))
+        .await;
+    b.client.sees(mode("ask")).await;
+
+    b.agent
+        .updates(json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option("code")]}))
+        .await;
+    b.client.sees(changed("code")).await;
+    b.client.sees(mode("code")).await;
+    b.agent
+        .updates(json!({"sessionUpdate": "config_option_update", "configOptions": [mode_option("code")]}))
+        .await;
+    b.client.sees(changed("code")).await;
+    b.client.gets_nothing().await;
+
+    b.client
+        .asks(
+            4,
+            "session/set_model",
+            json!({"sessionId": "s", "modelId": "m"}),
+        )
+        .await;
+    b.client.is_refused(4, -32602).await;
+    b.client
+        .asks(
+            5,
+            "session/set_config_option",
+            json!({"sessionId": "s", "configId": "fast", "type": "boolean", "value": false}),
+        )
+        .await;
+    b.agent
+        .gets(json!({"id": 5, "method": "session/set_config_option",
+                     "params": {"sessionId": "s", "configId": "fast", "type": "boolean", "value": false}}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn yes_or_no_options_are_for_clients_that_know_them() {
+    let fast = json!({"configId": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
+    let told = json!({"id": "fast", "name": "Fast", "type": "boolean", "currentValue": true});
+    for (capabilities, list) in [
+        (json!({}), json!([])),
+        (
+            json!({"session": {"configOptions": {"boolean": {}}}}),
+            json!([told]),
+        ),
+    ] {
+        let mut b = in_session_with(capabilities, json!({})).await;
+        b.agent
+            .updates(json!({"sessionUpdate": "config_option_update", "configOptions": [fast]}))
+            .await;
+        b.client
+            .sees(json!({"sessionUpdate": "config_option_update", "configOptions": list}))
+            .await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn loading_is_resuming_with_a_replay() {
+    let mut b = initialized(json!({})).await;
+    b.client
+        .asks(
+            1,
+            "session/load",
+            json!({"sessionId": "s", "cwd": "/w", "mcpServers": []}),
+        )
+        .await;
+    b.agent
+        .gets(json!({"id": 1, "method": "session/resume",
+                     "params": {"sessionId": "s", "cwd": "/w", "mcpServers": [], "replayFrom": {"type": "start"}}}))
+        .await;
+    b.agent
+        .updates(whole(
+            "user_message",
+            "u",
+            json!([text("hi"), {"type": "image", "data": "aGk=", "mimeType": "image/png"}]),
+        ))
+        .await;
+    b.client
+        .sees(chunk("user_message_chunk", "u", text("hi")))
+        .await;
+    b.client
+        .sees(chunk(
+            "user_message_chunk",
+            "u",
+            json!({"type": "image", "data": "aGk=", "mimeType": "image/png"}),
+        ))
+        .await;
+    b.agent
+        .updates(whole("agent_message", "m", json!([text("ho")])))
+        .await;
+    b.client
+        .sees(chunk("agent_message_chunk", "m", text("ho")))
+        .await;
+    b.agent.updates(idle("end_turn")).await;
+    b.agent
+        .answers(1, json!({"configOptions": [mode_option("ask")]}))
+        .await;
+    b.client
+        .is_told(
+            1,
+            json!({"configOptions": [mode_option_v1("ask")],
+            "modes": {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}]}}),
+        )
+        .await;
+    b.client
+        .asks(2, "session/resume", json!({"sessionId": "s", "cwd": "/w"}))
+        .await;
+    b.agent
+        .gets(
+            json!({"id": 2, "method": "session/resume", "params": {"sessionId": "s", "cwd": "/w"}}),
+        )
+        .await;
+    b.agent.refuses(2, -32002, "gone").await;
+    b.client.is_refused(2, -32002).await;
+    // The replay is over.
+    begin(&mut b, 3).await;
+    b.agent
+        .updates(whole("user_message", "u3", json!([text("hi")])))
+        .await;
+    b.client.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permission_is_asked_about_a_tool_call() {
+    let mut b = in_session().await;
+    let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
+    let ask = |mut fields: Value| {
+        fields["sessionId"] = json!("s");
+        fields["options"] = options.clone();
+        fields
+    };
+    // A call that the client knows, with what it has produced.
+    let item = |t: &str| json!({"type": "content", "content": text(t)});
+    b.agent
+        .updates(call(json!({"title": "T", "content": [item("old")]})))
+        .await;
+    b.client.next().await;
+    b.agent
+        .asks("p", "session/request_permission", ask(json!({
+            "title": "Delete it?", "description": "It is old.", "_meta": {"n": 1},
+            "subject": {"type": "tool_call", "toolCall": {"toolCallId": "c", "status": "paused", "kind": null}}})))
+        .await;
+    b.client
+        .gets(json!({"id": "p", "method": "session/request_permission", "params": ask(json!({
+            "_meta": {"n": 1},
+            "toolCall": {"toolCallId": "c", "status": "in_progress", "_meta": {"acp-bridge": {"status": "paused"}},
+                         "title": "T", "content": [item("Delete it?\n\nIt is old."), item("old")]}}))}))
+        .await;
+    let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
+    b.client.answers("p", yes.clone()).await;
+    b.agent.is_told("p", yes).await;
+    // The question is not what the call has produced.
+    b.client.sees(call(json!({"content": [item("old")]}))).await;
+    // A question that is what the call is called already.
+    b.agent
+        .asks(
+            "o",
+            "session/request_permission",
+            ask(json!({"title": "T",
+            "subject": {"type": "tool_call", "toolCall": {"toolCallId": "c"}}})),
+        )
+        .await;
+    b.client
+        .gets(
+            json!({"id": "o", "method": "session/request_permission", "params": ask(json!({
+            "toolCall": {"toolCallId": "c", "title": "T"}}))}),
+        )
+        .await;
+    // A command, of a call and of none.
+    b.agent
+        .asks(
+            "q",
+            "session/request_permission",
+            ask(json!({"title": "Run?",
+            "subject": {"type": "command", "command": "rm x", "cwd": "/w", "toolCallId": "d"}})),
+        )
+        .await;
+    b.client
+        .gets(json!({"id": "q", "method": "session/request_permission", "params": ask(json!({
+            "toolCall": {"toolCallId": "d", "kind": "execute", "title": "Run?", "content": [item("rm x")],
+                         "rawInput": {"command": "rm x", "cwd": "/w"}}}))}))
+        .await;
+    // Nothing in particular.
+    b.agent
+        .asks(
+            "r",
+            "session/request_permission",
+            ask(json!({"title": "May I?", "subject": null})),
+        )
+        .await;
+    let asked = b.client.next().await;
+    assert_eq!(asked["params"]["toolCall"]["title"], "May I?");
+    assert!(
+        !asked["params"]["toolCall"]["toolCallId"]
+            .as_str()
+            .unwrap()
+            .is_empty()
+    );
+    assert!(asked["params"].get("title").is_none());
+    // The agent takes its question back.
+    b.agent
+        .tells("$/cancel_request", json!({"requestId": "r"}))
+        .await;
+    b.client
+        .gets(json!({"method": "$/cancel_request", "params": {"requestId": "r"}}))
+        .await;
+    b.client
+        .answers("r", json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    b.agent
+        .is_told("r", json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn authentication_and_the_rest_go_by_other_names() {
+    let mut b = in_session().await;
+    for (asked, called) in [
+        ("authenticate", "auth/login"),
+        ("logout", "auth/logout"),
+        ("session/list", "session/list"),
+        ("session/delete", "session/delete"),
+        ("session/close", "session/close"),
+    ] {
+        let params = json!({"methodId": "m", "sessionId": "other"});
+        b.client.asks(7, asked, params.clone()).await;
+        b.agent
+            .gets(json!({"id": 7, "method": called, "params": params}))
+            .await;
+        let result = json!({"sessions": []});
+        b.agent.answers(7, result.clone()).await;
+        b.client.is_told(7, result).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_unknown_passes_as_it_came() {
+    let mut b = in_session().await;
+    for line in [
+        r#"{"jsonrpc":"2.0",  "id":77,"method":"_x/ask","params":{"n":12345678901234567890,"f":1e400}}"#,
+        r#"{"method":"_x/tell","params":[1, 2],"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":"nobody asked","result":{"a" : 1}}"#,
+    ] {
+        b.client.say(line).await;
+        assert_eq!(b.agent.raw().await, line);
+        b.agent.say(line).await;
+        assert_eq!(b.client.raw().await, line);
+    }
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"_odd","n":1e400}}}"#,
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk", "messageId":"m","content":{"type":"_odd","n":12345678901234567890}}}}"#,
+    ] {
+        b.agent.say(line).await;
+        assert_eq!(b.client.raw().await, line);
+    }
+    b.agent
+        .say(r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call_update","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#)
+        .await;
+    assert_eq!(
+        b.client.raw().await,
+        r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_do_not_get_in_each_other_s_way() {
+    let mut b = in_session().await;
+    begin(&mut b, 5).await;
+    let other = json!({"sessionId": "t", "prompt": [text("x")]});
+    b.client.asks(6, "session/prompt", other).await;
+    b.agent.next().await;
+    b.agent.answers(6, json!({})).await;
+    let says = |update: Value| json!({"sessionId": "t", "update": update});
+    b.agent
+        .tells("session/update", says(state("running")))
+        .await;
+    // The same ids in another session are other things.
+    b.agent.updates(call(json!({"title": "T"}))).await;
+    b.client.next().await;
+    b.agent
+        .tells("session/update", says(call(json!({"title": "T"}))))
+        .await;
+    assert_eq!(
+        b.client.next().await["params"]["update"]["sessionUpdate"],
+        "tool_call"
+    );
+    b.agent
+        .tells("session/update", says(idle("end_turn")))
+        .await;
+    b.client.is_told(6, json!({"stopReason": "end_turn"})).await;
+    b.agent.updates(idle("end_turn")).await;
+    b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
+}

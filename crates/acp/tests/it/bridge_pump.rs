@@ -1,0 +1,473 @@
+//! A bridge as a pipe: its ends, its limits, what is no message, and two of them in a row.
+
+use crate::bridge_peers;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::bridge_peers::{Bridged, PIPE, Role, bridged, bridged_with, limits, peer};
+use acp::bridge::{Bridge, Side};
+use acp::transport;
+use serde_json::{Value, json};
+
+async fn initialize(b: &mut Bridged, to: u8) {
+    let params = json!({"protocolVersion": to, "info": {"name": "c", "version": "1"}});
+    b.client.asks(0, "initialize", params).await;
+    b.agent.next().await;
+    let info = json!({"name": "a", "version": "1"});
+    b.agent
+        .answers(
+            0,
+            json!({"protocolVersion": 3 - to, "info": info, "capabilities": {"session": {}}}),
+        )
+        .await;
+    b.client.next().await;
+}
+
+async fn initialized(to: u8) -> Bridged {
+    let mut b = bridged(to);
+    initialize(&mut b, to).await;
+    b
+}
+
+fn prompt(text: &str) -> Value {
+    json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
+}
+
+/// The client prompts in version 2, and the agent has it.
+async fn begin(b: &mut Bridged, id: i64) {
+    b.client.asks(id, "session/prompt", prompt("hi")).await;
+    for _ in 0..3 {
+        b.client.next().await;
+    }
+    b.agent.next().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_agent_ends_what_it_owes_is_answered() {
+    let mut b = initialized(2).await;
+    begin(&mut b, 1).await;
+    b.client.asks(2, "session/prompt", prompt("held")).await;
+    b.client.asks(3, "session/new", json!({"cwd": "/"})).await;
+    b.client.asks(4, "_x/y", json!({})).await;
+    b.client
+        .asks(5, "session/close", json!({"sessionId": "s"}))
+        .await;
+    b.client.is_refused(2, -32800).await;
+    for _ in 0..3 {
+        b.agent.next().await;
+    }
+    // Its last words, without an end of the line.
+    let update = json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "s",
+        "update": {"sessionUpdate": "usage_update", "used": 1, "size": 2}}});
+    b.agent.say(&update.to_string()).await;
+    b.agent.close();
+    b.client.gets(update).await;
+    let ended = b.client.next().await["params"]["update"].clone();
+    assert_eq!(ended["stopReason"], "error");
+    assert_eq!(ended["error"]["code"], -32603);
+    b.client.is_refused(3, -32603).await;
+    b.client.is_refused(4, -32603).await;
+    b.client.is_refused(5, -32603).await;
+    b.client.ends().await;
+    b.agent.ends().await;
+    let end = b.end.await.unwrap();
+    assert_eq!(end.first, Side::Agent);
+    assert!(end.error.is_none());
+
+    let mut b = initialized(1).await;
+    b.client.asks(1, "session/prompt", prompt("hi")).await;
+    b.agent.next().await;
+    b.agent.answers(1, json!({"messageId": "u"})).await;
+    b.agent.close();
+    b.client.is_refused(1, -32603).await;
+    b.client.ends().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_ends_in_the_handshake_is_told_of() {
+    let mut b = bridged(2);
+    b.client
+        .asks(0, "initialize", json!({"protocolVersion": 2}))
+        .await;
+    b.client.asks(1, "session/new", json!({})).await;
+    b.agent.next().await;
+    b.agent.close();
+    b.client.is_refused(0, -32603).await;
+    b.client.ends().await;
+    assert_eq!(b.end.await.unwrap().first, Side::Agent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_client_ends_the_agent_has_its_last_words() {
+    let mut b = initialized(2).await;
+    begin(&mut b, 1).await;
+    b.client.asks(2, "session/prompt", prompt("held")).await;
+    b.client.close();
+    b.agent.ends().await;
+    b.agent.answers(1, json!({"stopReason": "end_turn"})).await;
+    let ended = b.client.next().await;
+    assert_eq!(ended["params"]["update"]["stopReason"], "end_turn");
+    b.agent.close();
+    // What was held cannot begin any more.
+    b.client.is_refused(2, -32603).await;
+    b.client.ends().await;
+    assert_eq!(b.end.await.unwrap().first, Side::Client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_does_not_end_is_not_waited_for_long() {
+    let mut b = initialized(2).await;
+    begin(&mut b, 1).await;
+    let started = tokio::time::Instant::now();
+    b.client.close();
+    b.agent.ends().await;
+    // Two seconds for the agent, and the turn that it owes.
+    let ended = b.client.next().await;
+    assert_eq!(ended["params"]["update"]["stopReason"], "error");
+    b.client.ends().await;
+    b.end.await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(5));
+    // Nor is one that does not answer the handshake.
+    let mut b = bridged(2);
+    b.client
+        .asks(0, "initialize", json!({"protocolVersion": 2}))
+        .await;
+    b.client.asks(1, "session/new", json!({})).await;
+    b.client.close();
+    b.agent.next().await;
+    b.client.is_refused(0, -32603).await;
+    b.client.ends().await;
+    assert_eq!(b.end.await.unwrap().first, Side::Client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_gone_ends_the_bridge() {
+    let Bridged {
+        client,
+        mut agent,
+        end,
+    } = {
+        let mut b = initialized(2).await;
+        begin(&mut b, 1).await;
+        b
+    };
+    drop(client);
+    agent.ends().await;
+    drop(agent);
+    assert_eq!(end.await.unwrap().first, Side::Client);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_message_is_noise_of_an_agent_and_answered_to_a_client() {
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let shown = Arc::clone(&seen);
+    let mut b = bridged_with(2, PIPE, |bridge| {
+        bridge.on_noise(move |line| shown.lock().unwrap().push(line.to_owned()))
+    });
+    b.agent.say("starting ...").await;
+    b.client.say("what?").await;
+    b.client.is_refused(Value::Null, -32700).await;
+    initialize(&mut b, 2).await;
+    b.agent.say("warn: \u{1b}[31mred").await;
+    b.agent.say("{\"half\":").await;
+    b.client.say("{\"half\":").await;
+    b.client.is_refused(Value::Null, -32700).await;
+    b.client.say("[{\"jsonrpc\":\"2.0\"}]").await;
+    b.client.is_refused(Value::Null, -32600).await;
+    b.client
+        .say(r#"{"jsonrpc":"2.0","id":{},"method":"x"}"#)
+        .await;
+    b.client.is_refused(Value::Null, -32600).await;
+    b.agent.gets_nothing().await;
+    begin(&mut b, 1).await;
+    b.agent.close();
+    assert_eq!(b.end.await.unwrap().noise, 3);
+    let seen = seen.lock().unwrap();
+    assert_eq!(*seen, ["starting ...", "warn: \u{1b}[31mred", "{\"half\":"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_over_the_limit_is_told_to_who_waits_for_it() {
+    let mut b = bridged_with(2, PIPE, |bridge| {
+        bridge.limits(limits(|limits| limits.message = 10_000))
+    });
+    initialize(&mut b, 2).await;
+    let large = "x".repeat(20_000);
+    b.client.asks(1, "session/prompt", prompt(&large)).await;
+    let text = b.client.is_refused(1, -32600).await;
+    assert!(text.contains("limit of 10000 bytes"), "{text}");
+    // An answer of the agent's: the turn ends with the error.
+    begin(&mut b, 2).await;
+    b.agent
+        .answers(2, json!({"stopReason": "end_turn", "_meta": {"x": large}}))
+        .await;
+    let ended = b.client.next().await["params"]["update"].clone();
+    assert_eq!(ended["stopReason"], "error");
+    assert!(
+        ended["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("over the limit")
+    );
+    // An answer of the client's: the agent does not wait for ever.
+    b.agent.asks(3, "_x/ask", json!({})).await;
+    b.client.next().await;
+    b.client.answers(3, json!({"x": large})).await;
+    b.agent.is_refused(3, -32603).await;
+    // A request of the agent's, and an update, which is lost.
+    b.agent.asks(4, "_x/ask", json!({"x": large})).await;
+    b.agent.is_refused(4, -32600).await;
+    b.agent.tells("session/update", json!({"x": large})).await;
+    b.client.gets_nothing().await;
+    b.agent.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_read_makes_the_agent_wait_and_can_still_cancel() {
+    let mut b = initialized(2).await;
+    begin(&mut b, 1).await;
+    let chunk = json!({"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk",
+        "content": {"type": "text", "text": "x".repeat(1000)}}});
+    let line = json!({"jsonrpc": "2.0", "method": "session/update", "params": chunk}).to_string();
+    // The agent writes until it has to wait.
+    let mut agent = b.agent;
+    let mut written = 0;
+    while tokio::time::timeout(Duration::from_secs(1), agent.say(&line))
+        .await
+        .is_ok()
+    {
+        written += 1;
+        assert!(written < 2000, "what nobody reads is read without end");
+    }
+    // Both pipes, the outlet of 256 KiB, and what is being written of it.
+    assert!((200..1000).contains(&written), "{written}");
+    b.client
+        .tells("session/cancel", json!({"sessionId": "s"}))
+        .await;
+    assert_eq!(agent.next().await["method"], "session/cancel");
+    // Then it reads, and all is there in its order.
+    let mut id = None;
+    for _ in 0..written {
+        let seen = b.client.next().await["params"]["update"]["messageId"].clone();
+        assert_eq!(*id.get_or_insert(seen.clone()), seen);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_no_answers_is_not_read_for_ever() {
+    let mut b = initialized(2).await;
+    // The agent asks for what is refused, and reads none of the refusals.
+    let mut written = 0;
+    let ask = json!({"jsonrpc": "2.0", "id": 1, "method": "fs/read_text_file", "params": {}});
+    let ask = ask.to_string();
+    while tokio::time::timeout(Duration::from_secs(1), b.agent.say(&ask))
+        .await
+        .is_ok()
+    {
+        written += 1;
+        assert!(written < 40_000, "what must be refused is read without end");
+    }
+    assert!(written > 5000, "{written}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_not_taken_without_end() {
+    let mut b = bridged_with(2, PIPE, |bridge| {
+        bridge.limits(limits(|limits| limits.requests = 3))
+    });
+    initialize(&mut b, 2).await;
+    for id in 1..=3 {
+        b.client.asks(id, "_x/y", json!({})).await;
+    }
+    b.client.asks(4, "_x/y", json!({})).await;
+    b.client.is_refused(4, -32603).await;
+    b.client.asks(2, "_x/y", json!({})).await;
+    b.client.is_refused(2, -32600).await;
+    b.agent.answers(1, json!({})).await;
+    b.client.is_told(1, json!({})).await;
+    b.client.asks(4, "_x/y", json!({})).await;
+    for id in [1, 2, 3, 4] {
+        assert_eq!(b.agent.next().await["id"], id);
+    }
+}
+
+/// A client and an agent of version 1 with these bridges between them.
+fn version_1(bridges: bool) -> (bridge_peers::Peer, bridge_peers::Peer) {
+    let (client_side, client) = peer(Role::Client(1), PIPE);
+    let (agent_side, agent) = peer(Role::Agent(1), PIPE);
+    if bridges {
+        let (front, back) = transport::memory();
+        tokio::spawn(Bridge::to_v1().run(client_side, front));
+        tokio::spawn(Bridge::to_v2().run(back, agent_side));
+    } else {
+        // Both sides speak version 1, so this one changes nothing.
+        tokio::spawn(Bridge::to_v2().run(client_side, agent_side));
+    }
+    (client, agent)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_over_two_bridges_is_the_turn_without_them() {
+    let mut seen = Vec::new();
+    for bridges in [false, true] {
+        let (mut client, mut agent) = version_1(bridges);
+        let mut said = Vec::new();
+        let capabilities = json!({"session": {"configOptions": {"boolean": {}}}, "plan": {}});
+        client
+            .asks(
+                0,
+                "initialize",
+                json!({"protocolVersion": 1, "clientCapabilities": capabilities}),
+            )
+            .await;
+        assert_eq!(agent.next().await["params"]["protocolVersion"], 1);
+        agent
+            .answers(0, json!({"protocolVersion": 1, "agentInfo": {"name": "a", "version": "1"},
+                "agentCapabilities": {"loadSession": true, "promptCapabilities": {"image": true, "audio": false, "embeddedContext": false},
+                    "mcpCapabilities": {"http": true, "sse": false}, "sessionCapabilities": {"resume": {}, "list": {}, "close": {}},
+                    "auth": {"logout": {}}},
+                "authMethods": [{"id": "k", "name": "K"}]}))
+            .await;
+        said.push(client.next().await);
+        client
+            .asks(1, "session/new", json!({"cwd": "/w", "mcpServers": []}))
+            .await;
+        agent.next().await;
+        let mode = |mode: &str| {
+            json!({"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": mode,
+                      "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]})
+        };
+        agent
+            .answers(1, json!({"sessionId": "s", "configOptions": [mode("ask")], "modes": {"currentModeId": "ask",
+                "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]}}))
+            .await;
+        said.push(client.next().await);
+        client.asks(2, "session/prompt", prompt("hi")).await;
+        agent
+            .gets(json!({"id": 2, "method": "session/prompt", "params": prompt("hi")}))
+            .await;
+        let call = |kind: &str, fields: Value| {
+            let mut call = json!({"sessionUpdate": kind, "toolCallId": "c"});
+            for (key, value) in fields.as_object().unwrap() {
+                call[key] = value.clone();
+            }
+            call
+        };
+        let item = json!({"type": "content", "content": {"type": "text", "text": "x"}});
+        let plan = json!({"type": "items", "planId": "p", "entries": [{"content": "a", "priority": "high", "status": "pending"}]});
+        let updates = [
+            json!({"sessionUpdate": "agent_thought_chunk", "messageId": "t", "content": {"type": "text", "text": "hm"}}),
+            json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "a"}}),
+            json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "b"}, "_meta": {"n": 1}}),
+            call(
+                "tool_call",
+                json!({"title": "T", "kind": "edit", "status": "pending", "rawInput": {"a": 1}}),
+            ),
+            call(
+                "tool_call_update",
+                json!({"status": "in_progress", "content": [item]}),
+            ),
+            call(
+                "tool_call_update",
+                json!({"_meta": {"terminal_info": {"terminal_id": "x", "cwd": "/w"}}, "content": [{"type": "terminal", "terminalId": "x"}]}),
+            ),
+            call(
+                "tool_call_update",
+                json!({"_meta": {"terminal_output": {"terminal_id": "x", "data": "é\n"}}}),
+            ),
+            call(
+                "tool_call_update",
+                json!({"_meta": {"terminal_exit": {"terminal_id": "x", "exit_code": 0, "signal": null}}}),
+            ),
+            call(
+                "tool_call_update",
+                json!({"status": "completed", "locations": [{"path": "/a", "line": 1}]}),
+            ),
+            json!({"sessionUpdate": "plan_update", "plan": plan}),
+            json!({"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "a", "description": "A", "input": {"hint": "h"}}]}),
+            json!({"sessionUpdate": "config_option_update", "configOptions": [mode("code")]}),
+            json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}),
+            json!({"sessionUpdate": "_odd", "n": 1}),
+        ];
+        for update in updates {
+            agent.updates(update).await;
+        }
+        agent
+            .asks(
+                "p",
+                "session/request_permission",
+                json!({"sessionId": "s", "toolCall": {"toolCallId": "c", "title": "T"},
+                "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]}),
+            )
+            .await;
+        loop {
+            let message = client.next().await;
+            let asked = message["method"] == "session/request_permission";
+            said.push(message);
+            if asked {
+                break;
+            }
+        }
+        client
+            .answers(
+                "p",
+                json!({"outcome": {"outcome": "selected", "optionId": "y"}}),
+            )
+            .await;
+        agent
+            .is_told(
+                "p",
+                json!({"outcome": {"outcome": "selected", "optionId": "y"}}),
+            )
+            .await;
+        agent
+            .answers(2, json!({"stopReason": "refusal", "_meta": {"n": 1}}))
+            .await;
+        said.push(client.next().await);
+        // A turn that fails, and one that is cancelled.
+        client.asks(3, "session/prompt", prompt("again")).await;
+        agent.next().await;
+        agent.refuses(3, -32000, "log in").await;
+        said.push(client.next().await);
+        client.asks(4, "session/prompt", prompt("again")).await;
+        agent.next().await;
+        client
+            .tells("session/cancel", json!({"sessionId": "s"}))
+            .await;
+        assert_eq!(agent.next().await["method"], "session/cancel");
+        agent.answers(4, json!({"stopReason": "cancelled"})).await;
+        said.push(client.next().await);
+        client.gets_nothing().await;
+        seen.push(said);
+    }
+    let over = seen.pop().unwrap();
+    let mut plain = seen.pop().unwrap();
+    // What every agent of version 2 has, so that a client finds it at the other end.
+    plain[0]["result"]["agentCapabilities"]["auth"] = json!({"logout": {}});
+    // The terminal is told by an update of its own, and the change of mode also in the older way.
+    let info = plain
+        .iter()
+        .position(|m| !m["params"]["update"]["_meta"]["terminal_info"].is_null())
+        .unwrap();
+    let meta = plain[info]["params"]["update"]
+        .as_object_mut()
+        .unwrap()
+        .remove("_meta")
+        .unwrap();
+    let mut own = plain[info].clone();
+    own["params"]["update"] =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": meta});
+    plain.insert(info + 1, own);
+    let config = plain
+        .iter()
+        .position(|m| m["params"]["update"]["sessionUpdate"] == "config_option_update")
+        .unwrap();
+    let mut mode = plain[config].clone();
+    mode["params"]["update"] =
+        json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"});
+    plain.insert(config + 1, mode);
+    for (plain, over) in plain.iter().zip(&over) {
+        assert_eq!(plain, over);
+    }
+    assert_eq!(plain.len(), over.len());
+}

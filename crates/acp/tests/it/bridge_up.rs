@@ -1,0 +1,1013 @@
+//! An agent of version 1 behind a client of version 2, message by message.
+
+use crate::bridge_peers::{Bridged, bridged};
+use serde_json::{Value, json};
+
+/// A bridge that is initialized, with an agent that has these capabilities.
+async fn initialized(capabilities: Value) -> Bridged {
+    let mut b = bridged(2);
+    let info = json!({"name": "c", "version": "1"});
+    b.client
+        .asks(
+            0,
+            "initialize",
+            json!({"protocolVersion": 2, "info": info, "capabilities": {}}),
+        )
+        .await;
+    b.agent.next().await;
+    b.agent
+        .answers(
+            0,
+            json!({"protocolVersion": 1, "agentCapabilities": capabilities,
+                   "agentInfo": {"name": "a", "version": "1"}, "authMethods": []}),
+        )
+        .await;
+    b.client.next().await;
+    b
+}
+
+/// A bridge with session `s` open, whose answer has these fields, too.
+async fn in_session_with(capabilities: Value, mut fields: Value) -> Bridged {
+    let mut b = initialized(capabilities).await;
+    b.client.asks(1, "session/new", json!({"cwd": "/w"})).await;
+    b.agent.next().await;
+    fields["sessionId"] = json!("s");
+    b.agent.answers(1, fields).await;
+    b.client.next().await;
+    b
+}
+
+async fn in_session() -> Bridged {
+    in_session_with(json!({}), json!({})).await
+}
+
+fn prompt(text: &str) -> Value {
+    json!({"sessionId": "s", "prompt": [{"type": "text", "text": text}]})
+}
+
+fn state(state: &str) -> Value {
+    json!({"sessionUpdate": "state_update", "state": state})
+}
+
+fn idle(reason: &str) -> Value {
+    json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
+}
+
+/// The client prompts, and both sides see the turn begin.
+async fn begin(b: &mut Bridged, id: i64, text: &str) {
+    b.client.asks(id, "session/prompt", prompt(text)).await;
+    begun(b, id, text).await;
+}
+
+/// A turn begins.
+async fn begun(b: &mut Bridged, id: i64, text: &str) {
+    let answer = b.client.next().await;
+    assert_eq!(answer["id"], id, "{answer}");
+    let message = &answer["result"]["messageId"];
+    assert!(!message.as_str().unwrap().is_empty());
+    b.client
+        .sees(
+            json!({"sessionUpdate": "user_message", "messageId": message,
+                     "content": [{"type": "text", "text": text}]}),
+        )
+        .await;
+    b.client.sees(state("running")).await;
+    b.agent
+        .gets(json!({"id": id, "method": "session/prompt", "params": prompt(text)}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handshake_is_one_of_version_1_for_the_agent_and_of_version_2_for_the_client() {
+    let mut b = bridged(2);
+    b.client
+        .asks(
+            "init",
+            "initialize",
+            json!({
+                "protocolVersion": 3,
+                "info": {"name": "c", "version": "1", "title": "C"},
+                "capabilities": {"auth": {"terminal": {}}, "elicitation": {"form": {}}, "_meta": {"x": 1}},
+                "_meta": {"trace": 12_345_678_901_234_567_890_u64},
+            }),
+        )
+        .await;
+    let asked = b.agent.next().await;
+    let params = &asked["params"];
+    assert_eq!(asked["id"], "init");
+    assert_eq!(params["protocolVersion"], 1);
+    assert_eq!(params["clientInfo"]["title"], "C");
+    assert_eq!(
+        params["clientCapabilities"],
+        json!({
+            "fs": {"readTextFile": false, "writeTextFile": false},
+            "terminal": false,
+            "session": {"configOptions": {"boolean": {}}},
+            "plan": {},
+            "auth": {"terminal": true},
+            "elicitation": {"form": {}},
+            "_meta": {"x": 1, "terminal_output": true},
+        })
+    );
+    assert_eq!(params["_meta"]["trace"].to_string(), "12345678901234567890");
+
+    b.agent
+        .answers(
+            "init",
+            json!({
+                "protocolVersion": 1,
+                "agentCapabilities": {
+                    "loadSession": true,
+                    "promptCapabilities": {"image": true, "audio": false, "embeddedContext": true},
+                    "mcpCapabilities": {"http": true, "sse": true},
+                    "sessionCapabilities": {"delete": {}, "fork": {}, "list": {}, "additionalDirectories": null},
+                    "_meta": {"y": 2},
+                },
+                "authMethods": [
+                    {"id": "key", "name": "Key", "_meta": {"z": 3}},
+                    {"id": "tty", "name": "Log in", "type": "terminal", "args": ["login"], "env": {"A": "1"}},
+                ],
+                "_meta": {"w": 4},
+            }),
+        )
+        .await;
+    b.client
+        .is_told(
+            "init",
+            json!({
+                "protocolVersion": 2,
+                "info": {"name": "agent", "version": "unknown"},
+                "capabilities": {
+                    "session": {
+                        "prompt": {"image": {}, "embeddedContext": {}},
+                        "mcp": {"stdio": {}, "http": {}},
+                        "delete": {},
+                        "fork": {},
+                    },
+                    "_meta": {"y": 2},
+                },
+                "authMethods": [
+                    {"methodId": "key", "name": "Key", "type": "agent", "_meta": {"z": 3}},
+                    {"methodId": "tty", "name": "Log in", "type": "terminal", "args": ["login"],
+                     "env": [{"name": "A", "value": "1"}]},
+                ],
+                "_meta": {"w": 4},
+            }),
+        )
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_passes_before_the_handshake_and_what_comes_early_waits_for_it() {
+    let mut b = bridged(2);
+    b.client.asks(0, "session/new", json!({"cwd": "/"})).await;
+    b.client.is_refused(0, -32600).await;
+    b.client.tells("_x/y", json!({})).await;
+    b.agent.tells("_x/y", json!({})).await;
+    let params = json!({"protocolVersion": 2, "info": {"name": "c", "version": "1"}});
+    b.client.asks(1, "initialize", params.clone()).await;
+    b.client.asks(2, "session/new", json!({"cwd": "/"})).await;
+    assert_eq!(b.agent.next().await["method"], "initialize");
+    b.agent.gets_nothing().await;
+    b.agent.answers(1, json!({"protocolVersion": 1})).await;
+    assert_eq!(b.client.next().await["id"], 1);
+    b.agent
+        .gets(json!({"id": 2, "method": "session/new", "params": {"cwd": "/", "mcpServers": []}}))
+        .await;
+    b.client.asks(3, "initialize", params).await;
+    b.client.is_refused(3, -32600).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_handshake_can_be_tried_again() {
+    let mut b = bridged(2);
+    let params = json!({"protocolVersion": 2, "info": {"name": "c", "version": "1"}});
+    b.client.asks(1, "initialize", params.clone()).await;
+    b.agent.next().await;
+    b.agent.refuses(1, -32603, "not now").await;
+    assert_eq!(b.client.is_refused(1, -32603).await, "not now");
+    b.client.asks(2, "initialize", params.clone()).await;
+    b.agent.next().await;
+    b.agent.answers(2, json!({"protocolVersion": 7})).await;
+    let text = b.client.is_refused(2, -32022).await;
+    assert!(text.contains("version 7"), "{text}");
+    b.client.asks(3, "initialize", params).await;
+    b.agent.next().await;
+    b.agent.answers(3, json!({"protocolVersion": 1})).await;
+    assert_eq!(b.client.next().await["result"]["protocolVersion"], 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn sides_of_the_same_version_get_each_other_s_bytes() {
+    // A client of version 1, and a client and an agent of version 2.
+    for version in [1, 2] {
+        let mut b = bridged(2);
+        let init = format!(
+            r#"{{"id":1, "method":"initialize","params":{{"protocolVersion":{version},"info":{{}}}}}}"#
+        );
+        b.client.say(&init).await;
+        let asked = b.agent.raw().await;
+        if version == 1 {
+            assert_eq!(asked, init);
+        }
+        let answer = format!(r#"{{"result":{{"protocolVersion":{version}}},  "id":1}}"#);
+        b.agent.say(&answer).await;
+        assert_eq!(b.client.raw().await, answer);
+        for line in [
+            r#"{"method":"session/update",  "params":{"sessionId":"s","update":{"sessionUpdate":"plan","entries":[1e400]}}}"#,
+            r#"{"id":12345678901234567890,"method":"x"}"#,
+            "[1, 2]",
+        ] {
+            b.agent.say(line).await;
+            assert_eq!(b.client.raw().await, line);
+            b.client.say(line).await;
+            assert_eq!(b.agent.raw().await, line);
+        }
+        b.agent.say("starting up ...").await;
+        b.client.gets_nothing().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_refuses_the_other_version_is_asked_for_the_client_s() {
+    let mut b = bridged(2);
+    let init = r#"{"id":1, "method":"initialize","params":{"protocolVersion":2,"info":{}}}"#;
+    b.client.say(init).await;
+    assert_eq!(b.agent.next().await["params"]["protocolVersion"], 1);
+    b.agent.refuses(1, -32022, "only 2").await;
+    assert_eq!(b.agent.raw().await, init);
+    let answer = r#"{"result":{"protocolVersion":2},  "id":1}"#;
+    b.agent.say(answer).await;
+    assert_eq!(b.client.raw().await, answer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_begins_with_the_acknowledgement_and_ends_with_idle() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    let chunk = json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "yes"}});
+    b.agent.updates(chunk.clone()).await;
+    b.client.sees(chunk).await;
+    b.agent
+        .answers(5, json!({"stopReason": "end_turn", "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2},
+                           "_meta": {"a": 1}, "other": [1]}))
+        .await;
+    b.client
+        .sees(
+            json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn",
+                     "usage": {"totalTokens": 3, "inputTokens": 1, "outputTokens": 2},
+                     "_meta": {"a": 1}, "other": [1]}),
+        )
+        .await;
+    b.client.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_is_the_end_of_a_turn() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    b.agent
+        .say(r#"{"jsonrpc":"2.0","id":5,"error":{"code":-32603,"message":"broke","data":{"n":1e400}}}"#)
+        .await;
+    assert_eq!(
+        b.client.raw().await,
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle","stopReason":"error","error":{"code":-32603,"message":"broke","data":{"n":1e400}}}}}"#
+    );
+    begin(&mut b, 6, "again").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_without_content_is_refused_while_it_can_be() {
+    let mut b = in_session().await;
+    for (id, params) in [
+        (5, json!({"sessionId": "s", "prompt": []})),
+        (6, json!({"sessionId": "s"})),
+        (7, json!({})),
+    ] {
+        b.client.asks(id, "session/prompt", params).await;
+        b.client.is_refused(id, -32602).await;
+    }
+    b.agent.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_wait_for_the_turn_to_end_in_their_order() {
+    let mut b = in_session().await;
+    begin(&mut b, 100, "0").await;
+    for n in 1..=16 {
+        b.client
+            .asks(100 + n, "session/prompt", prompt(&n.to_string()))
+            .await;
+    }
+    b.client
+        .asks(117, "session/prompt", prompt("too many"))
+        .await;
+    b.client.is_refused(117, -32603).await;
+    b.agent.gets_nothing().await;
+    // A request of that id is open, though the agent has not seen it.
+    b.client.asks(105, "session/list", json!({})).await;
+    b.client.is_refused(105, -32600).await;
+    for n in 0..16 {
+        b.agent
+            .answers(100 + n, json!({"stopReason": "end_turn"}))
+            .await;
+        b.client.sees(idle("end_turn")).await;
+        begun(&mut b, 101 + n, &(n + 1).to_string()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_takes_what_is_held_along() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    for id in [6, 7, 8] {
+        b.client.asks(id, "session/prompt", prompt("more")).await;
+    }
+    // One of them by itself.
+    b.client
+        .tells("$/cancel_request", json!({"requestId": 7}))
+        .await;
+    b.client.is_refused(7, -32800).await;
+    // What is acknowledged cannot be cancelled this way, and the agent need not hear of it.
+    b.client
+        .tells("$/cancel_request", json!({"requestId": 5}))
+        .await;
+    b.agent.gets_nothing().await;
+    b.client
+        .tells("session/cancel", json!({"sessionId": "s"}))
+        .await;
+    b.client.is_refused(6, -32800).await;
+    b.client.is_refused(8, -32800).await;
+    b.agent
+        .gets(json!({"method": "session/cancel", "params": {"sessionId": "s"}}))
+        .await;
+    // Sent before the end of the cancelled turn is known: it is not cancelled.
+    b.client.asks(9, "session/prompt", prompt("next")).await;
+    // Whatever the agent makes of it, it was cancelled.
+    b.agent.refuses(5, -32603, "aborted").await;
+    b.client.sees(idle("cancelled")).await;
+    begun(&mut b, 9, "next").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_that_crosses_the_end_of_the_turn_harms_no_other() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    b.agent.answers(5, json!({"stopReason": "end_turn"})).await;
+    b.client
+        .tells("session/cancel", json!({"sessionId": "s"}))
+        .await;
+    b.client.sees(idle("end_turn")).await;
+    assert_eq!(b.agent.next().await["method"], "session/cancel");
+    begin(&mut b, 6, "next").await;
+    b.agent.refuses(6, -32603, "broke").await;
+    assert_eq!(
+        b.client.next().await["params"]["update"]["stopReason"],
+        "error"
+    );
+}
+
+fn permission() -> Value {
+    json!({"sessionId": "s", "toolCall": {"toolCallId": "c", "status": null},
+           "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}], "_meta": {"k": 1}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permission_is_asked_in_the_words_of_version_2() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    b.agent
+        .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Delete it", "kind": "delete"}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Delete it", "kind": "delete"}))
+        .await;
+    b.agent
+        .asks("p1", "session/request_permission", permission())
+        .await;
+    b.client.sees(state("requires_action")).await;
+    b.client
+        .gets(json!({"id": "p1", "method": "session/request_permission", "params": {
+            "sessionId": "s", "title": "Delete it",
+            "subject": {"type": "tool_call", "toolCall": {"toolCallId": "c"}},
+            "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}], "_meta": {"k": 1},
+        }}))
+        .await;
+    // A second one, by a question of another kind.
+    let ask = json!({"sessionId": "s", "mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {}}});
+    b.agent.asks("p2", "elicitation/create", ask.clone()).await;
+    b.client
+        .gets(json!({"id": "p2", "method": "elicitation/create", "params": ask}))
+        .await;
+    let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}, "_meta": {"q": 2}});
+    b.client.answers("p1", yes.clone()).await;
+    b.agent.is_told("p1", yes).await;
+    b.client.gets_nothing().await;
+    b.client.answers("p2", json!({"action": "decline"})).await;
+    b.agent.is_told("p2", json!({"action": "decline"})).await;
+    b.client.sees(state("running")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    for id in ["p1", "p2"] {
+        b.agent
+            .asks(id, "session/request_permission", permission())
+            .await;
+        if id == "p1" {
+            b.client.sees(state("requires_action")).await;
+        }
+        assert_eq!(b.client.next().await["id"], id);
+    }
+    b.client.refuses("p1", -32603, "no").await;
+    assert_eq!(b.agent.next().await["error"]["code"], -32603);
+    b.client.gets_nothing().await;
+    // One that the agent withdraws is answered by an error as well.
+    let withdrawn = json!({"requestId": "p2"});
+    b.agent.tells("$/cancel_request", withdrawn).await;
+    assert_eq!(b.client.next().await["method"], "$/cancel_request");
+    b.client.refuses("p2", -32800, "cancelled").await;
+    assert_eq!(b.agent.next().await["error"]["code"], -32800);
+    b.client.sees(state("running")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_cancelled_turn_asks_is_answered_for_the_client() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    b.agent
+        .asks("p1", "session/request_permission", permission())
+        .await;
+    b.client.sees(state("requires_action")).await;
+    b.client.next().await;
+    b.client
+        .tells("session/cancel", json!({"sessionId": "s"}))
+        .await;
+    // The cancel comes first, so that the answer is not taken for a mere no.
+    assert_eq!(b.agent.next().await["method"], "session/cancel");
+    b.agent
+        .is_told("p1", json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    b.client
+        .gets(json!({"method": "$/cancel_request", "params": {"requestId": "p1"}}))
+        .await;
+    // An answer all the same reaches nobody, and one more question is not even asked.
+    b.client
+        .answers("p1", json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    b.agent
+        .asks("p2", "session/request_permission", permission())
+        .await;
+    b.agent
+        .is_told("p2", json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    b.agent.answers(5, json!({"stopReason": "cancelled"})).await;
+    b.client.sees(idle("cancelled")).await;
+    b.agent.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn message_chunks_get_ids_that_last_as_long_as_the_message() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    let chunk = |kind: &str| json!({"sessionUpdate": kind, "content": {"type": "text", "text": "x"}, "_meta": {"n": 1}});
+    let usage = json!({"sessionUpdate": "usage_update", "used": 1, "size": 2});
+    let call =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
+    let mut ids: Vec<String> = Vec::new();
+    for update in [
+        chunk("agent_thought_chunk"),
+        chunk("agent_thought_chunk"),
+        chunk("agent_message_chunk"),
+        usage,
+        chunk("agent_message_chunk"),
+        call,
+        chunk("agent_message_chunk"),
+    ] {
+        b.agent.updates(update.clone()).await;
+        let seen = b.client.next().await;
+        let mut seen = seen["params"]["update"].clone();
+        if update["content"].is_object() {
+            let id = seen.as_object_mut().unwrap().remove("messageId").unwrap();
+            ids.push(id.as_str().unwrap().to_owned());
+        }
+        assert_eq!(seen, update);
+    }
+    // Thought, thought, message, message, another message.
+    assert_eq!(ids[0], ids[1]);
+    assert_eq!(ids[2], ids[3]);
+    let different: std::collections::HashSet<_> = ids.iter().collect();
+    assert_eq!(different.len(), 3, "{ids:?}");
+    b.agent.answers(5, json!({"stopReason": "end_turn"})).await;
+    b.client.next().await;
+    begin(&mut b, 6, "hi").await;
+    b.agent.updates(chunk("agent_message_chunk")).await;
+    let id = b.client.next().await["params"]["update"]["messageId"].clone();
+    assert!(
+        !ids.contains(&id.as_str().unwrap().to_owned()),
+        "{id} {ids:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn null_says_nothing_in_version_1_and_does_not_clear_in_version_2() {
+    let mut b = in_session().await;
+    b.agent
+        .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "rawInput": {"a": 1}}))
+        .await;
+    b.client.next().await;
+    b.agent
+        .updates(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": null, "content": null,
+                        "kind": null, "locations": null, "rawOutput": 5, "status": "failed", "_meta": null}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "rawOutput": 5, "status": "failed"}))
+        .await;
+    // The same id again is another call.
+    b.agent
+        .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "U"}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "U", "kind": null, "status": null,
+                     "content": null, "locations": null, "rawInput": null, "rawOutput": null}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_content_of_tool_calls_is_that_of_version_2() {
+    let mut b = in_session().await;
+    b.agent
+        .updates(json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [
+            {"type": "diff", "path": "/a", "oldText": "one\n", "newText": "two\n", "_meta": {"n": 1}},
+            {"type": "diff", "path": "/b", "oldText": null, "newText": "new"},
+            {"type": "text", "text": "bare"},
+            {"type": "content", "content": {"type": "text", "text": "x"}},
+            {"type": "terminal", "terminalId": "t"},
+        ]}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "T", "content": [
+            {"type": "diff", "_meta": {"n": 1},
+             "changes": [{"operation": "modify", "path": "/a", "fileType": "text"}],
+             "patch": {"format": "git_patch", "text": "diff --git /a /a\n--- /a\n+++ /a\n@@ -1 +1 @@\n-one\n+two\n"}},
+            {"type": "diff",
+             "changes": [{"operation": "add", "path": "/b", "fileType": "text"}],
+             "patch": {"format": "git_patch", "text": "diff --git /b /b\nnew file mode 100644\n--- /dev/null\n+++ /b\n@@ -0,0 +1 @@\n+new\n\\ No newline at end of file\n"}},
+            {"type": "content", "content": {"type": "text", "text": "bare"}},
+            {"type": "content", "content": {"type": "text", "text": "x"}},
+            {"type": "terminal", "terminalId": "t"},
+        ]}))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn terminals_in_meta_become_terminals() {
+    let mut b = in_session().await;
+    let call = |meta: Value| json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "_meta": meta});
+    b.agent
+        .updates(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Run",
+                        "content": [{"type": "terminal", "terminalId": "t"}],
+                        "_meta": {"terminal_info": {"terminal_id": "t", "cwd": "/w"}, "mine": 1}}),
+        )
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "cwd": "/w"}))
+        .await;
+    b.client
+        .sees(
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Run",
+                     "content": [{"type": "terminal", "terminalId": "t"}], "_meta": {"mine": 1}}),
+        )
+        .await;
+    b.agent
+        .updates(call(
+            json!({"terminal_output": {"terminal_id": "t", "data": "hé\n"}}),
+        ))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": "aMOpCg=="}))
+        .await;
+    // Nobody has told of this one; without an id it is the call's.
+    b.agent
+        .updates(call(json!({"terminal_output_delta": {"data": "x"}, "terminal_exit": {"exit_code": 0, "signal": null}})))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "terminal_update", "terminalId": "c"}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "c", "data": "eA=="}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "terminal_update", "terminalId": "c", "exitStatus": {"exitCode": 0}}))
+        .await;
+    let mut done = call(
+        json!({"terminal_exit": {"terminal_id": "t", "exit_code": null, "signal": "SIGKILL"}}),
+    );
+    done["status"] = json!("failed");
+    b.agent.updates(done).await;
+    b.client
+        .sees(json!({"sessionUpdate": "terminal_update", "terminalId": "t", "exitStatus": {"signal": "SIGKILL"}}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "failed"}))
+        .await;
+    b.client.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn plans_commands_and_usage_are_those_of_version_2() {
+    let mut b = in_session().await;
+    let entries = json!([{"content": "a", "priority": "high", "status": "pending"}]);
+    b.agent
+        .updates(json!({"sessionUpdate": "plan", "entries": entries, "_meta": {"n": 1}}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "plan_update", "_meta": {"n": 1},
+                     "plan": {"type": "items", "planId": "plan", "entries": entries}}))
+        .await;
+    b.agent
+        .updates(
+            json!({"sessionUpdate": "available_commands_update", "availableCommands": [
+            {"name": "a", "description": "A", "input": {"hint": "what"}},
+            {"name": "b", "description": "B", "input": null}]}),
+        )
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "available_commands_update", "availableCommands": [
+            {"type": "command", "name": "a", "description": "A", "input": {"type": "text", "hint": "what"}},
+            {"type": "command", "name": "b", "description": "B", "input": null}]}))
+        .await;
+    b.agent
+        .updates(json!({"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": null}))
+        .await;
+    b.client
+        .sees(json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}))
+        .await;
+}
+
+fn mode_option(current: &str) -> Value {
+    json!({"configId": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": current,
+           "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code", "description": "C"}]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn modes_and_models_are_config_options() {
+    let mut b = initialized(json!({})).await;
+    b.client.asks(1, "session/new", json!({"cwd": "/w"})).await;
+    b.agent.next().await;
+    b.agent
+        .answers(1, json!({
+            "sessionId": "s",
+            "modes": {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code", "description": "C"}]},
+            "models": {"currentModelId": "m1", "availableModels": [{"modelId": "m1", "name": "One"}]},
+            "configOptions": [
+                {"id": "model", "name": "Taken", "type": "boolean", "currentValue": true},
+                {"id": "t", "name": "T", "type": "select", "currentValue": "x", "category": "thought_level",
+                 "options": [{"group": "g", "name": "G", "options": [{"value": "x", "name": "X"}]}]},
+            ],
+            "_meta": {"n": 1},
+        }))
+        .await;
+    let own = |on: bool| json!({"configId": "model", "name": "Taken", "type": "boolean", "currentValue": on});
+    let thought = json!({"configId": "t", "name": "T", "type": "select", "currentValue": "x", "category": "thought_level",
+                         "options": [{"groupId": "g", "name": "G", "options": [{"value": "x", "name": "X"}]}]});
+    let model = |current: &str| {
+        json!({"configId": "model_", "name": "Model", "category": "model", "type": "select",
+                         "currentValue": current, "options": [{"value": "m1", "name": "One"}]})
+    };
+    b.client
+        .is_told(
+            1,
+            json!({"sessionId": "s", "_meta": {"n": 1},
+                           "configOptions": [own(true), thought, mode_option("ask"), model("m1")]}),
+        )
+        .await;
+
+    // A made option is set by version 1's own method, an option of the agent's without the type of ids.
+    let set = |id: &str, type_: &str, value: Value| json!({"sessionId": "s", "configId": id, "type": type_, "value": value});
+    b.client
+        .asks(
+            2,
+            "session/set_config_option",
+            set("mode", "id", json!("code")),
+        )
+        .await;
+    b.agent
+        .gets(json!({"id": 2, "method": "session/set_mode", "params": {"sessionId": "s", "modeId": "code"}}))
+        .await;
+    b.agent
+        .updates(json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"}))
+        .await;
+    let all =
+        |on: bool, mode: &str, m: &str| json!([own(on), thought, mode_option(mode), model(m)]);
+    b.client
+        .sees(json!({"sessionUpdate": "config_option_update", "configOptions": all(true, "code", "m1")}))
+        .await;
+    b.agent.answers(2, json!({})).await;
+    b.client
+        .is_told(2, json!({"configOptions": all(true, "code", "m1")}))
+        .await;
+    b.client
+        .asks(
+            3,
+            "session/set_config_option",
+            set("model_", "id", json!("m2")),
+        )
+        .await;
+    b.agent
+        .gets(json!({"id": 3, "method": "session/set_model", "params": {"sessionId": "s", "modelId": "m2"}}))
+        .await;
+    b.agent.answers(3, Value::Null).await;
+    b.client
+        .is_told(3, json!({"configOptions": all(true, "code", "m2")}))
+        .await;
+    b.client
+        .asks(4, "session/set_config_option", set("t", "id", json!("x")))
+        .await;
+    b.agent
+        .gets(json!({"id": 4, "method": "session/set_config_option", "params": {"sessionId": "s", "configId": "t", "value": "x"}}))
+        .await;
+    b.agent.refuses(4, -32602, "no").await;
+    b.client.is_refused(4, -32602).await;
+    b.client
+        .asks(
+            5,
+            "session/set_config_option",
+            set("model", "boolean", json!(false)),
+        )
+        .await;
+    b.agent
+        .gets(json!({"id": 5, "method": "session/set_config_option", "params": set("model", "boolean", json!(false))}))
+        .await;
+    let answered = json!([{"id": "model", "name": "Taken", "type": "boolean", "currentValue": false},
+        {"id": "t", "name": "T", "type": "select", "currentValue": "x", "category": "thought_level",
+         "options": [{"group": "g", "name": "G", "options": [{"value": "x", "name": "X"}]}]}]);
+    b.agent.answers(5, json!({"configOptions": answered})).await;
+    b.client
+        .is_told(5, json!({"configOptions": all(false, "code", "m2")}))
+        .await;
+    // What is known already is not told again.
+    b.agent
+        .updates(json!({"sessionUpdate": "current_mode_update", "modeId": "code"}))
+        .await;
+    b.client.gets_nothing().await;
+    // An option of that category is the agent's own way of saying it.
+    b.agent
+        .updates(json!({"sessionUpdate": "config_options_update", "configOptions": [
+            {"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask", "options": []}]}))
+        .await;
+    let how = |current: &str| json!({"configId": "how", "name": "How", "category": "mode", "type": "select", "currentValue": current, "options": []});
+    let model = json!({"configId": "model", "name": "Model", "category": "model", "type": "select", "currentValue": "m2", "options": [{"value": "m1", "name": "One"}]});
+    b.client
+        .sees(
+            json!({"sessionUpdate": "config_option_update", "configOptions": [how("ask"), model]}),
+        )
+        .await;
+    b.agent
+        .updates(json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"}))
+        .await;
+    b.client
+        .sees(
+            json!({"sessionUpdate": "config_option_update", "configOptions": [how("code"), model]}),
+        )
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_are_opened_with_servers_as_version_1_writes_them() {
+    let mut b = initialized(json!({})).await;
+    b.client
+        .say(r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"type":"stdio","name":"a","command":"/a","_meta":{"n":1e400}},{"type":"http","name":"b","url":"http://b"},{"type":"_odd","x":12345678901234567890}]},"trace":"t"}"#)
+        .await;
+    assert_eq!(
+        b.agent.raw().await,
+        r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[{"name":"a","command":"/a","_meta":{"n":1e400},"args":[],"env":[]},{"type":"http","name":"b","url":"http://b","headers":[]},{"type":"_odd","x":12345678901234567890}]},"trace":"t"}"#
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn resuming_is_a_resume_or_a_load() {
+    let chunk = json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"type": "text", "text": "old"}});
+    let info = json!({"sessionUpdate": "session_info_update", "title": "T"});
+    let resume = json!({"sessionId": "s", "cwd": "/w"});
+    let passed = json!({"sessionId": "s", "cwd": "/w", "mcpServers": []});
+    let mut from_start = resume.clone();
+    from_start["replayFrom"] = json!({"type": "start"});
+    let load = json!({"loadSession": true});
+    let both = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
+    for (capabilities, params, called, replayed) in [
+        (&both, &resume, "session/resume", true),
+        (&both, &from_start, "session/load", true),
+        (&load, &from_start, "session/load", true),
+        (&load, &resume, "session/load", false),
+    ] {
+        let mut b = initialized(capabilities.clone()).await;
+        b.client.asks(1, "session/resume", params.clone()).await;
+        b.agent
+            .gets(json!({"id": 1, "method": called, "params": passed}))
+            .await;
+        b.agent.updates(chunk.clone()).await;
+        b.agent.updates(info.clone()).await;
+        if replayed {
+            b.client.sees(chunk.clone()).await;
+        }
+        b.client.sees(info.clone()).await;
+        b.agent.answers(1, Value::Null).await;
+        b.client.sees(state("idle")).await;
+        b.client.is_told(1, json!({})).await;
+        b.agent.updates(chunk.clone()).await;
+        b.client.sees(chunk.clone()).await;
+    }
+    let resume_only = json!({"sessionCapabilities": {"resume": {}}});
+    for (capabilities, params, code) in [
+        (json!({}), &resume, -32601),
+        (resume_only, &from_start, -32601),
+        (
+            both,
+            &json!({"sessionId": "s", "cwd": "/w", "replayFrom": {"type": "_odd"}}),
+            -32602,
+        ),
+    ] {
+        let mut b = initialized(capabilities).await;
+        b.client.asks(1, "session/resume", params.clone()).await;
+        b.client.is_refused(1, code).await;
+        b.agent.gets_nothing().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bridge_lists_and_closes_what_the_agent_cannot() {
+    let mut b = in_session().await;
+    b.client.asks(2, "session/list", json!({})).await;
+    let sessions = json!([{"sessionId": "s", "cwd": "/w"}]);
+    b.client.is_told(2, json!({"sessions": sessions})).await;
+    b.client
+        .asks(3, "session/list", json!({"cwd": "/elsewhere"}))
+        .await;
+    b.client.is_told(3, json!({"sessions": []})).await;
+    b.client
+        .asks(4, "session/list", json!({"cursor": "x"}))
+        .await;
+    b.client.is_refused(4, -32602).await;
+
+    begin(&mut b, 5, "hi").await;
+    b.client.asks(6, "session/prompt", prompt("held")).await;
+    b.client
+        .asks(7, "session/close", json!({"sessionId": "s"}))
+        .await;
+    assert_eq!(b.agent.next().await["method"], "session/cancel");
+    b.client.is_refused(6, -32800).await;
+    b.client.gets_nothing().await;
+    b.agent.answers(5, json!({"stopReason": "cancelled"})).await;
+    b.client.sees(idle("cancelled")).await;
+    b.client.is_told(7, json!({})).await;
+    b.client.asks(8, "session/list", json!({})).await;
+    b.client.is_told(8, json!({"sessions": []})).await;
+    b.client
+        .asks(9, "session/close", json!({"sessionId": "s"}))
+        .await;
+    b.client.is_told(9, json!({})).await;
+    b.agent.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_lists_and_closes_is_asked() {
+    let capabilities = json!({"sessionCapabilities": {"list": {}, "close": {}}});
+    let mut b = in_session_with(capabilities, json!({})).await;
+    b.client
+        .asks(2, "session/list", json!({"cursor": "x"}))
+        .await;
+    b.agent
+        .gets(json!({"id": 2, "method": "session/list", "params": {"cursor": "x"}}))
+        .await;
+    let list =
+        json!({"sessions": [{"sessionId": "s", "cwd": "/w", "title": "T"}], "nextCursor": "y"});
+    b.agent.answers(2, list.clone()).await;
+    b.client.is_told(2, list).await;
+    begin(&mut b, 3, "hi").await;
+    b.client
+        .asks(4, "session/close", json!({"sessionId": "s"}))
+        .await;
+    assert_eq!(b.agent.next().await["method"], "session/close");
+    // Closed before the turn has ended: what the agent says of it after that is of no interest.
+    b.agent.answers(4, Value::Null).await;
+    b.client.sees(idle("cancelled")).await;
+    b.client.is_told(4, json!({})).await;
+    b.agent.answers(3, json!({"stopReason": "cancelled"})).await;
+    b.client.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn authentication_goes_by_other_names() {
+    let mut b = initialized(json!({"auth": {"logout": {}}})).await;
+    b.client
+        .asks(1, "auth/login", json!({"methodId": "m"}))
+        .await;
+    b.agent
+        .gets(json!({"id": 1, "method": "authenticate", "params": {"methodId": "m"}}))
+        .await;
+    b.agent.answers(1, Value::Null).await;
+    b.client.is_told(1, json!({})).await;
+    b.client.asks(2, "auth/logout", json!({})).await;
+    b.agent
+        .gets(json!({"id": 2, "method": "logout", "params": {}}))
+        .await;
+    b.agent.answers(2, json!({"_meta": {"n": 1}})).await;
+    b.client.is_told(2, json!({"_meta": {"n": 1}})).await;
+    let mut b = initialized(json!({})).await;
+    b.client.asks(2, "auth/logout", json!({})).await;
+    b.client.is_refused(2, -32601).await;
+    b.agent.gets_nothing().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_one_version_has_is_refused() {
+    let mut b = in_session().await;
+    for method in ["fs/read_text_file", "terminal/create", "fs/_future"] {
+        b.agent.asks("a", method, json!({"sessionId": "s"})).await;
+        b.agent.is_refused("a", -32601).await;
+    }
+    for method in ["session/load", "session/set_mode", "authenticate", "logout"] {
+        b.client.asks(1, method, json!({"sessionId": "s"})).await;
+        b.client.is_refused(1, -32601).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_unknown_passes_as_it_came() {
+    let mut b = in_session().await;
+    for line in [
+        r#"{"jsonrpc":"2.0",  "id":77,"method":"_x/ask","params":{"n":12345678901234567890,"f":1e400}}"#,
+        r#"{"method":"_x/tell","params":[1, 2],"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":"nobody asked","result":{"a" : 1}}"#,
+        r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":9}}"#,
+    ] {
+        b.client.say(line).await;
+        assert_eq!(b.agent.raw().await, line);
+        b.agent.say(line).await;
+        assert_eq!(b.client.raw().await, line);
+    }
+    for line in [
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"_odd","n":1e400}}}"#,
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update", "title":null}}}"#,
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":7,"update":{"sessionUpdate":"plan"}}}"#,
+        r#"[{"a":  1}]"#,
+    ] {
+        b.agent.say(line).await;
+        assert_eq!(b.client.raw().await, line);
+    }
+    // What is changed is changed where it differs, and nowhere else.
+    b.agent
+        .say(r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#)
+        .await;
+    assert_eq!(
+        b.client.raw().await,
+        r#"{"x":[1.50],"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"n":12345678901234567890},"sessionId":"s","update":{"toolCallId":"c","sessionUpdate":"tool_call_update","title":"T","rawInput":{"n":1e400},"future":{"a" : 1}}}}"#
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_do_not_get_in_each_other_s_way() {
+    let mut b = in_session().await;
+    b.client.asks(2, "session/new", json!({"cwd": "/v"})).await;
+    b.agent.next().await;
+    // An update ahead of the answer that names the session.
+    let early = json!({"sessionId": "t", "update": {"sessionUpdate": "available_commands_update", "availableCommands": []}});
+    b.agent.tells("session/update", early.clone()).await;
+    b.client
+        .gets(json!({"method": "session/update", "params": early}))
+        .await;
+    b.agent.answers(2, json!({"sessionId": "t"})).await;
+    b.client.is_told(2, json!({"sessionId": "t"})).await;
+    begin(&mut b, 3, "hi").await;
+    let other = json!({"sessionId": "t", "prompt": [{"type": "text", "text": "x"}]});
+    b.client.asks(4, "session/prompt", other).await;
+    assert_eq!(b.agent.next().await["id"], 4);
+    for _ in 0..3 {
+        b.client.next().await;
+    }
+    let chunk = |session: &str| {
+        json!({"sessionId": session, "update":
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}})
+    };
+    let mut ids = Vec::new();
+    for session in ["s", "t", "s", "t"] {
+        b.agent.tells("session/update", chunk(session)).await;
+        let seen = b.client.next().await;
+        assert_eq!(seen["params"]["sessionId"], session);
+        ids.push(seen["params"]["update"]["messageId"].clone());
+    }
+    assert!(
+        ids[0] == ids[2] && ids[1] == ids[3] && ids[0] != ids[1],
+        "{ids:?}"
+    );
+    b.agent.answers(4, json!({"stopReason": "refusal"})).await;
+    let ended = b.client.next().await;
+    assert_eq!(ended["params"]["sessionId"], "t");
+    assert_eq!(ended["params"]["update"], idle("refusal"));
+    b.agent.answers(3, json!({"stopReason": "end_turn"})).await;
+    b.client.sees(idle("end_turn")).await;
+}

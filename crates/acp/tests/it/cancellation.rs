@@ -1,0 +1,717 @@
+//! Cancelling: turns, requests, and what races with it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use acp::agent::{Prompt, SessionOpened, SessionSetup, TerminalCommand, Turn};
+use acp::client::{PermissionRequest, Update, UpdateContext};
+use acp::v1::{RequestPermissionOutcome, SessionId, StopReason, ToolCallUpdate};
+use acp::{Agent, Client, Connection, Error, Limits, Result};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, Semaphore};
+
+use crate::common::{
+    Nobody, OnPrompt, PIPE, Peer, idle, limits, message, pipes, prompt, settle, shown, soon,
+};
+
+/// An agent for every way to end, and not to.
+struct Ends {
+    /// How many of its futures are gone.
+    gone: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+}
+
+impl Default for Ends {
+    fn default() -> Self {
+        Self {
+            gone: Arc::default(),
+            gate: Arc::new(Semaphore::new(0)),
+        }
+    }
+}
+
+/// Counts when it is dropped.
+struct Gone(Arc<AtomicUsize>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Agent for Ends {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        let _gone = Gone(Arc::clone(&self.gone));
+        match prompt.text().as_str() {
+            "hang" => std::future::pending().await,
+            "say and hang" => {
+                turn.message("said").await?;
+                std::future::pending().await
+            }
+            "talk" => loop {
+                turn.message("x").await?;
+            },
+            "say goodbye" => {
+                let cancelled = turn.take_cancellation();
+                turn.message("ready").await?;
+                cancelled.cancelled().await;
+                turn.message("goodbye").await?;
+                Ok(StopReason::MaxTokens)
+            }
+            "fail when cancelled" => {
+                let cancelled = turn.take_cancellation();
+                turn.message("ready").await?;
+                cancelled.cancelled().await;
+                Err(Error::internal("torn down half-way"))
+            }
+            "give up" => Err(Error::Cancelled),
+            "fail" => Err(Error::internal("no such luck")),
+            "panic" => panic!("as it was told to"),
+            "gate" => {
+                self.gate.acquire().await.unwrap().forget();
+                Ok(StopReason::EndTurn)
+            }
+            "ask" => {
+                let outcome = turn
+                    .request_permission(ToolCallUpdate::new("c"), Vec::new())
+                    .await;
+                turn.message(format!("{outcome:?}")).await?;
+                Ok(StopReason::EndTurn)
+            }
+            "read" => {
+                let text = turn.read_text_file("/file", None, None).await?;
+                turn.message(text).await?;
+                Ok(StopReason::EndTurn)
+            }
+            "run" => {
+                let terminal = turn
+                    .create_terminal(TerminalCommand::new("ls", ["-l"]))
+                    .await?;
+                std::future::pending::<()>().await;
+                terminal.release().await?;
+                Ok(StopReason::EndTurn)
+            }
+            _ => Ok(StopReason::EndTurn),
+        }
+    }
+
+    fn new_session_id(&self) -> SessionId {
+        "s".into()
+    }
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        setup: SessionSetup,
+    ) -> Result<SessionOpened> {
+        match setup.cwd.as_str() {
+            "/hang" => std::future::pending().await,
+            "/fail" => Err(Error::internal("no room")),
+            "/panic" => panic!("as it was told to"),
+            _ => Ok(SessionOpened::new()),
+        }
+    }
+
+    async fn extension_request(
+        &self,
+        _: &Connection,
+        method: &str,
+        _: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>> {
+        let _gone = Gone(Arc::clone(&self.gone));
+        match method {
+            "_hang" => std::future::pending().await,
+            "_panic" => panic!("as it was told to"),
+            _ => Err(acp::jsonrpc::Error::method_not_found(method).into()),
+        }
+    }
+}
+
+/// A turn goes through, with nothing left over from the one before.
+async fn next_turn_is_clean(peer: &mut Peer, session: &str) {
+    peer.silence().await;
+    peer.prompt("next", session, "end").await;
+    assert_eq!(peer.result("next").await, json!({"stopReason": "end_turn"}));
+    peer.alive().await;
+}
+
+fn cancel(session: &str) -> Value {
+    json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_in_the_same_write_as_the_prompt_finds_the_turn() {
+    for text in ["hang", "gate", "end"] {
+        let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+        peer.bytes(format!("{}\n{}\n", prompt(1, &s, text), cancel(&s)))
+            .await;
+        assert_eq!(
+            peer.result(1).await,
+            json!({"stopReason": "cancelled"}),
+            "{text}"
+        );
+        next_turn_is_clean(&mut peer, &s).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
+    let ids = AtomicUsize::new(0);
+    struct Two(AtomicUsize);
+    impl Agent for Two {
+        async fn prompt(&self, _: Turn, prompt: Prompt) -> Result<StopReason> {
+            if prompt.text() == "end" {
+                return Ok(StopReason::EndTurn);
+            }
+            std::future::pending().await
+        }
+        fn new_session_id(&self) -> SessionId {
+            self.0.fetch_add(1, Ordering::SeqCst).to_string().into()
+        }
+    }
+    let (_conn, mut peer, s) = Peer::in_session(Two(ids)).await;
+    let other = peer.new_session().await;
+    assert_eq!((s.as_str(), other.as_str()), ("0", "1"));
+    peer.prompt(1, &s, "hang").await;
+    peer.prompt(2, &s, "hang").await;
+    peer.prompt(3, &other, "hang").await;
+    peer.send(cancel(&s)).await;
+    let mut ended = [peer.next().await, peer.next().await];
+    ended.sort_by_key(|answer| answer["id"].as_i64());
+    for (answer, id) in ended.iter().zip([1, 2]) {
+        assert_eq!(
+            answer,
+            &json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "cancelled"}})
+        );
+    }
+    next_turn_is_clean(&mut peer, &s).await;
+    peer.send(cancel(&other)).await;
+    assert_eq!(peer.result(3).await["stopReason"], "cancelled");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_that_races_with_the_end_of_the_turn_cancels_this_turn_or_none() {
+    let agent = Ends::default();
+    let gate = Arc::clone(&agent.gate);
+    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    let (mut ended, mut cancelled) = (0, 0);
+    for n in 0..2_000 {
+        peer.prompt(n, &s, "gate").await;
+        // Sooner or later than the cancel, as chance has it.
+        let opens = tokio::spawn({
+            let gate = Arc::clone(&gate);
+            async move {
+                for _ in 0..n % 8 {
+                    tokio::task::yield_now().await;
+                }
+                gate.add_permits(1);
+            }
+        });
+        for _ in 0..n / 8 % 8 {
+            tokio::task::yield_now().await;
+        }
+        peer.send(cancel(&s)).await;
+        match peer.result(n).await["stopReason"].as_str().unwrap() {
+            "end_turn" => ended += 1,
+            "cancelled" => cancelled += 1,
+            other => panic!("{other}"),
+        }
+        opens.await.unwrap();
+        gate.forget_permits(usize::MAX);
+        // The cancel was for that turn: the next one ends by itself.
+        peer.prompt("next", &s, "end").await;
+        assert_eq!(
+            peer.result("next").await["stopReason"],
+            "end_turn",
+            "in round {n}"
+        );
+    }
+    assert_eq!(ended + cancelled, 2_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_request_is_answered_so_and_its_work_dropped() {
+    let agent = Ends::default();
+    let gone = Arc::clone(&agent.gone);
+    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    for id in [json!(1), json!("one"), json!(null)] {
+        peer.ask(id.clone(), "_hang", json!({})).await;
+        peer.silence().await;
+        peer.tell("$/cancel_request", json!({"requestId": id}))
+            .await;
+        assert_eq!(peer.error(id).await.0, -32800);
+    }
+    assert_eq!(gone.load(Ordering::SeqCst), 3);
+    // Another id, one in use by nobody, and one that has been answered.
+    peer.ask(7, "_hang", json!({})).await;
+    for other in [json!("7"), json!(8), json!(1)] {
+        peer.tell("$/cancel_request", json!({"requestId": other}))
+            .await;
+    }
+    peer.silence().await;
+    assert_eq!(gone.load(Ordering::SeqCst), 3);
+    peer.tell("$/cancel_request", json!({"requestId": 7})).await;
+    assert_eq!(peer.error(7).await.0, -32800);
+    next_turn_is_clean(&mut peer, &s).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_can_be_cancelled_as_a_request() {
+    let agent = Ends::default();
+    let gone = Arc::clone(&agent.gone);
+    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    for text in ["hang", "say goodbye"] {
+        peer.prompt(1, &s, text).await;
+        if text == "say goodbye" {
+            peer.expect(message(&s, "ready")).await;
+        }
+        settle().await;
+        peer.tell("$/cancel_request", json!({"requestId": 1})).await;
+        if text == "say goodbye" {
+            peer.expect(message(&s, "goodbye")).await;
+        }
+        assert_eq!(peer.error(1).await.0, -32800, "{text}");
+        assert_eq!(gone.swap(0, Ordering::SeqCst), 1, "{text}");
+        next_turn_is_clean(&mut peer, &s).await;
+        gone.store(0, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_takes_the_cancellation_has_its_last_words() {
+    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    peer.prompt(1, &s, "say goodbye").await;
+    peer.expect(message(&s, "ready")).await;
+    peer.send(cancel(&s)).await;
+    peer.expect(message(&s, "goodbye")).await;
+    // Whatever it returns.
+    assert_eq!(peer.result(1).await, json!({"stopReason": "cancelled"}));
+    next_turn_is_clean(&mut peer, &s).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_after_a_cancel_is_a_cancelled_turn_and_otherwise_an_error() {
+    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    peer.prompt(1, &s, "fail when cancelled").await;
+    peer.expect(message(&s, "ready")).await;
+    peer.send(cancel(&s)).await;
+    assert_eq!(peer.result(1).await, json!({"stopReason": "cancelled"}));
+    peer.prompt(2, &s, "give up").await;
+    assert_eq!(peer.result(2).await, json!({"stopReason": "cancelled"}));
+    peer.prompt(3, &s, "fail").await;
+    assert_eq!(peer.error(3).await, (-32603, "no such luck".to_owned()));
+    next_turn_is_clean(&mut peer, &s).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_cancelled_turn_follows_its_answer() {
+    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    for round in 0..20 {
+        peer.prompt(round, &s, "talk").await;
+        for _ in 0..round {
+            peer.expect(message(&s, "x")).await;
+        }
+        peer.send(cancel(&s)).await;
+        let answer = loop {
+            let next = peer.next().await;
+            if next.get("id").is_some() {
+                break next;
+            }
+        };
+        assert_eq!(answer["result"], json!({"stopReason": "cancelled"}));
+        next_turn_is_clean(&mut peer, &s).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
+    let (_conn, mut peer, s) = Peer::in_session(Ends::default()).await;
+    for _ in 0..2 {
+        peer.prompt(1, &s, "panic").await;
+        assert_eq!(peer.error(1).await.0, -32603);
+        peer.ask(2, "_panic", json!({})).await;
+        assert_eq!(peer.error(2).await.0, -32603);
+    }
+    next_turn_is_clean(&mut peer, &s).await;
+
+    struct Panics;
+    impl Agent for Panics {
+        async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+            Ok(StopReason::EndTurn)
+        }
+        fn new_session_id(&self) -> SessionId {
+            panic!("as it is meant to")
+        }
+        async fn extension_notification(&self, _: &Connection, _: &str, _: Option<Box<RawValue>>) {
+            panic!("as it is meant to")
+        }
+    }
+    let (_conn, mut peer) = Peer::of_agent(Panics);
+    peer.initialize(json!({})).await;
+    peer.ask(1, "session/new", json!({"cwd": "/", "mcpServers": []}))
+        .await;
+    assert_eq!(peer.error(1).await.0, -32603);
+    peer.tell("_anything", json!({})).await;
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_whose_opening_came_to_nothing_is_not_there() {
+    let (_conn, mut peer) = Peer::of_agent(Ends::default());
+    peer.initialize(json!({})).await;
+    for (cwd, code) in [("/hang", -32800), ("/fail", -32603), ("/panic", -32603)] {
+        peer.ask(1, "session/new", json!({"cwd": cwd, "mcpServers": []}))
+            .await;
+        settle().await;
+        peer.tell("$/cancel_request", json!({"requestId": 1})).await;
+        assert_eq!(peer.error(1).await.0, code, "{cwd}");
+        peer.prompt(2, "s", "end").await;
+        assert_eq!(peer.error(2).await.0, -32002, "{cwd}");
+    }
+    // One that is open stays as it was, its turn included.
+    assert_eq!(peer.new_session().await, "s");
+    peer.prompt(3, "s", "say and hang").await;
+    peer.expect(message("s", "said")).await;
+    peer.ask(1, "session/new", json!({"cwd": "/fail", "mcpServers": []}))
+        .await;
+    assert_eq!(peer.error(1).await.0, -32603);
+    peer.send(cancel("s")).await;
+    assert_eq!(peer.result(3).await["stopReason"], "cancelled");
+    next_turn_is_clean(&mut peer, "s").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_cancelled_while_its_answer_waits_for_room_is_answered_still() {
+    let limits = limits(|l| l.outbox = 100);
+    let (_conn, mut peer) = Peer::of_agent_with(Ends::default(), limits, 100);
+    peer.initialize(json!({})).await;
+    assert_eq!(peer.new_session().await, "s");
+    peer.prompt(1, "s", "talk").await;
+    settle().await;
+    peer.ask(2, "session/new", json!({"cwd": "/", "mcpServers": []}))
+        .await;
+    settle().await;
+    peer.tell("$/cancel_request", json!({"requestId": 2})).await;
+    settle().await;
+    peer.send(cancel("s")).await;
+    let mut answers = Vec::new();
+    while answers.len() < 2 {
+        let next = peer.next().await;
+        if next.get("id").is_some() {
+            answers.push(next);
+        }
+    }
+    answers.sort_by_key(|answer| answer["id"].as_i64());
+    assert_eq!(answers[0]["result"]["stopReason"], "cancelled");
+    // It was cancelled in time, or had been done: one answer, and the id is free.
+    assert_eq!(answers[1]["id"], 2);
+    peer.silence().await;
+    peer.ask(2, "_anything", json!({})).await;
+    assert_eq!(peer.error(2).await.0, -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_cancelled_gives_up_what_it_asks_for() {
+    let capabilities = json!({"fs": {"readTextFile": true}, "terminal": true});
+    let (_conn, mut peer) = Peer::of_agent(Ends::default());
+    peer.initialize(capabilities).await;
+    let s = peer.new_session().await;
+
+    // A permission request is answered by the client, whenever it does so; the agent knows at once.
+    peer.prompt(1, &s, "ask").await;
+    let (asked, _) = peer.request("session/request_permission").await;
+    peer.send(cancel(&s)).await;
+    let told = peer.notification("session/update").await;
+    assert_eq!(
+        told["update"]["content"]["text"],
+        "Ok(Cancelled(CancelledPermissionOutcome { meta: None }))"
+    );
+    assert_eq!(peer.result(1).await["stopReason"], "cancelled");
+    peer.answer(&asked, json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    next_turn_is_clean(&mut peer, &s).await;
+
+    // A file that is being read is not waited for.
+    peer.prompt(2, &s, "read").await;
+    let (asked, params) = peer.request("fs/read_text_file").await;
+    assert_eq!(params, json!({"sessionId": s, "path": "/file"}));
+    peer.send(cancel(&s)).await;
+    peer.expect(
+        json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": asked}}),
+    )
+    .await;
+    assert_eq!(peer.result(2).await["stopReason"], "cancelled");
+    peer.answer(&asked, json!({"content": "too late"})).await;
+    next_turn_is_clean(&mut peer, &s).await;
+
+    // A terminal is released when the turn is gone,
+    peer.prompt(3, &s, "run").await;
+    let (asked, _) = peer.request("terminal/create").await;
+    peer.answer(&asked, json!({"terminalId": "t1"})).await;
+    peer.silence().await;
+    peer.send(cancel(&s)).await;
+    let (released, params) = peer.request("terminal/release").await;
+    assert_eq!(params, json!({"sessionId": s, "terminalId": "t1"}));
+    assert_eq!(peer.result(3).await["stopReason"], "cancelled");
+    peer.answer(&released, json!({})).await;
+
+    // and also if it comes into being only then.
+    peer.prompt(4, &s, "run").await;
+    let (asked, _) = peer.request("terminal/create").await;
+    peer.send(cancel(&s)).await;
+    assert_eq!(peer.result(4).await["stopReason"], "cancelled");
+    peer.answer(&asked, json!({"terminalId": "t2"})).await;
+    let (released, params) = peer.request("terminal/release").await;
+    assert_eq!(params, json!({"sessionId": s, "terminalId": "t2"}));
+    peer.answer(&released, json!({})).await;
+    next_turn_is_clean(&mut peer, &s).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_request_is_cancelled_and_its_late_answer_harmless() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let conn = session.agent().connection().clone();
+    for late in [
+        json!({"result": {}}),
+        json!({"error": {"code": -32800, "message": "cancelled"}}),
+    ] {
+        let asking = tokio::spawn({
+            let conn = conn.clone();
+            async move { conn.request_raw("_slow", &json!({})).await.map(drop) }
+        });
+        let (id, _) = peer.request("_slow").await;
+        asking.abort();
+        assert_eq!(
+            peer.notification("$/cancel_request").await,
+            json!({"requestId": id})
+        );
+        let mut answer = late.clone();
+        answer["id"] = id;
+        peer.send(answer).await;
+        peer.alive().await;
+    }
+    assert_eq!(conn.noise().unasked, 2);
+    // One that was answered is not cancelled.
+    let asking = tokio::spawn(async move { conn.request_raw("_quick", &json!({})).await });
+    let (id, _) = peer.request("_quick").await;
+    peer.answer(&id, json!(1)).await;
+    assert_eq!(
+        soon("it is answered", asking).await.unwrap().unwrap().get(),
+        "1"
+    );
+    peer.silence().await;
+}
+
+/// Never answers a permission request, and says when one is gone.
+#[derive(Clone, Default)]
+struct Undecided {
+    asked: Arc<Notify>,
+    gone: Arc<AtomicUsize>,
+}
+
+impl Client for Undecided {
+    async fn update(&self, _: &UpdateContext, _: &Update) {}
+    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+        let _gone = Gone(Arc::clone(&self.gone));
+        self.asked.notify_one();
+        std::future::pending().await
+    }
+}
+
+fn permission(id: i64, call: &str) -> Value {
+    let options = json!([{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]);
+    let params = json!({"sessionId": "s", "toolCall": {"toolCallId": call}, "options": options});
+    json!({"jsonrpc": "2.0", "id": id, "method": "session/request_permission", "params": params})
+}
+
+fn cancelled_outcome(id: i64) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": {"outcome": "cancelled"}}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_cancels_answers_open_permission_requests_and_those_that_follow() {
+    let client = Undecided::default();
+    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    let call =
+        json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "A", "status": "pending"});
+    peer.update("s", call).await;
+    peer.send(permission(1, "a")).await;
+    peer.send(permission(2, "b")).await;
+    peer.silence().await;
+    session.cancel().await.unwrap();
+    let mut sent = [peer.next().await, peer.next().await, peer.next().await];
+    sent.sort_by_key(|message| message["id"].as_i64());
+    assert_eq!(
+        sent,
+        [cancel("s"), cancelled_outcome(1), cancelled_outcome(2)]
+    );
+    assert_eq!(client.gone.load(Ordering::SeqCst), 2);
+    // The turn has not ended yet.
+    peer.send(permission(3, "c")).await;
+    peer.expect(cancelled_outcome(3)).await;
+    assert_eq!(client.gone.load(Ordering::SeqCst), 2);
+    assert_eq!(shown(session.thread())[1], "a (A): Pending, cancelled");
+    peer.answer(&id, json!({"stopReason": "cancelled"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::Cancelled
+    );
+    // In the next turn, people are asked again.
+    let (id, turn) = peer.prompted(&session, "again").await;
+    peer.send(permission(4, "d")).await;
+    soon("the person is asked", client.asked.notified()).await;
+    peer.silence().await;
+    // The agent may take its question back.
+    peer.tell("$/cancel_request", json!({"requestId": 4})).await;
+    assert_eq!(peer.error(4).await.0, -32800);
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelling_when_nothing_runs_says_nothing() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    session.cancel().await.unwrap();
+    peer.silence().await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    soon("the turn ends", turn).await.unwrap().unwrap();
+    session.cancel().await.unwrap();
+    peer.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn late_events_of_a_cancelled_turn_are_not_in_the_next() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "one").await;
+    peer.says("s", "a").await;
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "C", "status": "in_progress"});
+    peer.update("s", call).await;
+    peer.alive().await;
+    session.cancel().await.unwrap();
+    peer.expect(cancel("s")).await;
+    // Between the cancel and the end: still accepted.
+    peer.says("s", "b").await;
+    peer.answer(&id, json!({"stopReason": "cancelled"})).await;
+    peer.says("s", "c").await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "failed"}),
+    )
+    .await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::Cancelled
+    );
+    peer.alive().await;
+    let (id, turn) = peer.prompted(&session, "two").await;
+    // An update of the old tool call changes the old tool call.
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Late"}),
+    )
+    .await;
+    peer.says("s", "d").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+    let expected = [
+        "user: one",
+        "agent: a",
+        "c (Late): Failed, cancelled",
+        "agent: bc",
+        "user: two",
+        "agent: d",
+    ];
+    assert_eq!(shown(session.thread()), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_prompt_is_cancelled_and_however_it_is_answered_the_next_can_begin() {
+    for answer in [
+        json!({"result": {"stopReason": "cancelled"}}),
+        json!({"error": {"code": -32603, "message": "aborted"}}),
+        json!({"error": {"code": -32800, "message": "cancelled"}}),
+        json!({"result": null}),
+    ] {
+        let (session, mut peer) = Peer::with_session(Nobody).await;
+        let (id, turn) = peer.prompted(&session, "one").await;
+        turn.abort();
+        peer.expect(cancel("s")).await;
+        peer.silence().await;
+        // Until then, it runs.
+        assert!(session.thread().read(acp::Thread::is_running));
+        let error = session.prompt("too early").await.unwrap_err();
+        assert!(
+            error.to_string().contains("a turn is already running"),
+            "{error}"
+        );
+        let mut message = answer.clone();
+        message["id"] = id;
+        peer.send(message).await;
+        peer.alive().await;
+        assert!(!session.thread().read(acp::Thread::is_running), "{answer}");
+        let (id, turn) = peer.prompted(&session, "two").await;
+        peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+        assert_eq!(
+            soon("the turn ends", turn).await.unwrap().unwrap(),
+            StopReason::EndTurn
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_when_the_connection_is_lost_fails_the_turn_clearly() {
+    let (session, mut peer) = Peer::with_session(Undecided::default()).await;
+    let (_, turn) = peer.prompted(&session, "hi").await;
+    peer.send(permission(1, "a")).await;
+    peer.silence().await;
+    drop(peer);
+    // Before, or after, the end is noticed.
+    let _ = session.cancel().await;
+    let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::Closed(_)), "{error}");
+    soon("it ends", session.agent().closed()).await;
+    assert!(matches!(
+        session.cancel().await,
+        Ok(()) | Err(Error::Closed(_))
+    ));
+    assert!(matches!(
+        session.prompt("more").await.unwrap_err(),
+        Error::Closed(_)
+    ));
+    assert!(!session.thread().read(acp::Thread::is_running));
+}
+
+#[tokio::test(start_paused = true)]
+async fn connecting_can_be_given_up() {
+    let (transport, mut peer) = pipes(PIPE);
+    let connecting = tokio::spawn(acp::client::connect_with(
+        transport,
+        Nobody,
+        Limits::default(),
+    ));
+    peer.request("initialize").await;
+    connecting.abort();
+    peer.notification("$/cancel_request").await;
+    peer.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_without_a_turn_takes_a_cancel_calmly() {
+    let (_conn, mut peer, s) =
+        Peer::in_session(OnPrompt(async |_, _| Ok(StopReason::EndTurn))).await;
+    peer.send(cancel(&s)).await;
+    peer.send(cancel("nobody's")).await;
+    next_turn_is_clean(&mut peer, &s).await;
+    let (_conn, mut peer) = Peer::of_agent(idle());
+    peer.send(cancel("before the beginning")).await;
+    peer.initialize(json!({})).await;
+}

@@ -1,0 +1,30 @@
+//! A client that goes away while its agent speaks.
+
+use crate::common::soon;
+use acp::agent::{Prompt, Turn, serve};
+use acp::v1::StopReason;
+use acp::{Agent, Result, Transport};
+use tokio::io::AsyncWriteExt;
+
+struct Idle;
+
+impl Agent for Idle {
+    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+}
+
+#[tokio::test]
+async fn an_agent_whose_client_is_gone_has_not_failed() {
+    // The client reads no more, which is seen before it is seen to write no more.
+    let (theirs_in, mut our_output) = tokio::io::duplex(64 * 1024);
+    let (theirs_out, our_input) = tokio::io::duplex(64 * 1024);
+    drop(our_input);
+    let serving = tokio::spawn(serve(Transport::new(theirs_in, theirs_out), Idle));
+    let initialize =
+        br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
+    our_output.write_all(initialize).await.unwrap();
+    our_output.write_all(b"\n").await.unwrap();
+    let served = soon("the agent ends", serving).await.unwrap();
+    served.unwrap();
+}

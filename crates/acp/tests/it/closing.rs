@@ -1,0 +1,415 @@
+//! The end: everything that waits is told, and nothing is left behind.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acp::agent::{Prompt, Turn};
+use acp::client::{Update, UpdateContext, connect};
+use acp::v1::StopReason;
+use acp::{Agent, Client, CloseReason, Connection, Error, Limits, Result};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::common::{Nobody, PIPE, Peer, idle, limits, message, pipes, settle, shown, soon};
+
+/// Does as it is told; `kept` tells whether it is still there.
+struct Worker {
+    gate: Arc<Semaphore>,
+    kept: Arc<()>,
+}
+
+impl Worker {
+    fn new() -> (Self, Arc<Semaphore>, Arc<()>) {
+        let (gate, kept) = (Arc::new(Semaphore::new(0)), Arc::new(()));
+        (
+            Self {
+                gate: Arc::clone(&gate),
+                kept: Arc::clone(&kept),
+            },
+            gate,
+            kept,
+        )
+    }
+}
+
+impl Agent for Worker {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        let _kept = Arc::clone(&self.kept);
+        match prompt.text().as_str() {
+            "gate" => {
+                self.gate.acquire().await.unwrap().forget();
+                turn.message("done").await?;
+            }
+            "talk" => loop {
+                turn.message("x".repeat(100)).await?;
+            },
+            "ask" => {
+                let call = acp::v1::ToolCallUpdate::new("c");
+                let asked = turn.request_permission(call, Vec::new()).await;
+                turn.message(asked.unwrap_err().to_string()).await?;
+            }
+            _ => std::future::pending().await,
+        }
+        Ok(StopReason::EndTurn)
+    }
+}
+
+fn lingering() -> Limits {
+    limits(|l| l.linger = Duration::from_secs(2))
+}
+
+/// How many tasks there are beside the test itself.
+fn tasks() -> usize {
+    tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_whose_client_has_closed_answers_what_comes_to_an_end() {
+    let (agent, gate, kept) = Worker::new();
+    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    peer.ask(
+        "other",
+        "session/new",
+        json!({"cwd": "/", "mcpServers": []}),
+    )
+    .await;
+    let other = peer.result("other").await["sessionId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    peer.prompt(1, &s, "gate").await;
+    peer.prompt(2, &other, "hang").await;
+    peer.stop_writing();
+    peer.silence().await;
+    assert!(!conn.is_closed());
+    gate.add_permits(1);
+    peer.expect(message(&s, "done")).await;
+    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
+    // What does not come to an end is given up.
+    let begin = tokio::time::Instant::now();
+    peer.end().await;
+    assert!(matches!(
+        soon("it ends", conn.closed()).await,
+        CloseReason::Peer
+    ));
+    assert!(
+        (1..=2).contains(&begin.elapsed().as_secs()),
+        "{:?}",
+        begin.elapsed()
+    );
+    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_has_nothing_left_to_answer_does_not_linger() {
+    let (transport, mut peer) = pipes(PIPE);
+    let serving = tokio::spawn(acp::agent::serve(transport, idle()));
+    peer.initialize(json!({})).await;
+    let begin = tokio::time::Instant::now();
+    peer.stop_writing();
+    soon("it ends", serving).await.unwrap().unwrap();
+    assert!(
+        begin.elapsed() < Duration::from_millis(10),
+        "{:?}",
+        begin.elapsed()
+    );
+    peer.end().await;
+    assert_eq!(tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_lingering_agent_asks_of_its_client_fails_at_once() {
+    let (agent, _, _) = Worker::new();
+    let (_conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    peer.prompt(1, &s, "ask").await;
+    peer.request("session/request_permission").await;
+    peer.stop_writing();
+    peer.expect(message(&s, "the connection is closed: the peer closed it"))
+        .await;
+    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
+    peer.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_whose_agent_has_gone_fails_all_that_waits() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (_, turn) = peer.prompted(&session, "hi").await;
+    let conn = session.agent().clone();
+    let mut waiting = vec![tokio::spawn(async move { turn.await.unwrap().map(drop) })];
+    for _ in 0..3 {
+        let conn = conn.clone();
+        waiting.push(tokio::spawn(async move {
+            conn.new_session("/work").await.map(drop)
+        }));
+        peer.request("session/new").await;
+    }
+    peer.stop_writing();
+    for waiting in waiting {
+        let error = soon("it fails", waiting).await.unwrap().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the connection is closed: the peer closed it"
+        );
+    }
+    assert!(matches!(
+        soon("it ends", conn.closed()).await,
+        CloseReason::Peer
+    ));
+    peer.end().await;
+    assert!(conn.connection().is_closed());
+    assert!(!session.thread().read(acp::Thread::is_running));
+    // Later ones fail in the same way.
+    for error in [
+        conn.new_session("/work").await.unwrap_err(),
+        session.prompt("more").await.unwrap_err(),
+        conn.connection()
+            .notify_raw("_x", &json!({}))
+            .await
+            .unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Closed(CloseReason::Peer)), "{error}");
+    }
+    assert!(!session.thread().read(acp::Thread::is_running));
+    assert_eq!(tasks(), 0);
+}
+
+/// A client that tells whether it is still there.
+struct Kept(#[allow(dead_code, reason = "it is held")] Arc<()>);
+
+impl Client for Kept {}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides() {
+    let (agent, _, agent_kept) = Worker::new();
+    let client_kept = Arc::new(());
+    let (ours, theirs) = acp::transport::memory();
+    let serving = acp::agent::start(theirs, agent, Limits::default());
+    let agent = connect(ours, Kept(Arc::clone(&client_kept))).await.unwrap();
+    let session = agent.new_session("/work").await.unwrap();
+    let turn = tokio::spawn(async move { session.prompt("hang").await });
+    drop(agent);
+    settle().await;
+    assert!(!serving.is_closed());
+    turn.abort();
+    assert!(matches!(
+        soon("it ends", serving.closed()).await,
+        CloseReason::Peer
+    ));
+    drop(serving);
+    settle().await;
+    assert_eq!(tasks(), 0);
+    assert_eq!(
+        (
+            Arc::strong_count(&agent_kept),
+            Arc::strong_count(&client_kept)
+        ),
+        (1, 1)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_writes_what_was_sent_before_and_ends_the_work() {
+    let (agent, _, kept) = Worker::new();
+    let (conn, mut peer, s) = Peer::in_session(agent).await;
+    peer.prompt(1, &s, "hang").await;
+    peer.silence().await;
+    for n in 0..100 {
+        conn.notify_raw("_last", &n).await.unwrap();
+    }
+    conn.close();
+    for n in 0..100 {
+        assert_eq!(peer.notification("_last").await, n);
+    }
+    peer.end().await;
+    assert!(matches!(
+        soon("it ends", conn.closed()).await,
+        CloseReason::Local
+    ));
+    let error = conn.notify_raw("_more", &json!({})).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the connection is closed: closed on this side"
+    );
+    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_never_reads_is_not_waited_for_and_no_task_stays_for_it() {
+    let (agent, _, kept) = Worker::new();
+    let (conn, mut peer, s) = Peer::in_session(agent).await;
+    peer.prompt(1, &s, "talk").await;
+    settle().await;
+    conn.close();
+    let begin = tokio::time::Instant::now();
+    assert!(matches!(
+        soon("it ends", conn.closed()).await,
+        CloseReason::Local
+    ));
+    assert!(
+        begin.elapsed() <= Duration::from_secs(3),
+        "{:?}",
+        begin.elapsed()
+    );
+    settle().await;
+    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+    drop(peer);
+}
+
+/// A client whose update handler never returns.
+struct Stuck;
+
+impl Client for Stuck {
+    async fn update(&self, _: &UpdateContext, _: &Update) {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_never_returns_does_not_keep_a_connection_from_being_closed() {
+    let (session, mut peer) = Peer::with_session(Stuck).await;
+    let (_, turn) = peer.prompted(&session, "hi").await;
+    peer.says("s", "x").await;
+    settle().await;
+    session.agent().close();
+    assert!(matches!(
+        soon("the turn fails", turn).await.unwrap(),
+        Err(Error::Closed(CloseReason::Local))
+    ));
+    soon("it ends", session.agent().closed()).await;
+    peer.end().await;
+    assert_eq!(tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_cannot_be_written_to_ends_the_connection_with_the_reason() {
+    // An agent whose client has stopped reading, though it still writes.
+    let (agent, _, kept) = Worker::new();
+    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    peer.stop_reading();
+    peer.prompt(1, &s, "talk").await;
+    let reason = soon("it ends", conn.closed()).await;
+    assert!(
+        matches!(&reason, CloseReason::Transport(e) if e.kind() == ErrorKind::BrokenPipe),
+        "{reason}"
+    );
+    assert_eq!((tasks(), Arc::strong_count(&kept)), (0, 1));
+
+    // A client whose agent has.
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (_, turn) = peer.prompted(&session, "hi").await;
+    peer.stop_reading();
+    let asking = session.agent().connection().request_raw("_x", "anything");
+    for error in [
+        soon("it fails", asking).await.map(drop).unwrap_err(),
+        soon("the turn fails", turn)
+            .await
+            .unwrap()
+            .map(drop)
+            .unwrap_err(),
+    ] {
+        assert!(
+            matches!(&error, Error::Closed(CloseReason::Transport(e)) if e.kind() == ErrorKind::BrokenPipe),
+            "{error}"
+        );
+    }
+
+    // Whoever serves has not failed: its client has gone.
+    let (transport, mut peer) = pipes(PIPE);
+    let serving = tokio::spawn(acp::agent::serve(transport, idle()));
+    peer.stop_reading();
+    peer.ask(1, "initialize", json!({"protocolVersion": 1}))
+        .await;
+    soon("it ends", serving).await.unwrap().unwrap();
+}
+
+/// A reader that fails.
+struct Broken;
+
+impl tokio::io::AsyncRead for Broken {
+    fn poll_read(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+        _: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<std::io::Result<()>> {
+        std::task::Poll::Ready(Err(ErrorKind::ConnectionReset.into()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_cannot_be_read_from_ends_the_connection_with_the_reason() {
+    let transport = acp::Transport::new(Broken, tokio::io::sink());
+    let error = soon("connecting fails", connect(transport, Nobody))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, Error::Closed(CloseReason::Transport(e)) if e.kind() == ErrorKind::ConnectionReset),
+        "{error}"
+    );
+    settle().await;
+    assert_eq!(tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_has_closed_its_side_is_heard_to_the_end() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    peer.says("s", "last words").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    peer.stop_writing();
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(shown(session.thread()), ["user: hi", "agent: last words"]);
+    peer.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_reason_stays_the_reason() {
+    let (agent, gate, _) = Worker::new();
+    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering(), PIPE).await;
+    peer.prompt(1, &s, "gate").await;
+    settle().await;
+    // The client has gone altogether: that its answer cannot be written follows from it.
+    drop(peer);
+    settle().await;
+    gate.add_permits(1);
+    assert!(matches!(
+        soon("it ends", conn.closed()).await,
+        CloseReason::Peer
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn connections_come_and_go_without_a_trace() {
+    let kept = Arc::new(());
+    for n in 0..200 {
+        let agent = Worker {
+            gate: Arc::new(Semaphore::new(1)),
+            kept: Arc::clone(&kept),
+        };
+        let (ours, theirs) = acp::transport::memory();
+        let serving: Connection = acp::agent::start(theirs, agent, Limits::default());
+        let agent = connect(ours, Kept(Arc::clone(&kept))).await.unwrap();
+        let session = agent.new_session("/work").await.unwrap();
+        let turn = tokio::spawn(async move { session.prompt("gate").await.map(drop) });
+        match n % 4 {
+            0 => drop(turn.await.unwrap()),
+            1 => agent.close(),
+            2 => serving.close(),
+            _ => turn.abort(),
+        }
+        drop(agent);
+        soon("it ends", serving.closed()).await;
+    }
+    // The other end of the last ones may be a step behind.
+    let nothing_left = async {
+        while tasks() > 0 || Arc::strong_count(&kept) > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    soon("nothing is left", nothing_left).await;
+}

@@ -1,0 +1,759 @@
+//! Modes and config options kept in step, and what is refused before anything is sent.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use acp::agent::{Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::v1::{
+    AudioContent, BlobResourceContents, ContentBlock, EmbeddedResource, EmbeddedResourceResource,
+    ImageContent, ListSessionsRequest, McpServer, McpServerHttp, McpServerSse, McpServerStdio,
+    PromptCapabilities, SessionConfigId, SessionConfigKind, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelect,
+    SessionConfigSelectOption, StopReason,
+};
+use acp::{Agent, Error, Result};
+use serde_json::{Value, json};
+
+use crate::common::{Nobody, PIPE, Peer, idle, limits, pipes, settle, soon};
+
+/// An agent with a mode, a model and a switch. The model "small" has no mode "plan".
+struct Options(Mutex<Vec<SessionConfigOption>>);
+
+fn select(id: &str, current: &str, values: &[&str]) -> SessionConfigOption {
+    let values = values
+        .iter()
+        .map(|v| SessionConfigSelectOption::new(*v, v.to_uppercase()))
+        .collect();
+    SessionConfigOption::new(
+        id,
+        id.to_uppercase(),
+        SessionConfigSelect::new(current, values),
+    )
+}
+
+fn options() -> Vec<SessionConfigOption> {
+    vec![
+        select("how", "ask", &["ask", "plan", "code"]).category(SessionConfigOptionCategory::Mode),
+        select("model", "large", &["large", "small"]).category(SessionConfigOptionCategory::Model),
+        SessionConfigOption::new(
+            "web",
+            "Web",
+            SessionConfigKind::Boolean {
+                current_value: false,
+            },
+        ),
+    ]
+}
+
+fn set(options: &mut [SessionConfigOption], id: &str, value: &SessionConfigOptionValue) {
+    let option = options.iter_mut().find(|o| o.id.as_str() == id).unwrap();
+    match (&mut option.kind, value) {
+        (SessionConfigKind::Select(select), SessionConfigOptionValue::Id(value)) => {
+            select.current_value = value.clone();
+        }
+        (
+            SessionConfigKind::Boolean { current_value },
+            SessionConfigOptionValue::Boolean(value),
+        ) => {
+            *current_value = *value;
+        }
+        other => panic!("{other:?} has been let through"),
+    }
+}
+
+impl Agent for Options {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        let mut options = turn.config_options();
+        let text = prompt.text();
+        let (id, value) = text.split_once('=').unwrap();
+        set(&mut options, id, &value.into());
+        turn.set_config_options(options).await?;
+        Ok(StopReason::EndTurn)
+    }
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        let mut meta = serde_json::Map::new();
+        meta.insert("agent".to_owned(), json!("says"));
+        let mut opened = SessionOpened::new().config_options(self.0.lock().unwrap().clone());
+        opened.meta = Some(meta);
+        Ok(opened)
+    }
+    async fn set_config_option(
+        &self,
+        session: &Session,
+        option: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> Result<Vec<SessionConfigOption>> {
+        let mut options = session.config_options();
+        set(&mut options, option.as_str(), &value);
+        if value == "small".into() {
+            set(&mut options, "how", &"ask".into());
+        }
+        Ok(options)
+    }
+}
+
+fn agent() -> Options {
+    Options(Mutex::new(options()))
+}
+
+fn with_booleans() -> Value {
+    json!({"session": {"configOptions": {"boolean": {}}}})
+}
+
+/// The options' ids with their values.
+fn values(options: &Value) -> Vec<String> {
+    let options = options.as_array().unwrap_or_else(|| panic!("{options}"));
+    options
+        .iter()
+        .map(|o| format!("{}={}", o["id"].as_str().unwrap(), o["currentValue"]))
+        .collect()
+}
+
+/// A client of the agent above with a session; what the answer that opened it said.
+async fn opened(capabilities: Value) -> (Peer, String, Value) {
+    let (_, mut peer) = Peer::of_agent(agent());
+    peer.initialize(capabilities).await;
+    peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
+        .await;
+    let answer = peer.result(1).await;
+    (
+        peer,
+        answer["sessionId"].as_str().unwrap().to_owned(),
+        answer,
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_option_of_category_mode_is_shown_as_modes_too() {
+    let (_, _, answer) = opened(with_booleans()).await;
+    assert_eq!(
+        values(&answer["configOptions"]),
+        [r#"how="ask""#, r#"model="large""#, "web=false"]
+    );
+    let modes = json!([{"id": "ask", "name": "ASK"}, {"id": "plan", "name": "PLAN"}, {"id": "code", "name": "CODE"}]);
+    assert_eq!(
+        answer["modes"],
+        json!({"currentModeId": "ask", "availableModes": modes})
+    );
+    assert_eq!(answer["_meta"], json!({"agent": "says"}));
+    // Who does not understand booleans is not shown any.
+    let (_, _, answer) = opened(json!({})).await;
+    assert_eq!(
+        values(&answer["configOptions"]),
+        [r#"how="ask""#, r#"model="large""#]
+    );
+    // Without options, neither is there.
+    let (_, mut peer) = Peer::of_agent(idle());
+    peer.initialize(json!({})).await;
+    peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
+        .await;
+    let answer = peer.result(1).await;
+    assert_eq!(
+        answer.as_object().unwrap().keys().collect::<Vec<_>>(),
+        ["sessionId"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_is_set_is_reported_as_options() {
+    let (mut peer, s, _) = opened(json!({})).await;
+    peer.ask(
+        2,
+        "session/set_mode",
+        json!({"sessionId": s, "modeId": "code"}),
+    )
+    .await;
+    let told = peer.notification("session/update").await;
+    assert_eq!(told["update"]["sessionUpdate"], "config_option_update");
+    assert_eq!(
+        values(&told["update"]["configOptions"]),
+        [r#"how="code""#, r#"model="large""#]
+    );
+    assert_eq!(peer.result(2).await, json!({}));
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_option_that_is_set_is_reported_as_a_mode_if_it_changes_that() {
+    let (mut peer, s, _) = opened(with_booleans()).await;
+    let set = async |peer: &mut Peer, id: &str, value: Value| {
+        let params = json!({"sessionId": s, "configId": id, "value": value});
+        peer.ask(2, "session/set_config_option", params).await;
+    };
+    set(&mut peer, "how", json!("plan")).await;
+    let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "plan"});
+    assert_eq!(peer.notification("session/update").await["update"], update);
+    let answer = peer.result(2).await;
+    assert_eq!(
+        values(&answer["configOptions"]),
+        [r#"how="plan""#, r#"model="large""#, "web=false"]
+    );
+    // To what it is: no change.
+    set(&mut peer, "how", json!("plan")).await;
+    peer.result(2).await;
+    // Another one, that changes the mode along with it.
+    set(&mut peer, "model", json!("small")).await;
+    let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"});
+    assert_eq!(peer.notification("session/update").await["update"], update);
+    let answer = peer.result(2).await;
+    assert_eq!(
+        values(&answer["configOptions"]),
+        [r#"how="ask""#, r#"model="small""#, "web=false"]
+    );
+    // One that has nothing to do with it.
+    set(&mut peer, "web", json!(true)).await;
+    let answer = peer.result(2).await;
+    assert_eq!(values(&answer["configOptions"])[2], "web=true");
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_agent_changes_is_reported_both_ways() {
+    let (mut peer, s, _) = opened(json!({})).await;
+    peer.prompt(2, &s, "how=code").await;
+    let told = peer.notification("session/update").await["update"].clone();
+    assert_eq!(told["sessionUpdate"], "config_option_update");
+    assert_eq!(
+        values(&told["configOptions"]),
+        [r#"how="code""#, r#"model="large""#]
+    );
+    let update = json!({"sessionUpdate": "current_mode_update", "currentModeId": "code"});
+    assert_eq!(peer.notification("session/update").await["update"], update);
+    peer.result(2).await;
+    peer.prompt(3, &s, "model=small").await;
+    let told = peer.notification("session/update").await["update"].clone();
+    assert_eq!(
+        values(&told["configOptions"]),
+        [r#"how="code""#, r#"model="small""#]
+    );
+    peer.result(3).await;
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_only_asked_for_what_it_has() {
+    let (mut peer, s, _) = opened(with_booleans()).await;
+    for (method, mut params, what) in [
+        (
+            "session/set_mode",
+            json!({"modeId": "dance"}),
+            "how cannot be dance",
+        ),
+        (
+            "session/set_config_option",
+            json!({"configId": "how", "value": "dance"}),
+            "how cannot be dance",
+        ),
+        (
+            "session/set_config_option",
+            json!({"configId": "how", "value": true, "type": "boolean"}),
+            "how cannot be true",
+        ),
+        (
+            "session/set_config_option",
+            json!({"configId": "web", "value": "maybe"}),
+            "web cannot be maybe",
+        ),
+        (
+            "session/set_config_option",
+            json!({"configId": "size", "value": "xl"}),
+            "no config option size",
+        ),
+    ] {
+        params["sessionId"] = json!(s);
+        peer.ask(2, method, params).await;
+        let (code, text) = peer.error(2).await;
+        assert_eq!(code, -32602);
+        assert!(text.contains(what), "{text}");
+    }
+    let (_, mut peer, s) = Peer::in_session(idle()).await;
+    peer.ask(
+        2,
+        "session/set_mode",
+        json!({"sessionId": s, "modeId": "code"}),
+    )
+    .await;
+    assert_eq!(
+        peer.error(2).await,
+        (-32602, "this session has no modes".to_owned())
+    );
+    peer.alive().await;
+}
+
+// The client's side.
+
+const MODES: &str = r#"{"currentModeId":"ask","availableModes":[{"id":"ask","name":"Ask"},{"id":"https://agent/code","name":"Code"}]}"#;
+
+fn modes() -> Value {
+    serde_json::from_str(MODES).unwrap()
+}
+
+fn model(current: &str) -> Value {
+    let options = json!([{"value": "a", "name": "A"}, {"value": "b", "name": "B"}]);
+    json!({"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": current, "options": options})
+}
+
+/// A session of a client with an agent that has these modes and options.
+async fn with(modes: Option<Value>, options: Option<Value>) -> (acp::client::Session, Peer) {
+    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let mut answer = json!({"sessionId": "s"});
+    if let Some(modes) = modes {
+        answer["modes"] = modes;
+    }
+    if let Some(options) = options {
+        answer["configOptions"] = options;
+    }
+    let session = peer.opens(&conn, answer).await;
+    (session, peer)
+}
+
+/// What the thread shows of the options.
+fn seen(session: &acp::client::Session) -> Vec<String> {
+    session.thread().read(|thread| {
+        let options = thread.config_options().iter();
+        options
+            .map(|option| match &option.kind {
+                SessionConfigKind::Select(select) => {
+                    format!("{}={}", option.id, select.current_value)
+                }
+                SessionConfigKind::Boolean { current_value } => {
+                    format!("{}={current_value}", option.id)
+                }
+                other => format!("{other:?}"),
+            })
+            .collect()
+    })
+}
+
+/// Sets something, which must be asked for by `method` with `params`, and answers.
+async fn sets(
+    peer: &mut Peer,
+    work: impl Future<Output = Result<()>> + Send + 'static,
+    method: &str,
+    params: Value,
+    answer: Value,
+) {
+    let work = tokio::spawn(work);
+    let (id, asked) = peer.request(method).await;
+    assert_eq!(asked, params);
+    peer.answer(&id, answer).await;
+    soon("it is set", work).await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_with_modes_only_is_asked_for_a_mode() {
+    let (session, mut peer) = with(Some(modes()), None).await;
+    assert_eq!(seen(&session), ["mode=ask"]);
+    let s = session.clone();
+    let set = async move { s.set_mode("https://agent/code").await };
+    let params = json!({"sessionId": "s", "modeId": "https://agent/code"});
+    sets(
+        &mut peer,
+        set,
+        "session/set_mode",
+        params.clone(),
+        json!({}),
+    )
+    .await;
+    assert_eq!(seen(&session), ["mode=https://agent/code"]);
+    // By the agent, and through the option it is shown as.
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "current_mode_update", "currentModeId": "ask"}),
+    )
+    .await;
+    peer.alive().await;
+    assert_eq!(seen(&session), ["mode=ask"]);
+    let s = session.clone();
+    let set = async move { s.set_config_option("mode", "https://agent/code").await };
+    sets(&mut peer, set, "session/set_mode", params, json!({})).await;
+    assert_eq!(seen(&session), ["mode=https://agent/code"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_the_agent_refuses_stays_as_it_was() {
+    let (session, mut peer) = with(Some(modes()), None).await;
+    let set = tokio::spawn({
+        let session = session.clone();
+        async move { session.set_mode("https://agent/code").await }
+    });
+    let (id, _) = peer.request("session/set_mode").await;
+    peer.refuse(&id, -32603).await;
+    assert!(matches!(
+        soon("it fails", set).await.unwrap().unwrap_err(),
+        Error::Rpc(_)
+    ));
+    assert_eq!(seen(&session), ["mode=ask"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_with_both_is_asked_for_the_option() {
+    let how = json!({"id": "how", "name": "How", "category": "mode", "type": "select", "currentValue": "ask",
+        "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]});
+    let (session, mut peer) = with(Some(modes()), Some(json!([how, model("a")]))).await;
+    assert_eq!(seen(&session), ["how=ask", "model=a"]);
+    let mut changed = how.clone();
+    changed["currentValue"] = json!("code");
+    let s = session.clone();
+    let set = async move { s.set_mode("code").await };
+    let params = json!({"sessionId": "s", "configId": "how", "value": "code"});
+    let answer = json!({"configOptions": [changed, model("b")]});
+    sets(&mut peer, set, "session/set_config_option", params, answer).await;
+    assert_eq!(seen(&session), ["how=code", "model=b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn modes_stay_beside_options_that_have_none() {
+    let (session, mut peer) = with(Some(modes()), Some(json!([model("a")]))).await;
+    assert_eq!(seen(&session), ["mode=ask", "model=a"]);
+    let s = session.clone();
+    let set = async move { s.set_config_option("model", "b").await };
+    let params = json!({"sessionId": "s", "configId": "model", "value": "b"});
+    let answer = json!({"configOptions": [model("b")]});
+    sets(&mut peer, set, "session/set_config_option", params, answer).await;
+    assert_eq!(seen(&session), ["mode=ask", "model=b"]);
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "config_option_update", "configOptions": [model("a")]}),
+    )
+    .await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "current_mode_update", "currentModeId": "https://agent/code"}),
+    )
+    .await;
+    peer.alive().await;
+    assert_eq!(seen(&session), ["mode=https://agent/code", "model=a"]);
+    let s = session.clone();
+    let set = async move { s.set_mode("ask").await };
+    let params = json!({"sessionId": "s", "modeId": "ask"});
+    sets(&mut peer, set, "session/set_mode", params, json!({})).await;
+    // An option for the mode that comes later supersedes them.
+    let mut mode = model("a");
+    (mode["id"], mode["category"]) = (json!("mode"), json!("mode"));
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "config_option_update", "configOptions": [mode]}),
+    )
+    .await;
+    peer.alive().await;
+    assert_eq!(seen(&session), ["mode=a"]);
+    let s = session.clone();
+    let set = async move { s.set_mode("b").await };
+    let params = json!({"sessionId": "s", "configId": "mode", "value": "b"});
+    sets(
+        &mut peer,
+        set,
+        "session/set_config_option",
+        params,
+        json!({}),
+    )
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_agent_does_not_have_is_not_sent() {
+    let web = json!({"id": "web", "name": "Web", "type": "boolean", "currentValue": true});
+    let groups = json!([{"group": "g", "name": "G", "options": [{"value": "x", "name": "X"}]}]);
+    let grouped = json!({"id": "grouped", "name": "G", "type": "select", "currentValue": "x", "options": groups});
+    let (session, mut peer) = with(Some(modes()), Some(json!([model("a"), web, grouped]))).await;
+    for (refused, expected) in [
+        (
+            session.set_mode("dance").await,
+            "mode cannot be dance; it can be: ask, https://agent/code",
+        ),
+        (
+            session.set_config_option("model", "c").await,
+            "model cannot be c; it can be: a, b",
+        ),
+        (
+            session.set_config_option("model", true).await,
+            "model cannot be true",
+        ),
+        (
+            session.set_config_option("web", "maybe").await,
+            "web cannot be maybe; it can be: true, false",
+        ),
+        (
+            session.set_config_option("grouped", "g").await,
+            "grouped cannot be g; it can be: x",
+        ),
+        (
+            session.set_config_option("size", "xl").await,
+            "the agent has no config option size; it has: mode, model, web, grouped",
+        ),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(&error, Error::Invalid(_)), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    peer.silence().await;
+    // A boolean may be given as text, as it is on a command line.
+    let s = session.clone();
+    let set = async move { s.set_config_option("web", "false").await };
+    let params = json!({"sessionId": "s", "configId": "web", "type": "boolean", "value": false});
+    let answer = json!({"configOptions": [{"id": "web", "name": "Web", "type": "boolean", "currentValue": false}]});
+    sets(&mut peer, set, "session/set_config_option", params, answer).await;
+
+    let (session, mut peer) = with(None, None).await;
+    let error = session.set_mode("ask").await.unwrap_err();
+    assert_eq!(error.to_string(), "the agent does not offer modes");
+    let error = session.set_config_option("x", "y").await.unwrap_err();
+    assert!(error.to_string().contains("it has: none"), "{error}");
+    peer.silence().await;
+}
+
+// Capabilities.
+
+fn not_offered<T: std::fmt::Debug>(refused: Result<T>) -> String {
+    match refused.unwrap_err() {
+        Error::NotOffered { peer, what } => format!("{peer}: {what}"),
+        other => panic!("{other}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_not_asked_for_what_it_does_not_offer() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let conn = session.agent().clone();
+    let resource = BlobResourceContents::new("QQ==", "file:///a");
+    let resource = EmbeddedResource::new(EmbeddedResourceResource::Blob(resource));
+    let blocks = [
+        (
+            ContentBlock::Image(Box::new(ImageContent::new("QQ==", "image/png"))),
+            "agent: promptCapabilities.image",
+        ),
+        (
+            ContentBlock::Audio(Box::new(AudioContent::new("QQ==", "audio/wav"))),
+            "agent: promptCapabilities.audio",
+        ),
+        (
+            ContentBlock::Resource(Box::new(resource)),
+            "agent: promptCapabilities.embeddedContext",
+        ),
+    ];
+    for (block, expected) in blocks {
+        let prompt = vec![ContentBlock::text("look"), block];
+        assert_eq!(not_offered(session.prompt(prompt).await), expected);
+        assert!(!session.thread().read(acp::Thread::is_running));
+        assert!(session.thread().read(|t| t.items().is_empty()));
+    }
+    let servers = [
+        (
+            McpServer::Http(McpServerHttp::new("m", "https://m", Vec::new())),
+            "agent: mcpCapabilities.http",
+        ),
+        (
+            McpServer::Sse(McpServerSse::new("m", "https://m", Vec::new())),
+            "agent: mcpCapabilities.sse",
+        ),
+    ];
+    for (server, expected) in servers {
+        let setup = acp::client::SessionSetup::new("/work").mcp_servers(vec![server]);
+        assert_eq!(not_offered(conn.new_session(setup).await), expected);
+    }
+    let setup =
+        acp::client::SessionSetup::new("/work").additional_directories(vec!["/more".to_owned()]);
+    assert_eq!(
+        not_offered(conn.new_session(setup).await),
+        "agent: sessionCapabilities.additionalDirectories"
+    );
+    assert_eq!(
+        not_offered(conn.load_session("x", "/work").await),
+        "agent: loadSession"
+    );
+    assert_eq!(
+        not_offered(conn.resume_session("x", "/work").await),
+        "agent: sessionCapabilities.resume"
+    );
+    assert_eq!(
+        not_offered(conn.list_sessions(&ListSessionsRequest::new()).await),
+        "agent: sessionCapabilities.list"
+    );
+    assert_eq!(
+        not_offered(conn.delete_session(&"x".into()).await),
+        "agent: sessionCapabilities.delete"
+    );
+    assert_eq!(
+        not_offered(session.close().await),
+        "agent: sessionCapabilities.close"
+    );
+    assert_eq!(not_offered(conn.logout().await), "agent: auth.logout");
+    peer.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_asked_for_what_it_offers() {
+    let capabilities = json!({
+        "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
+        "mcpCapabilities": {"http": true, "sse": true},
+        "sessionCapabilities": {"additionalDirectories": {}},
+    });
+    let (conn, mut peer) = Peer::of_client_with(Nobody, limits(|_| ()), PIPE, capabilities).await;
+    let servers = vec![
+        McpServer::Http(McpServerHttp::new("h", "https://m", Vec::new())),
+        McpServer::Sse(McpServerSse::new("s", "https://m", Vec::new())),
+        McpServer::Stdio(McpServerStdio::new("c", "/bin/m", Vec::new(), Vec::new())),
+    ];
+    let setup = acp::client::SessionSetup::new("/work")
+        .mcp_servers(servers)
+        .additional_directories(vec!["/more".to_owned()]);
+    let opening = tokio::spawn(async move { conn.new_session(setup).await });
+    let (id, params) = peer.request("session/new").await;
+    assert_eq!(params["cwd"], "/work");
+    assert_eq!(params["additionalDirectories"], json!(["/more"]));
+    assert_eq!(params["mcpServers"].as_array().unwrap().len(), 3);
+    peer.answer(&id, json!({"sessionId": "s"})).await;
+    let session = soon("the session opens", opening).await.unwrap().unwrap();
+    let turn = tokio::spawn(async move {
+        let image = ContentBlock::Image(Box::new(ImageContent::new("QQ==", "image/png")));
+        let audio = ContentBlock::Audio(Box::new(AudioContent::new("QQ==", "audio/wav")));
+        session.prompt(vec![image, audio]).await
+    });
+    let (id, params) = peer.request("session/prompt").await;
+    assert_eq!(params["prompt"][0]["type"], "image");
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    soon("the turn ends", turn).await.unwrap().unwrap();
+}
+
+/// Asks its client for everything, and says how that went.
+struct Asks;
+
+impl Agent for Asks {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+        let command = acp::agent::TerminalCommand::new("ls", ["-l"]);
+        let refused = [
+            not_offered(turn.read_text_file("/x", None, None).await),
+            not_offered(turn.write_text_file("/x", "y").await),
+            not_offered(turn.create_terminal(command).await.map(drop)),
+        ];
+        turn.message(refused.join(", ")).await?;
+        Ok(StopReason::EndTurn)
+    }
+    fn prompt_capabilities(&self) -> PromptCapabilities {
+        PromptCapabilities::new().image(true)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_not_asked_for_what_it_does_not_offer() {
+    let (_, mut peer, s) = Peer::in_session(Asks).await;
+    peer.prompt(1, &s, "go").await;
+    let told = peer.notification("session/update").await;
+    let expected = "client: fs.readTextFile, client: fs.writeTextFile, client: terminal";
+    assert_eq!(told["update"]["content"]["text"], expected);
+    peer.result(1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_not_given_content_that_it_does_not_take() {
+    let (_, mut peer) = Peer::of_agent(Asks);
+    let told = peer.initialize(json!({})).await;
+    assert_eq!(
+        told["agentCapabilities"]["promptCapabilities"]["image"],
+        true
+    );
+    let s = peer.new_session().await;
+    let audio = json!({"type": "audio", "data": "QQ==", "mimeType": "audio/wav"});
+    peer.ask(
+        1,
+        "session/prompt",
+        json!({"sessionId": s, "prompt": [audio]}),
+    )
+    .await;
+    let (code, text) = peer.error(1).await;
+    assert_eq!(code, -32602);
+    assert!(text.contains("audio, which is not offered"), "{text}");
+    let image = json!({"type": "image", "data": "QQ==", "mimeType": "image/png"});
+    peer.ask(
+        2,
+        "session/prompt",
+        json!({"sessionId": s, "prompt": [image]}),
+    )
+    .await;
+    peer.notification("session/update").await;
+    peer.result(2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_side_can_do_is_what_it_says() {
+    let (_, mut peer) = Peer::of_agent(idle());
+    let told = peer.initialize(json!({})).await;
+    assert_eq!(told["authMethods"], json!([]));
+    let capabilities = &told["agentCapabilities"];
+    assert_ne!(capabilities["loadSession"], true);
+    for none in ["list", "delete", "resume", "close", "additionalDirectories"] {
+        assert_eq!(
+            capabilities["sessionCapabilities"].get(none),
+            None,
+            "{capabilities}"
+        );
+    }
+
+    let (transport, mut peer) = pipes(PIPE);
+    let _connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+    let (_, params) = peer.request("initialize").await;
+    let capabilities = &params["clientCapabilities"];
+    assert_ne!(capabilities["terminal"], true, "{capabilities}");
+    for fs in ["readTextFile", "writeTextFile"] {
+        assert_ne!(capabilities["fs"][fs], true, "{capabilities}");
+    }
+    assert!(
+        capabilities["session"]["configOptions"]["boolean"].is_object(),
+        "{capabilities}"
+    );
+    assert_eq!(capabilities.get("elicitation"), None, "{capabilities}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_session_has_an_id_of_its_own_and_an_absolute_directory() {
+    let (_conn, mut peer) = Peer::of_agent(idle());
+    peer.initialize(json!({})).await;
+    let mut ids = HashSet::new();
+    for _ in 0..100 {
+        assert!(ids.insert(peer.new_session().await));
+    }
+    for cwd in ["", ".", "work", "../work", "~/work"] {
+        peer.ask(1, "session/new", json!({"cwd": cwd, "mcpServers": []}))
+            .await;
+        let (code, text) = peer.error(1).await;
+        assert_eq!(code, -32602, "{cwd}");
+        assert!(text.contains("is not an absolute path"), "{text}");
+    }
+    let params = json!({"cwd": "/work", "additionalDirectories": ["more"], "mcpServers": []});
+    peer.ask(1, "session/new", params).await;
+    assert_eq!(
+        peer.error(1).await,
+        (-32602, r#""more" is not an absolute path"#.to_owned())
+    );
+    settle().await;
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_not_asked_for_in_a_relative_directory() {
+    let can = json!({"loadSession": true, "sessionCapabilities": {"additionalDirectories": {}}});
+    let (conn, mut peer) = Peer::of_client_with(Nobody, limits(|_| ()), PIPE, can).await;
+    for cwd in ["", ".", "work", "./work", "~/work", "C:work"] {
+        let error = conn.new_session(cwd).await.unwrap_err();
+        assert!(
+            error.to_string().contains("not an absolute path"),
+            "{error}"
+        );
+        assert!(conn.load_session("s", cwd).await.is_err(), "{cwd}");
+    }
+    let setup = SessionSetup::new("/work").additional_directories(vec!["lib".to_owned()]);
+    assert!(conn.new_session(setup).await.is_err());
+    peer.silence().await;
+    // The agent may run on another system.
+    for cwd in ["/work", "C:\\work", "c:/work", "\\\\server\\work"] {
+        let opening = tokio::spawn({
+            let conn = conn.clone();
+            async move { conn.new_session(cwd).await }
+        });
+        let (id, params) = peer.request("session/new").await;
+        assert_eq!(params["cwd"], cwd);
+        peer.answer(&id, json!({"sessionId": cwd})).await;
+        soon("it opens", opening).await.unwrap().unwrap();
+    }
+}

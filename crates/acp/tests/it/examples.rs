@@ -1,0 +1,134 @@
+//! The examples, run as what they are: programs. `cargo test` builds them before it runs this.
+
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tokio::process::Command;
+
+/// How long a program may run.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn example(name: &str) -> PathBuf {
+    // Beside the directory that this test is in.
+    let test = std::env::current_exe().unwrap();
+    let built = test.parent().and_then(|deps| deps.parent()).unwrap();
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let path = built.join("examples").join(file);
+    assert!(
+        path.exists(),
+        "{} is not there; `cargo test -p acp-sdk --examples --test it examples` builds it",
+        path.display()
+    );
+    path
+}
+
+async fn run(name: &str, args: &[&str]) -> Output {
+    let mut command = Command::new(example(name));
+    command.args(args).stdin(Stdio::null()).kill_on_drop(true);
+    let ended = tokio::time::timeout(PATIENCE, command.output()).await;
+    ended.expect("it ends").unwrap()
+}
+
+/// What an example prints when all goes well.
+async fn printed(name: &str, args: &[&str]) -> String {
+    let output = run(name, args).await;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {errors}");
+    assert_eq!(errors, "", "{name}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn the_client_runs_the_agent_and_ends_with_it() {
+    let agent = example("agent");
+    let printed = printed("client", &["Hello", agent.to_str().unwrap()]).await;
+    assert_eq!(printed, "You said: Hello\n(end_turn)\n");
+}
+
+#[tokio::test]
+async fn the_client_says_what_is_wrong() {
+    let output = run("client", &["Hello"]).await;
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("usage: client"), "{errors}");
+
+    // A program that is no agent: it says nothing and ends.
+    let no_agent = example("extension");
+    let output = run("client", &["Hello", no_agent.to_str().unwrap()]).await;
+    assert!(!output.status.success());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("Closed("), "{errors}");
+}
+
+#[tokio::test]
+async fn one_agent_speaks_both_versions() {
+    let printed = printed("both_versions", &[]).await;
+    let spoken: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.starts_with("the agent"))
+        .filter_map(|line| line.rsplit(": ").next())
+        .collect();
+    assert_eq!(spoken, ["version 2", "version 1", "version 1"], "{printed}");
+    // What a person sees is the same, whatever was said.
+    let same = "  end_turn, and the thread has 3 items";
+    let ends = printed.lines().filter(|line| *line == same);
+    assert_eq!(ends.count(), 3, "{printed}");
+    assert_eq!(printed.matches("state_update").count(), 2, "{printed}");
+}
+
+#[tokio::test]
+async fn permission_is_given_to_look_but_not_to_change() {
+    assert_eq!(
+        printed("permission", &[]).await,
+        "May it \"Read notes.txt\"?\n\
+         May it \"Delete notes.txt\"?\n\
+         Read notes.txt: completed\n\
+         Delete notes.txt: failed\n\
+         (end_turn)\n"
+    );
+}
+
+#[tokio::test]
+async fn a_file_is_read_and_a_command_run_through_the_client() {
+    let printed = printed("files_and_terminals", &[]).await;
+    let lines: Vec<&str> = printed.lines().collect();
+    let [file, command, end] = lines[..] else {
+        panic!("{printed}")
+    };
+    assert_eq!(file, "It begins with \"[package]\\n\".");
+    assert!(command.starts_with("\"cargo "), "{command}");
+    assert!(command.ends_with("exit code Some(0)."), "{command}");
+    assert_eq!(end, "(end_turn)");
+}
+
+#[tokio::test]
+async fn extensions_go_both_ways() {
+    let printed = printed("extension", &[]).await;
+    let lines: Vec<&str> = printed.lines().collect();
+    let [hint, sum, unknown, seen] = lines[..] else {
+        panic!("{printed}")
+    };
+    assert!(
+        hint.starts_with("the agent is told _example/hint"),
+        "{hint}"
+    );
+    assert_eq!(sum, "the sum is 6");
+    assert!(
+        unknown.contains("Method not found: _example/product"),
+        "{unknown}"
+    );
+    assert!(
+        seen.starts_with("the client is told _example/seen"),
+        "{seen}"
+    );
+    assert!(seen.contains("let answer = 42;"), "{seen}");
+}
+
+#[tokio::test]
+async fn the_person_is_asked_by_a_form() {
+    assert_eq!(
+        printed("elicitation", &[]).await,
+        "Who is there?\nHello, Ada!\n"
+    );
+}

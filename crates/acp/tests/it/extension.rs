@@ -1,0 +1,217 @@
+//! Methods of extensions, as raw as they come, both ways.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{Prompt, Turn};
+use acp::v1::StopReason;
+use acp::{Agent, Client, Connection, Error, Result, jsonrpc};
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::common::{Peer, settle, soon};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// Knows `_echo` and `_fail`, and notes what it is told.
+#[derive(Clone, Default)]
+struct Extended(Log);
+
+impl Extended {
+    fn request(&self, method: &str, params: Option<Box<RawValue>>) -> Result<Box<RawValue>> {
+        match (method, params) {
+            ("_echo", Some(params)) => Ok(params),
+            ("_echo", None) => Ok(to_raw_value("nothing").unwrap()),
+            ("_fail", _) => Err(jsonrpc::Error::new(1234, "as asked")
+                .data(json!({"why": "so"}))
+                .into()),
+            _ => Err(jsonrpc::Error::method_not_found(method).into()),
+        }
+    }
+
+    fn notification(&self, method: &str, params: Option<Box<RawValue>>) {
+        let params = params.map_or("nothing".to_owned(), |p| p.get().to_owned());
+        self.0.lock().unwrap().push(format!("{method} {params}"));
+    }
+
+    fn noted(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Agent for Extended {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+        let asked = turn
+            .connection()
+            .request_raw("_ask", &json!([1, "two"]))
+            .await?;
+        turn.connection().notify_raw("_tell", &asked).await?;
+        Ok(StopReason::EndTurn)
+    }
+    async fn extension_request(
+        &self,
+        client: &Connection,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>> {
+        client.notify_raw("_seen", method).await?;
+        self.request(method, params)
+    }
+    async fn extension_notification(
+        &self,
+        client: &Connection,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) {
+        self.notification(method, params);
+        client.notify_raw("_seen", method).await.unwrap();
+    }
+}
+
+impl Client for Extended {
+    async fn extension_request(
+        &self,
+        method: &str,
+        params: Option<Box<RawValue>>,
+    ) -> Result<Box<RawValue>> {
+        self.request(method, params)
+    }
+    async fn extension_notification(&self, method: &str, params: Option<Box<RawValue>>) {
+        self.notification(method, params);
+    }
+}
+
+/// Params as they come, spaces, doubled keys and long numbers included.
+const RAW: &str = r#"{ "b": 1.50, "a": [ 12345678901234567890123, "é\u00e9" ], "a": null }"#;
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_asked_and_told_as_it_comes() {
+    let agent = Extended::default();
+    let (_conn, mut peer) = Peer::of_agent(agent.clone());
+    // Extensions may be used before the beginning: they may be what negotiates it.
+    for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
+        peer.line(format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"_echo","params":{raw}}}"#
+        ))
+        .await;
+        assert_eq!(peer.notification("_seen").await, "_echo");
+        let line = String::from_utf8(peer.try_line().await.unwrap()).unwrap();
+        assert_eq!(
+            line,
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{raw}}}"#)
+        );
+        peer.line(format!(
+            r#"{{"jsonrpc":"2.0","method":"_note","params":{raw}}}"#
+        ))
+        .await;
+        assert_eq!(peer.notification("_seen").await, "_note");
+        assert_eq!(agent.noted(), [format!("_note {raw}")]);
+    }
+    peer.line(r#"{"jsonrpc":"2.0","id":1,"method":"_echo"}"#)
+        .await;
+    peer.notification("_seen").await;
+    assert_eq!(peer.result(1).await, "nothing");
+    peer.line(r#"{"jsonrpc":"2.0","method":"_"}"#).await;
+    peer.notification("_seen").await;
+    assert_eq!(agent.noted(), ["_ nothing"]);
+    peer.ask(2, "_fail", json!({})).await;
+    peer.notification("_seen").await;
+    let error = json!({"code": 1234, "message": "as asked", "data": {"why": "so"}});
+    peer.expect(json!({"jsonrpc": "2.0", "id": 2, "error": error}))
+        .await;
+    peer.ask(3, "_unknown", json!({})).await;
+    peer.notification("_seen").await;
+    assert_eq!(
+        peer.error(3).await,
+        (-32601, "Method not found: _unknown".to_owned())
+    );
+    // What does not begin with an underscore is none of theirs.
+    peer.ask(4, "echo", json!({})).await;
+    assert_eq!(peer.error(4).await.0, -32601);
+    peer.tell("note", json!({})).await;
+    peer.silence().await;
+    assert!(agent.noted().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_is_asked_and_told_as_it_comes() {
+    let client = Extended::default();
+    let (_conn, mut peer) = Peer::of_client(client.clone()).await;
+    for raw in [RAW, "[1, 2]", "\"text\"", "null"] {
+        peer.line(format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"_echo","params":{raw}}}"#
+        ))
+        .await;
+        let line = String::from_utf8(peer.try_line().await.unwrap()).unwrap();
+        assert_eq!(
+            line,
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{raw}}}"#)
+        );
+        peer.line(format!(
+            r#"{{"jsonrpc":"2.0","method":"_note","params":{raw}}}"#
+        ))
+        .await;
+        settle().await;
+        assert_eq!(client.noted(), [format!("_note {raw}")]);
+    }
+    peer.ask(2, "_fail", json!({})).await;
+    assert_eq!(peer.error(2).await, (1234, "as asked".to_owned()));
+    peer.ask(3, "_unknown", json!({})).await;
+    assert_eq!(peer.error(3).await.0, -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn either_side_asks_and_tells() {
+    let (_conn, mut peer, s) = Peer::in_session(Extended::default()).await;
+    peer.prompt(1, &s, "go").await;
+    let (id, params) = peer.request("_ask").await;
+    assert_eq!(params, json!([1, "two"]));
+    peer.line(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{RAW}}}"#))
+        .await;
+    let line = String::from_utf8(peer.try_line().await.unwrap()).unwrap();
+    assert_eq!(
+        line,
+        format!(r#"{{"jsonrpc":"2.0","method":"_tell","params":{RAW}}}"#)
+    );
+    peer.result(1).await;
+
+    let (conn, mut peer) = Peer::of_client(Extended::default()).await;
+    let conn = conn.connection().clone();
+    let asking = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.request_raw("_ask", "that").await }
+    });
+    let (id, params) = peer.request("_ask").await;
+    assert_eq!(params, "that");
+    peer.send(json!({"id": id, "error": {"code": -5, "message": "no", "data": "really"}}))
+        .await;
+    let error = soon("it is answered", asking).await.unwrap().unwrap_err();
+    assert!(
+        matches!(&error, Error::Rpc(e) if e.code == -5 && e.data == Some(json!("really"))),
+        "{error:?}"
+    );
+    conn.notify_raw("_tell", &json!({"a": 1})).await.unwrap();
+    assert_eq!(peer.notification("_tell").await, json!({"a": 1}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_written_is_an_error_and_nothing_is_sent() {
+    let (conn, mut peer) = Peer::of_client(Extended::default()).await;
+    let conn = conn.connection();
+    // Keys of JSON are text.
+    let unwritable = std::collections::HashMap::from([(vec![1], 1)]);
+    for error in [
+        conn.notify_raw("_x", &unwritable).await.unwrap_err(),
+        conn.request_raw("_x", &unwritable).await.unwrap_err(),
+    ] {
+        assert!(
+            matches!(&error, Error::Unwritable { method, .. } if method == "_x"),
+            "{error}"
+        );
+    }
+    peer.silence().await;
+    peer.alive().await;
+    // Line ends between the tokens do not end the line.
+    let spread = RawValue::from_string("{\n\"a\":\r\n1}".to_owned()).unwrap();
+    conn.notify_raw("_x", &spread).await.unwrap();
+    assert_eq!(peer.notification("_x").await, json!({"a": 1}));
+}

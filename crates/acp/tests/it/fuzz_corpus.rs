@@ -1,0 +1,57 @@
+//! What the fuzzers know, once more: the bytes in `fuzz/corpus/` and `fuzz/regressions/`.
+//!
+//! How the fuzzers themselves are run: `fuzz/README.md`.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Something has panicked, if only in a task, where nobody would notice.
+static PANICKED: AtomicBool = AtomicBool::new(false);
+
+/// The files of a target.
+fn files(target: &str) -> Vec<PathBuf> {
+    let fuzz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let mut files = Vec::new();
+    for folder in ["corpus", "regressions"] {
+        let folder = fuzz.join(folder).join(target);
+        // There may be no regressions.
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        files.extend(entries.map(|entry| entry.unwrap().path()));
+    }
+    files.sort();
+    files
+}
+
+fn replay(target: &str, check: fn(&[u8])) {
+    let files = files(target);
+    assert!(files.len() >= 20, "{target} has {} files", files.len());
+    for file in &files {
+        let bytes = fs::read(file).unwrap();
+        PANICKED.store(false, Ordering::Relaxed);
+        let checked = catch_unwind(AssertUnwindSafe(|| check(&bytes)));
+        assert!(
+            checked.is_ok() && !PANICKED.load(Ordering::Relaxed),
+            "{}: see what is said above",
+            file.display()
+        );
+    }
+    println!("{target}: {} files", files.len());
+}
+
+/// One test, so that no other panics meanwhile.
+#[test]
+fn what_the_fuzzers_know_holds() {
+    let say = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        PANICKED.store(true, Ordering::Relaxed);
+        say(panic);
+    }));
+    replay("framer", acp::fuzzing::framer);
+    replay("messages_v1", acp::fuzzing::messages_v1);
+    replay("messages_v2", acp::fuzzing::messages_v2);
+    replay("connection", acp::fuzzing::connection);
+}

@@ -1,0 +1,88 @@
+//! Answers of every kind.
+
+use acp::Error;
+use acp::v1::StopReason;
+use serde_json::json;
+
+use crate::common::{Nobody, PIPE, Peer, limits, soon};
+use crate::hostile::lives;
+
+#[tokio::test(start_paused = true)]
+async fn null_is_as_good_as_an_empty_object_for_an_answer() {
+    let capabilities = json!({
+        "loadSession": true,
+        "auth": {"logout": {}},
+        "sessionCapabilities": {"close": {}, "delete": {}, "resume": {}},
+    });
+    let (conn, mut peer) = Peer::of_client_with(Nobody, limits(|_| ()), PIPE, capabilities).await;
+    let modes = json!({"currentModeId": "a", "availableModes": [{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]});
+    let session = peer
+        .opens(&conn, json!({"sessionId": "s", "modes": modes}))
+        .await;
+    macro_rules! answered_with_null {
+        ($method:literal, $call:expr) => {{
+            let working = tokio::spawn(async move { $call.await.map(drop) });
+            let (id, _) = peer.request($method).await;
+            peer.answer(&id, json!(null)).await;
+            soon($method, working).await.unwrap().unwrap();
+        }};
+    }
+    let (s, c) = (session.clone(), conn.clone());
+    answered_with_null!("session/set_mode", s.set_mode("b"));
+    answered_with_null!("session/load", c.load_session("old", "/work"));
+    let c = conn.clone();
+    answered_with_null!("session/resume", c.resume_session("older", "/work"));
+    let c = conn.clone();
+    answered_with_null!("authenticate", c.authenticate("x"));
+    let c = conn.clone();
+    answered_with_null!("logout", c.logout());
+    let c = conn.clone();
+    answered_with_null!("session/delete", c.delete_session(&"old".into()));
+    let s = session.clone();
+    answered_with_null!("session/close", s.close());
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_read_fails_its_request_only() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    for result in [
+        json!(null),
+        json!({}),
+        json!([1]),
+        json!(["end_turn"]),
+        json!("end_turn"),
+        json!({"stopReason": 5}),
+    ] {
+        let (id, turn) = peer.prompted(&session, "hi").await;
+        peer.answer(&id, result.clone()).await;
+        let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+        assert!(
+            matches!(&error, Error::Unreadable { method, .. } if method == "session/prompt"),
+            "{result}: {error}"
+        );
+        assert!(!session.thread().read(acp::Thread::is_running));
+    }
+    // Errors of every form are errors, and a stop reason nobody has heard of is one.
+    for (error, expected) in [
+        (json!({"code": 5, "message": "no"}), "no (5)"),
+        (json!({"message": "no"}), "no (-32603)"),
+        (
+            json!({"code": "x", "message": 3}),
+            "an error without a message (-32603)",
+        ),
+        (json!("no"), "\"no\" (-32603)"),
+    ] {
+        let (id, turn) = peer.prompted(&session, "hi").await;
+        peer.send(json!({"id": id, "error": error})).await;
+        let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), expected);
+    }
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    peer.answer(&id, json!({"stopReason": "tired"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::Unknown("tired".to_owned())
+    );
+    lives(&session, &mut peer).await;
+}

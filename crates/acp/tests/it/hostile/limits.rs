@@ -1,0 +1,327 @@
+//! Limits that a peer reaches: it is told, and the connection goes on.
+
+use acp::thread::ItemKind;
+use acp::v1::{ContentBlock, ContentChunk, SessionUpdate, StopReason, ToolCall, ToolCallUpdate};
+use acp::v2;
+use acp::{Error, Thread};
+use serde_json::{Value, json};
+
+use crate::common::{Nobody, OnPrompt, PIPE, Peer, idle, limits, settle, soon};
+use crate::hostile::lives;
+
+#[tokio::test(start_paused = true)]
+async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
+    let limits = limits(|l| l.sessions = 2);
+    let (_conn, mut peer) = Peer::of_agent_with(Closes, limits, PIPE);
+    peer.initialize(json!({})).await;
+    let first = peer.new_session().await;
+    peer.new_session().await;
+    for _ in 0..3 {
+        let params = json!({"cwd": "/work", "mcpServers": []});
+        peer.ask(1, "session/new", params).await;
+        let (code, text) = peer.error(1).await;
+        assert_eq!(code, -32603);
+        assert!(text.contains("more than 2 sessions are open"), "{text}");
+    }
+    // Those that are open work on.
+    peer.prompt(2, &first, "hi").await;
+    peer.result(2).await;
+    peer.ask(3, "session/close", json!({"sessionId": first}))
+        .await;
+    peer.result(3).await;
+    peer.new_session().await;
+}
+
+/// An agent that closes sessions.
+struct Closes;
+
+impl acp::Agent for Closes {
+    async fn prompt(&self, _: acp::agent::Turn, _: acp::agent::Prompt) -> acp::Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+    fn close_session(&self) -> Option<&impl acp::agent::CloseSession> {
+        Some(self)
+    }
+}
+
+impl acp::agent::CloseSession for Closes {
+    async fn close_session(&self, _: &acp::v1::SessionId) -> acp::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_that_wait_beyond_the_limit_are_refused() {
+    let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+        turn.cancelled().await;
+        Ok(StopReason::Cancelled)
+    });
+    let limits = limits(|l| l.prompts = 2);
+    let (_conn, mut peer, s) = Peer::in_session_with(agent, limits, PIPE).await;
+    // One is worked on, two wait.
+    for id in 0..4 {
+        peer.prompt(id, &s, "wait").await;
+    }
+    let (code, text) = peer.error(3).await;
+    assert_eq!(code, -32603);
+    assert_eq!(text, "more than 2 prompts wait in this session");
+    // Another session has room of its own.
+    let other = peer.new_session().await;
+    peer.prompt(5, &other, "wait").await;
+    for session in [&s, &other] {
+        peer.tell("session/cancel", json!({"sessionId": session}))
+            .await;
+    }
+    for _ in 0..4 {
+        assert_eq!(peer.next().await["result"]["stopReason"], "cancelled");
+    }
+    peer.prompt(6, &s, "wait").await;
+    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.result(6).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_that_take_too_much_together_are_refused_and_one_alone_is_not() {
+    let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+        turn.cancelled().await;
+        Ok(StopReason::Cancelled)
+    });
+    let limits = limits(|l| l.request_memory = 20_000);
+    let (_conn, mut peer, s) = Peer::in_session_with(agent, limits, PIPE).await;
+    let much: &'static str = Box::leak("x".repeat(50_000).into_boxed_str());
+    peer.prompt(1, &s, much).await;
+    peer.prompt(2, &s, "little").await;
+    let (code, text) = peer.error(2).await;
+    assert_eq!(code, -32603);
+    assert_eq!(text, "more than 20000 bytes of requests at once");
+    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.result(1).await;
+    // There is room again.
+    peer.prompt(2, &s, "little").await;
+    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    peer.result(2).await;
+}
+
+/// JSON that takes much more memory than it has bytes.
+fn dense() -> String {
+    format!("[{}0]", "{},".repeat(1_000))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_take_too_much_memory_is_treated_as_too_long() {
+    let small = || limits(|l| l.message_memory = 200_000);
+    let (conn, mut peer, s) = Peer::in_session_with(idle(), small(), PIPE).await;
+    let dense = dense();
+    for message in [
+        format!(r#"{{"id":7,"method":"_x","params":{dense}}}"#),
+        format!(r#"{{"params":{{"_meta":{dense}}},"method":"session/new","id":7}}"#),
+    ] {
+        peer.line(&message).await;
+        let (code, text) = peer.error(7).await;
+        assert_eq!(code, -32600);
+        assert!(text.contains("over the limit of 200000 bytes"), "{text}");
+    }
+    // Nobody waits for the answer to a notification.
+    peer.line(format!(r#"{{"method":"_x","params":{dense}}}"#))
+        .await;
+    peer.prompt(5, &s, "still there?").await;
+    peer.result(5).await;
+    assert_eq!(conn.noise().unread, 1);
+    // The same in a text is only text.
+    let text = json!([{"type": "text", "text": dense}]);
+    peer.ask(6, "session/prompt", json!({"sessionId": s, "prompt": text}))
+        .await;
+    peer.result(6).await;
+
+    let (conn, mut peer) = Peer::of_client_with(Nobody, small(), PIPE, json!({})).await;
+    let opening = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.new_session("/work").await }
+    });
+    let (id, _) = peer.request("session/new").await;
+    peer.line(format!(
+        r#"{{"id":{id},"result":{{"sessionId":"s","_meta":{{"a":{dense}}}}}}}"#
+    ))
+    .await;
+    let error = soon("the request fails", opening)
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert!(matches!(error, Error::Unreadable { .. }), "{error}");
+    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    lives(&session, &mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_and_paths_have_a_length() {
+    let (_conn, mut peer) = Peer::of_agent(idle());
+    peer.initialize(json!({})).await;
+    let long = format!("/{}", "x".repeat(300 * 1024));
+    for params in [
+        json!({"cwd": long, "mcpServers": []}),
+        json!({"cwd": "/", "mcpServers": [], "additionalDirectories": vec!["/"; 20_000]}),
+    ] {
+        peer.ask(1, "session/new", params).await;
+        let (code, text) = peer.error(1).await;
+        assert_eq!(code, -32602);
+        assert!(text.contains("262144 bytes at most"), "{text}");
+    }
+    peer.new_session().await;
+
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let agent = session.agent().clone();
+    let error = agent.new_session(&long).await.unwrap_err();
+    assert!(matches!(error, Error::Invalid(_)), "{error}");
+    // A session of such a name is nobody's.
+    peer.says(&long, "hello").await;
+    peer.alive().await;
+    assert_eq!(agent.connection().noise().unread, 1);
+    lives(&session, &mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_peer_sent_is_not_sent_back_to_it_whole() {
+    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let long = "x".repeat(100_000);
+    for (method, params) in [
+        (long.as_str(), json!({})),
+        ("session/prompt", json!({"sessionId": s, "prompt": long})),
+        ("session/prompt", json!({"sessionId": [long], "prompt": []})),
+    ] {
+        peer.ask(1, method, params).await;
+        let (_, text) = peer.error(1).await;
+        assert!(text.len() < 2_000, "{} bytes", text.len());
+    }
+    peer.line(format!("{{{long}")).await;
+    assert!(peer.error(json!(null)).await.1.len() < 2_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_of_what_is_too_long_are_not_lost_however_late_they_are_read() {
+    let limits = || {
+        limits(|l| {
+            l.outbox = 1_000;
+            l.message = 500;
+        })
+    };
+    let line = format!(
+        "{{\"id\":1,\"method\":\"_x\",\"params\":\"{}\"}}\n",
+        "x".repeat(600)
+    );
+    let flood = line.repeat(300);
+    let (_conn, peer, _) = Peer::in_session_with(idle(), limits(), 1024).await;
+    each_is_refused(peer, &flood).await;
+    let (conn, peer) = Peer::of_client_with(Nobody, limits(), 1024, json!({})).await;
+    each_is_refused(peer, &flood).await;
+    drop(conn);
+}
+
+async fn each_is_refused(mut peer: Peer, flood: &str) {
+    let taken = peer.bytes_taken(flood.as_bytes()).await;
+    assert!(taken < flood.len());
+    let (mut reading, mut writing) = peer.split();
+    let rest = flood.as_bytes()[taken..].to_vec();
+    let write = tokio::spawn(async move {
+        writing.bytes(rest).await;
+        writing
+    });
+    for _ in 0..300 {
+        assert_eq!(reading.error(1).await.0, -32600);
+    }
+    reading.silence().await;
+    reading
+        .join(soon("all is written", write).await.unwrap())
+        .alive()
+        .await;
+}
+
+fn said(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessageChunk(ContentChunk::new(ContentBlock::text(text)))
+}
+
+#[test]
+fn a_thread_drops_the_earliest_and_says_so() {
+    let mut thread = Thread::with_limit(100_000);
+    for n in 0..2_000 {
+        thread.apply_v1(&SessionUpdate::ToolCall(Box::new(ToolCall::new(
+            format!("c{n}"),
+            format!("call {n}"),
+        ))));
+    }
+    let dropped = thread.dropped();
+    assert_eq!(dropped.items + thread.items().len(), 2_000);
+    assert!(thread.items().len() > 20, "{}", thread.items().len());
+    // Those that are there are found, those that are gone are not.
+    for n in 0..2_000 {
+        let call = thread.tool_call(&format!("c{n}").into());
+        assert_eq!(call.is_some(), n >= dropped.items, "{n}");
+        if let Some(call) = call {
+            assert_eq!(call.title, format!("call {n}"));
+        }
+    }
+    // One that is gone and heard of again is there again.
+    thread.apply_v1(&SessionUpdate::ToolCallUpdate(Box::new(
+        ToolCallUpdate::new("c0").title("again"),
+    )));
+    assert_eq!(thread.tool_call(&"c0".into()).unwrap().title, "again");
+}
+
+#[test]
+fn a_message_without_end_keeps_its_end() {
+    let mut thread = Thread::with_limit(100_000);
+    for n in 0..20_000 {
+        thread.apply_v1(&said(&format!("{n} é ")));
+    }
+    let [item] = thread.items() else {
+        panic!("{:?}", thread.dropped());
+    };
+    let ItemKind::Agent(message) = &item.kind else {
+        panic!("{item:?}");
+    };
+    assert!(message.cut);
+    assert!(thread.dropped().parts > 0);
+    assert!(message.text().ends_with("19998 é 19999 é "));
+    assert!((10_000..100_000).contains(&message.text().len()));
+}
+
+#[test]
+fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
+    let mut thread = Thread::with_limit(100_000);
+    thread.apply_v1(&SessionUpdate::ToolCall(Box::new(
+        ToolCall::new("c", "Read it")
+            .raw_output("x".repeat(200_000))
+            .raw_input("small"),
+    )));
+    let call = thread.tool_call(&"c".into()).unwrap();
+    assert!(call.cut && call.raw_output.is_none());
+    assert_eq!(
+        (call.title.as_str(), &call.raw_input),
+        ("Read it", &Some(Value::from("small")))
+    );
+    // Of version 2, in pieces.
+    let piece = |n: usize| {
+        json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c",
+               "content": {"type": "content", "content": {"type": "text", "text": n.to_string()}}})
+    };
+    for n in 0..1_000 {
+        let update: v2::SessionUpdate = serde_json::from_value(piece(n)).unwrap();
+        thread.apply_v2(&update);
+    }
+    let call = thread.tool_call(&"c".into()).unwrap();
+    assert!(call.content.len() < 200, "{}", call.content.len());
+    assert_eq!(thread.items().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_s_thread_keeps_what_the_limits_say() {
+    let limits = limits(|l| l.thread = 50_000);
+    let (session, mut peer) = Peer::with_session_and(Nobody, limits, json!({})).await;
+    for n in 0..500 {
+        let call = json!({"sessionUpdate": "tool_call", "toolCallId": n.to_string(), "title": "T"});
+        peer.update("s", call).await;
+    }
+    settle().await;
+    let dropped = session.thread().read(Thread::dropped);
+    assert!(dropped.items > 400, "{dropped:?}");
+    lives(&session, &mut peer).await;
+}

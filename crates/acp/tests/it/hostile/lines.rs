@@ -1,0 +1,325 @@
+//! Lines of every kind, each by itself.
+
+use acp::v1::StopReason;
+use serde_json::{Value, json};
+
+use crate::common::{Nobody, OnPrompt, PIPE, Peer, idle, pipes, soon};
+use crate::hostile::lives;
+
+/// What a line gets.
+#[derive(Clone, Copy)]
+enum Due {
+    Nothing,
+    /// An error with this code, for the request with this id.
+    Error(i64, &'static str),
+}
+use Due::Nothing;
+
+const fn error(code: i64, id: &'static str) -> Due {
+    Due::Error(code, id)
+}
+
+/// What either side makes of a line.
+const EITHER: &[(&[u8], Due)] = &[
+    // Not JSON, though it was meant to be.
+    (br#"{"jsonrpc":"2.0","id":1,"#, error(-32700, "null")),
+    (
+        br#"{"jsonrpc":"2.0","id":1,"method":"x"}}"#,
+        error(-32700, "null"),
+    ),
+    (
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\xfe\"}",
+        error(-32700, "null"),
+    ),
+    (
+        b"{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":\"\xc3\"}",
+        error(-32700, "null"),
+    ),
+    // JSON, but no message.
+    (b"42", error(-32600, "null")),
+    (b"\"text\"", error(-32600, "null")),
+    (b"null", error(-32600, "null")),
+    (b"true", error(-32600, "null")),
+    (b"[]", error(-32600, "null")),
+    (
+        br#"[{"jsonrpc":"2.0","id":1,"method":"initialize"}]"#,
+        error(-32600, "null"),
+    ),
+    (b"{}", error(-32600, "null")),
+    (br#"{"jsonrpc":"2.0","id":8}"#, error(-32600, "8")),
+    (
+        br#"{"jsonrpc":"2.0","id":8,"method":5}"#,
+        error(-32600, "8"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":{},"method":"x"}"#,
+        error(-32600, "null"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":[1],"method":"x"}"#,
+        error(-32600, "null"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":true,"method":"x"}"#,
+        error(-32600, "null"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":1.5,"method":"x"}"#,
+        error(-32600, "null"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":1e999,"method":"x"}"#,
+        error(-32600, "null"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"x"}"#,
+        error(-32600, "null"),
+    ),
+    // Nothing at all.
+    (b"", Nothing),
+    (b"\r", Nothing),
+    (b" \t \r", Nothing),
+    // Ids come back as they are.
+    (
+        br#"{"jsonrpc":"2.0","id":0,"method":"x"}"#,
+        error(-32601, "0"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":-7,"method":"x"}"#,
+        error(-32601, "-7"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":9223372036854775807,"method":"x"}"#,
+        error(-32601, "9223372036854775807"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":"","method":"x"}"#,
+        error(-32601, r#""""#),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":"7","method":"x"}"#,
+        error(-32601, r#""7""#),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":"\u00e9 \"quoted\"\n","method":"x"}"#,
+        error(-32601, r#""\u00e9 \"quoted\"\n""#),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":null,"method":"x"}"#,
+        error(-32601, "null"),
+    ),
+    // Spaces, a line end of the other kind, other orders, no version, and more than is needed.
+    (
+        b"  {\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}  \r",
+        error(-32601, "1"),
+    ),
+    (
+        br#"{"params":{},"id":1,"method":"x","extra":[{}]}"#,
+        error(-32601, "1"),
+    ),
+    // Methods that nobody has heard of.
+    (
+        br#"{"jsonrpc":"2.0","id":1,"method":"_private/thing","params":[1]}"#,
+        error(-32601, "1"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":1,"method":"session/unheard_of"}"#,
+        error(-32601, "1"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":1,"method":"$/unheard_of"}"#,
+        error(-32601, "1"),
+    ),
+    (
+        br#"{"jsonrpc":"2.0","id":1,"method":""}"#,
+        error(-32601, "1"),
+    ),
+    (br#"{"jsonrpc":"2.0","method":"_private/thing"}"#, Nothing),
+    (
+        br#"{"jsonrpc":"2.0","method":"session/unheard_of","params":{}}"#,
+        Nothing,
+    ),
+    (
+        br#"{"jsonrpc":"2.0","method":"$/unheard_of","params":null}"#,
+        Nothing,
+    ),
+    // Answers to nothing, in every form.
+    (br#"{"jsonrpc":"2.0","id":77,"result":{}}"#, Nothing),
+    (br#"{"jsonrpc":"2.0","id":"a","result":null}"#, Nothing),
+    (
+        br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}"#,
+        Nothing,
+    ),
+    (br#"{"jsonrpc":"2.0","id":78,"error":"just text"}"#, Nothing),
+    (br#"{"jsonrpc":"2.0","result":1}"#, Nothing),
+    // Cancelling what is not there, or nothing.
+    (
+        br#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":5}}"#,
+        Nothing,
+    ),
+    (
+        br#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":{}}}"#,
+        Nothing,
+    ),
+    (br#"{"jsonrpc":"2.0","method":"$/cancel_request"}"#, Nothing),
+];
+
+async fn each_gets_its_due(peer: &mut Peer, lines: &[(&[u8], Due)]) {
+    for (line, due) in lines {
+        let shown = String::from_utf8_lossy(line);
+        peer.line(line).await;
+        if let Due::Error(code, id) = due {
+            let answer = peer.next().await;
+            let id: Value = serde_json::from_str(id).unwrap();
+            assert_eq!(
+                (&answer["id"], &answer["error"]["code"]),
+                (&id, &json!(code)),
+                "{shown}: {answer}"
+            );
+            assert!(answer.get("id").is_some(), "{shown}: {answer}");
+        }
+        peer.silence().await;
+    }
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_answers_each_line_as_it_is_due() {
+    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    each_gets_its_due(&mut peer, EITHER).await;
+    each_gets_its_due(
+        &mut peer,
+        &[
+            (b"what is this", error(-32700, "null")),
+            (b"\xff\xff\xff", error(-32700, "null")),
+            (br#"{"id":1,"method":"session/new"}"#, error(-32602, "1")),
+            (br#"{"id":1,"method":"session/new","params":{"cwd":5,"mcpServers":[]}}"#, error(-32602, "1")),
+            (br#"{"id":1,"method":"session/prompt","params":[]}"#, error(-32602, "1")),
+            (br#"{"id":1,"method":"session/new","params":["/",[],[]]}"#, error(-32602, "1")),
+            (br#"{"id":1,"method":"session/new","params":["/",[]]}"#, error(-32602, "1")),
+            (br#"{"id":1,"method":"session/prompt","params":"s"}"#, error(-32602, "1")),
+            (br#"{"id":1,"method":"session/prompt","params":{"sessionId":"none","prompt":[]}}"#, error(-32002, "1")),
+            (br#"{"id":1,"method":"session/set_mode","params":{"sessionId":"none","modeId":"x"}}"#, error(-32002, "1")),
+            (br#"{"method":"session/cancel","params":{"sessionId":"none"}}"#, Nothing),
+            (br#"{"method":"session/cancel","params":7}"#, Nothing),
+            (br#"{"method":"session/cancel","params":["s"]}"#, Nothing),
+            // Methods of the other direction, and those that this agent does not offer.
+            (br#"{"id":1,"method":"session/request_permission","params":{}}"#, error(-32601, "1")),
+            (br#"{"id":1,"method":"session/load","params":{"sessionId":"s","cwd":"/","mcpServers":[]}}"#, error(-32601, "1")),
+            (br#"{"id":1,"method":"session/list","params":{}}"#, error(-32601, "1")),
+            (br#"{"id":1,"method":"authenticate","params":{"methodId":"x"}}"#, error(-32601, "1")),
+            (br#"{"id":1,"method":"logout","params":{}}"#, error(-32601, "1")),
+            // A notification's name with an id, and a request's name without.
+            (br#"{"id":1,"method":"session/cancel","params":{"sessionId":"s"}}"#, error(-32601, "1")),
+            (br#"{"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#, Nothing),
+        ],
+    )
+    .await;
+    peer.prompt(5, &s, "still there?").await;
+    assert_eq!(peer.result(5).await, json!({"stopReason": "end_turn"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_answers_each_line_as_it_is_due() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    each_gets_its_due(&mut peer, EITHER).await;
+    let read = br#"{"id":1,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/x"}}"#;
+    each_gets_its_due(
+        &mut peer,
+        &[
+            (br#"{"id":1,"method":"session/request_permission"}"#, error(-32602, "1")),
+            (br#"{"id":1,"method":"session/request_permission","params":{"sessionId":"s"}}"#, error(-32602, "1")),
+            (read, error(-32601, "1")),
+            (br#"{"id":1,"method":"terminal/create","params":{"sessionId":"s","command":"ls"}}"#, error(-32601, "1")),
+            (br#"{"id":1,"method":"session/prompt","params":{}}"#, error(-32601, "1")),
+            (br#"{"method":"session/update","params":{}}"#, Nothing),
+            (br#"{"method":"session/update","params":{"sessionId":"s"}}"#, Nothing),
+            (br#"{"method":"session/update","params":{"sessionId":"s","update":null}}"#, Nothing),
+            (br#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call"}}}"#, Nothing),
+        ],
+    )
+    .await;
+    lives(&session, &mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
+    let (transport, mut peer) = pipes(PIPE);
+    // Before the first answer, too.
+    peer.line("Welcome to the agent!").await;
+    let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+    let (id, _) = peer.request("initialize").await;
+    peer.line("[2026-01-01T00:00:00Z INFO] starting").await;
+    peer.answer(&id, json!({"protocolVersion": 1})).await;
+    let conn = soon("the client connects", connecting)
+        .await
+        .unwrap()
+        .unwrap();
+    for noise in [
+        &b"\x1b[32m> npm start\x1b[0m"[..],
+        b"(node:1) Warning: \xe4\xf6",
+        b"[debug] {}",
+        b"-",
+        b"",
+    ] {
+        peer.line(noise).await;
+    }
+    // As noisy as it can be: without a line end for long, then in the middle of messages.
+    peer.line("x".repeat(3 * PIPE)).await;
+    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    lives(&session, &mut peer).await;
+    peer.silence().await;
+    assert_eq!(conn.connection().noise().lines, 7);
+    assert_eq!(conn.connection().noise().unasked, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_to_nothing_and_unread_notifications_are_counted() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    for id in [json!(77), json!("a"), json!(null)] {
+        peer.answer(&id, json!({})).await;
+    }
+    peer.tell("session/unheard_of", json!({})).await;
+    peer.tell("session/update", json!({"sessionId": 3})).await;
+    peer.alive().await;
+    let noise = session.agent().connection().noise();
+    assert_eq!((noise.lines, noise.unasked, noise.unread), (0, 3, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_in_use_is_refused_and_free_again_once_answered() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let agent = OnPrompt({
+        let gate = std::sync::Arc::clone(&gate);
+        move |_, _| {
+            let gate = std::sync::Arc::clone(&gate);
+            async move {
+                gate.acquire().await.unwrap().forget();
+                Ok(StopReason::EndTurn)
+            }
+        }
+    });
+    let (_conn, mut peer, s) = Peer::in_session(agent).await;
+    peer.prompt(1, &s, "first").await;
+    peer.prompt(1, &s, "second").await;
+    let (code, text) = peer.error(1).await;
+    assert_eq!(code, -32600);
+    assert!(text.contains("this id is still being worked on"), "{text}");
+    // "1" is another id.
+    peer.prompt("1", &s, "third").await;
+    gate.add_permits(2);
+    peer.result(1).await;
+    peer.result("1").await;
+    gate.add_permits(1);
+    peer.prompt(1, &s, "fourth").await;
+    peer.result(1).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_id_is_free_as_soon_as_its_answer_is_seen() {
+    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    for _ in 0..2_000 {
+        peer.prompt(1, &s, "again").await;
+        peer.result(1).await;
+    }
+}

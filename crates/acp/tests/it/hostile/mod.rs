@@ -1,0 +1,26 @@
+//! Whatever arrives, it gets the answer it is due, and the connection goes on.
+
+mod answers;
+mod beginning;
+mod limits;
+mod lines;
+mod pipes;
+mod sizes;
+
+use acp::client::Session;
+use acp::v1::StopReason;
+use serde_json::json;
+
+use crate::common::{Peer, shown, soon};
+
+/// A turn goes through.
+pub(crate) async fn lives(session: &Session, peer: &mut Peer) {
+    let (id, turn) = peer.prompted(session, "still there?").await;
+    peer.says(session.id().as_str(), "yes").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(shown(session.thread()).last().unwrap(), "agent: yes");
+}

@@ -1,0 +1,182 @@
+//! Peers that write or read in a way that nobody should.
+
+use std::time::Duration;
+
+use acp::v1::StopReason;
+use acp::{CloseReason, Result};
+use serde_json::json;
+
+use crate::common::{Nobody, OnPrompt, PIPE, Peer, idle, limits, settle, soon};
+use crate::hostile::lives;
+
+/// How many tasks there are beside the test itself.
+fn tasks() -> usize {
+    tokio::runtime::Handle::current()
+        .metrics()
+        .num_alive_tasks()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_line_without_end_is_borne_and_what_is_behind_it_is_read() {
+    let short = || limits(|l| l.message = 10_000);
+    let endless = vec![b'x'; 64 * 1024];
+    let (_conn, mut peer, s) = Peer::in_session_with(idle(), short(), PIPE).await;
+    for _ in 0..200 {
+        peer.bytes(&endless).await;
+    }
+    peer.silence().await;
+    peer.line("").await;
+    let (code, text) = peer.error(json!(null)).await;
+    assert_eq!(code, -32600);
+    assert!(text.contains("13107200 bytes"), "{text}");
+    peer.prompt(1, &s, "still there?").await;
+    peer.result(1).await;
+
+    let (conn, mut peer) = Peer::of_client_with(Nobody, short(), PIPE, json!({})).await;
+    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    for _ in 0..200 {
+        peer.bytes(&endless).await;
+    }
+    peer.line("").await;
+    lives(&session, &mut peer).await;
+    assert_eq!(conn.connection().noise().lines, 1);
+    // And one that never ends, but for the pipe.
+    peer.bytes(&endless).await;
+    peer.stop_writing();
+    let reason = soon("it ends", conn.closed()).await;
+    assert!(matches!(reason, CloseReason::Peer), "{reason}");
+    drop(session);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_writes_one_byte_a_second_is_understood() {
+    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    let prompt = format!("{}\n", crate::common::prompt(1, &s, "hi"));
+    for byte in prompt.as_bytes() {
+        peer.bytes([*byte]).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    peer.result(1).await;
+
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    for message in [
+        crate::common::message("s", "slowly"),
+        json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}}),
+    ] {
+        for byte in format!("{message}\n").as_bytes() {
+            peer.bytes([*byte]).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+    let end = soon("the turn ends", turn).await.unwrap().unwrap();
+    assert_eq!(end, StopReason::EndTurn);
+    let shown = crate::common::shown(session.thread());
+    assert_eq!(shown, ["user: hi", "agent: slowly"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_reads_one_byte_a_second_gets_every_request() {
+    let (conn, mut peer) =
+        Peer::of_client_with(Nobody, limits(|l| l.outbox = 100), 1, json!({})).await;
+    let asking: Vec<_> = (0..5)
+        .map(|n| {
+            let conn = conn.connection().clone();
+            tokio::spawn(async move { conn.request_raw("_x", &n).await })
+        })
+        .collect();
+    let mut text = Vec::new();
+    while text.iter().filter(|byte| **byte == b'\n').count() < 5 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        text.push(peer.byte().await);
+    }
+    for line in std::str::from_utf8(&text).unwrap().lines() {
+        let request: serde_json::Value = serde_json::from_str(line).unwrap();
+        peer.answer(&request["id"], request["params"].clone()).await;
+    }
+    for (n, asking) in asking.into_iter().enumerate() {
+        let answer = soon("it is answered", asking).await.unwrap().unwrap();
+        assert_eq!(answer.get(), n.to_string());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_notifications_of_every_kind_is_read_to_its_end() {
+    let lines: &[&str] = &[
+        r#"{"method":"session/cancel","params":{"sessionId":"none"}}"#,
+        r#"{"method":"session/update","params":{"sessionId":"none","update":{}}}"#,
+        r#"{"method":"$/cancel_request","params":{"requestId":1}}"#,
+        r#"{"method":"_x"}"#,
+        r#"{"method":"unheard of"}"#,
+        r#"{"id":1,"result":{}}"#,
+        r#"{"id":"1","error":{"code":1,"message":""}}"#,
+    ];
+    let flood: String = lines
+        .iter()
+        .map(|line| format!("{line}\n").repeat(3_000))
+        .collect();
+    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    peer.bytes(&flood).await;
+    peer.prompt(1, &s, "still there?").await;
+    peer.result(1).await;
+
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    peer.bytes(&flood).await;
+    lives(&session, &mut peer).await;
+    let noise = session.agent().connection().noise();
+    assert_eq!((noise.lines, noise.unasked), (0, 6_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flood_of_requests_that_nobody_reads_the_answers_of_leaves_nothing_behind() {
+    let agent = OnPrompt(async |turn: acp::agent::Turn, _| -> Result<StopReason> {
+        loop {
+            turn.message("on and on").await?;
+        }
+    });
+    let small = limits(|l| l.outbox = 1_000);
+    let (conn, mut peer, s) = Peer::in_session_with(agent, small, 1024).await;
+    peer.prompt("p", &s, "talk").await;
+    let flood = r#"{"id":1,"method":"session/list"}"#.to_owned() + "\n";
+    let taken = peer.bytes_taken(flood.repeat(20_000).as_bytes()).await;
+    assert!(taken < 400_000, "{taken}");
+    // It is gone without having read any of it.
+    drop(peer);
+    soon("it ends", conn.closed()).await;
+    settle().await;
+    assert_eq!(tasks(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn half_a_pipe_is_enough_to_end_in_order() {
+    // An agent whose client closes its side still answers what it can, and is not kept by what it cannot.
+    let agent = OnPrompt(async |turn: acp::agent::Turn, _| {
+        let call = acp::v1::ToolCallUpdate::new("c");
+        let asked = turn.request_permission(call, Vec::new()).await;
+        // Nobody can answer any more.
+        assert!(asked.is_err());
+        Ok(StopReason::EndTurn)
+    });
+    let lingering = limits(|l| l.linger = Duration::from_secs(2));
+    let (conn, mut peer, s) = Peer::in_session_with(agent, lingering, PIPE).await;
+    peer.prompt(1, &s, "ask").await;
+    peer.request("session/request_permission").await;
+    peer.stop_writing();
+    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
+    peer.end().await;
+    soon("it ends", conn.closed()).await;
+    settle().await;
+    assert_eq!(tasks(), 0);
+
+    // A client whose agent reads no more ends when it says something, and hears what the agent said before.
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    peer.says("s", "before").await;
+    peer.stop_reading();
+    settle().await;
+    assert!(session.prompt("hi").await.unwrap_err().is_closed());
+    let agent = session.agent().clone();
+    soon("it ends", agent.closed()).await;
+    drop((session, agent));
+    settle().await;
+    assert_eq!(tasks(), 0);
+}

@@ -1,0 +1,227 @@
+//! What is too long, too deep or too large to be read.
+
+use acp::client::Update;
+use acp::{CloseReason, Error, Limits};
+use serde_json::json;
+
+use crate::common::{Nobody, OnUpdate, PIPE, Peer, idle, limits, settle, soon};
+use crate::hostile::lives;
+
+/// A message of more than 2,000 bytes, from one with `BIG` in it.
+fn big(message: &str) -> String {
+    message.replace("BIG", &"x".repeat(5_000))
+}
+
+fn short() -> Limits {
+    limits(|l| l.message = 2_000)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_over_the_limit_is_refused_by_its_id() {
+    for pipe in [16, PIPE] {
+        let (_conn, mut peer, s) = Peer::in_session_with(idle(), short(), pipe).await;
+        for (message, id) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"session/new","params":{"cwd":"/BIG"}}"#,
+                json!(7),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":"z","method":"session/new","params":{"cwd":"/BIG"}}"#,
+                json!("z"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"session/new","params":{"id":4,"cwd":"/BIG"},"id":7}"#,
+                json!(7),
+            ),
+            (
+                r#"{"params":{"cwd":"/BIG","x":{"id":4}},"id":7,"method":"session/new"}"#,
+                json!(7),
+            ),
+            // A notification, or what nobody can tell.
+            (
+                r#"{"jsonrpc":"2.0","method":"session/new","params":{"id":4,"cwd":"/BIG","x":{"id":4}}}"#,
+                json!(null),
+            ),
+            (
+                r#"[{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":"/BIG"}}]"#,
+                json!(3),
+            ),
+        ] {
+            peer.line(big(message)).await;
+            let (code, text) = peer.error(id).await;
+            assert_eq!(code, -32600, "{message}");
+            assert!(text.contains("over the limit of 2000 bytes"), "{text}");
+        }
+        peer.prompt(5, &s, "still there?").await;
+        peer.result(5).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_over_the_limit_fails_its_request() {
+    for pipe in [16, PIPE] {
+        let (conn, mut peer) = Peer::of_client_with(Nobody, short(), pipe, json!({})).await;
+        for answer in [
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"sessionId":"BIG"}}"#,
+            r#"{"jsonrpc":"2.0","result":{"sessionId":"BIG"},"id":ID}"#,
+            r#"{"jsonrpc":"2.0","result":{"sessionId":"BIG","x":{"id":99}},"id":ID}"#,
+            r#"{"jsonrpc":"2.0","id":ID,"result":{"method":"session/new","sessionId":"BIG"}}"#,
+            r#"{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"BIG"}}"#,
+            r#"{"id":ID,"jsonrpc":"2.0","result":"BIG"}  "#,
+        ] {
+            let opening = tokio::spawn({
+                let conn = conn.clone();
+                async move { conn.new_session("/work").await }
+            });
+            let (id, _) = peer.request("session/new").await;
+            peer.line(big(answer).replace("ID", &id.to_string())).await;
+            let error = soon("the request fails", opening)
+                .await
+                .unwrap()
+                .unwrap_err();
+            assert!(
+                matches!(error, Error::Unreadable { .. }),
+                "{answer}: {error}"
+            );
+            assert!(
+                error.to_string().contains("over the limit of 2000 bytes"),
+                "{error}"
+            );
+        }
+        // A request of the agent's that is over the limit fails nobody's of ours.
+        let opening = tokio::spawn({
+            let conn = conn.clone();
+            async move { conn.new_session("/work").await }
+        });
+        let (id, _) = peer.request("session/new").await;
+        peer.line(big(r#"{"id":ID,"params":"BIG","method":"x"}"#).replace("ID", &id.to_string()))
+            .await;
+        assert_eq!(peer.error(id.clone()).await.0, -32600);
+        peer.answer(&id, json!({"sessionId": "s"})).await;
+        let session = soon("the session opens", opening).await.unwrap().unwrap();
+        peer.line(big(r#"{"method":"session/update","params":"BIG"}"#))
+            .await;
+        assert_eq!(peer.error(json!(null)).await.0, -32600);
+        lives(&session, &mut peer).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_over_the_limit_that_was_read_ahead_fails_its_request() {
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    let client = OnUpdate({
+        let gate = std::sync::Arc::clone(&gate);
+        move |_, _: Update| {
+            let gate = std::sync::Arc::clone(&gate);
+            async move { gate.acquire().await.unwrap().forget() }
+        }
+    });
+    let (session, mut peer) = Peer::with_session_and(client, short(), json!({})).await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    peer.says("s", "a").await;
+    peer.line(big(r#"{"id":ID,"result":"BIG"}"#).replace("ID", &id.to_string()))
+        .await;
+    settle().await;
+    // A turn's answer comes after its updates, even when it cannot be read.
+    assert!(!turn.is_finished());
+    gate.add_permits(2);
+    let error = soon("the turn fails", turn).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("over the limit"), "{error}");
+    lives(&session, &mut peer).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_last_line_without_an_end_counts() {
+    let (_conn, mut peer) = Peer::of_agent_with(
+        idle(),
+        limits(|l| l.linger = std::time::Duration::from_secs(2)),
+        PIPE,
+    );
+    let params = json!({"protocolVersion": 1});
+    peer.bytes(json!({"id": 1, "method": "initialize", "params": params}).to_string())
+        .await;
+    peer.stop_writing();
+    assert_eq!(peer.result(1).await["protocolVersion"], 1);
+    peer.end().await;
+
+    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let opening = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.new_session("/work").await }
+    });
+    let (id, _) = peer.request("session/new").await;
+    peer.bytes(json!({"id": id, "result": {"sessionId": "s"}}).to_string())
+        .await;
+    peer.stop_writing();
+    let session = soon("the session opens", opening).await.unwrap().unwrap();
+    assert_eq!(session.id().as_str(), "s");
+    assert!(matches!(
+        soon("it ends", conn.closed()).await,
+        CloseReason::Peer
+    ));
+
+    // Half an oversized line, and half a message, are nothing.
+    for half in [
+        "{\"id\":1,\"method\":\"initia".to_owned(),
+        "x".repeat(5_000),
+    ] {
+        let (conn, mut peer) = Peer::of_agent_with(idle(), short(), PIPE);
+        peer.bytes(half).await;
+        peer.stop_writing();
+        assert!(matches!(
+            soon("it ends", conn.closed()).await,
+            CloseReason::Peer
+        ));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn deep_nesting_and_huge_numbers_are_borne() {
+    let deep = |n: usize| format!("{}1{}", "[".repeat(n), "]".repeat(n));
+    let objects = |n: usize| format!("{}1{}", r#"{"a":"#.repeat(n), "}".repeat(n));
+    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    for nest in [
+        deep(200),
+        deep(100_000),
+        objects(200),
+        objects(100_000),
+        "1e9999".to_owned(),
+        "9".repeat(10_000),
+    ] {
+        for message in [
+            format!(r#"{{"id":1,"method":"_x","params":{nest}}}"#),
+            format!(r#"{{"id":1,"method":"_x","params":{{"a":{nest}}},"more":{nest}}}"#),
+            format!(
+                r#"{{"id":1,"method":"session/new","params":{{"cwd":{nest},"mcpServers":[]}}}}"#
+            ),
+            format!(r#"{{"id":1,"method":"session/new","params":{nest}}}"#),
+        ] {
+            peer.line(&message).await;
+            let code = peer.error(1).await.0;
+            assert!(
+                code == -32601 || code == -32602,
+                "{code} for {}",
+                &message[..80]
+            );
+        }
+        peer.line(format!(r#"{{"id":{nest},"method":"_x"}}"#)).await;
+        assert_eq!(peer.error(json!(null)).await.0, -32600);
+        // Where it does not matter, it does not matter.
+        let prompt = r#"[{"type":"text","text":"hi"}]"#;
+        peer.line(format!(r#"{{"id":1,"method":"session/prompt","params":{{"sessionId":"{s}","prompt":{prompt},"x":{nest},"_meta":{{"x":{nest}}}}}}}"#)).await;
+        peer.result(1).await;
+    }
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    for nest in [deep(100_000), objects(100_000)] {
+        let update = format!(
+            r#"{{"sessionUpdate":"tool_call","toolCallId":"c","title":"T","rawInput":{nest}}}"#
+        );
+        peer.line(format!(
+            r#"{{"method":"session/update","params":{{"sessionId":"s","update":{update}}}}}"#
+        ))
+        .await;
+        peer.line(format!(r#"{{"id":99,"result":{nest}}}"#)).await;
+        peer.line(format!(r#"{{"id":99,"error":{nest}}}"#)).await;
+    }
+    lives(&session, &mut peer).await;
+}

@@ -1,0 +1,174 @@
+//! A file that is large goes through `fs/read_text_file` piece by piece, and nobody notices but by its speed.
+
+use std::sync::Mutex;
+
+use acp::agent::{Prompt, Turn};
+use acp::client::ReadTextFile;
+use acp::v1::{ReadTextFileRequest, ReadTextFileResponse, StopReason};
+use acp::{Agent, Client, Connection, Error, Limits, Result, testing};
+use serde_json::{Value, json};
+
+use crate::common::{Peer as Scripted, limits};
+use testing::Peer;
+
+/// A text in which nothing stands for itself for long, of so many bytes at least.
+fn text(bytes: usize) -> String {
+    let line = "\tlet name = \"é😀\\u{1}\"; // \u{0} \u{8} \u{c} \u{7f} \u{2028} 漢\r\n";
+    line.repeat(bytes / line.len() + 1)
+}
+
+const LARGE: usize = 3 * 1024 * 1024;
+
+/// Reads a file in its turn, and keeps what came of it.
+#[derive(Default)]
+struct Reads(Mutex<Option<Result<String>>>);
+
+impl Agent for &'static Reads {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+        turn.message("before").await?;
+        let read = turn.read_text_file("/file", None, None).await;
+        turn.message("after").await?;
+        *self.0.lock().unwrap() = Some(read);
+        Ok(StopReason::EndTurn)
+    }
+}
+
+impl Reads {
+    fn new() -> &'static Self {
+        Box::leak(Box::default())
+    }
+
+    fn took(&self) -> Result<String> {
+        self.0.lock().unwrap().take().expect("a file was read")
+    }
+}
+
+/// A client that has one file, which is any.
+struct Has;
+
+impl Client for Has {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(self)
+    }
+}
+
+impl ReadTextFile for Has {
+    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        Ok(ReadTextFileResponse::new(text(LARGE)))
+    }
+}
+
+#[tokio::test]
+async fn a_large_file_arrives_as_it_was_sent() {
+    let agent = Reads::new();
+    let (client, _agent) = testing::connect(agent, Has).await;
+    let session = client.new_session("/").await.unwrap();
+    session.prompt("read").await.unwrap();
+    assert!(agent.took().unwrap() == text(LARGE));
+    let said = session.thread().read(|thread| format!("{thread:?}"));
+    assert!(said.find("before") < said.find("after"), "{said}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_client_writes_is_one_message_and_what_follows_is_another() {
+    let (_session, mut scripted) = Scripted::with_session(Has).await;
+    let (peer, session) = (&mut *scripted, "s");
+    let params = json!({"sessionId": session, "path": "/file"});
+    let first = peer.ask("fs/read_text_file", params.clone()).await;
+    let second = peer.ask("fs/read_text_file", params).await;
+    let unknown = peer.ask("no/such_method", json!({})).await;
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        answers.push(peer.next_message().await);
+    }
+    for id in [first, second] {
+        let answer = answers.iter().find(|answer| answer["id"] == id).unwrap();
+        assert!(answer["result"]["content"] == text(LARGE));
+    }
+    assert!(
+        answers
+            .iter()
+            .any(|answer| answer["id"] == unknown && answer["error"]["code"] == -32601)
+    );
+}
+
+/// An agent in a turn in which it has asked for a file: the turn's request, and the agent's.
+async fn asking(agent: &'static Reads, limits: Limits) -> (Connection, Peer, String, i64, Value) {
+    let (conn, mut peer) = Peer::client_of_with(agent, limits);
+    peer.initialize_with(json!({
+        "protocolVersion": 1,
+        "clientCapabilities": {"fs": {"readTextFile": true}},
+    }))
+    .await;
+    let session = peer.open_session().await;
+    let prompt = peer.prompt(&session, "read").await;
+    peer.expect_update("agent_message_chunk").await;
+    let call = peer.expect_request("fs/read_text_file").await;
+    (conn, peer, session, prompt, call.id)
+}
+
+/// What the agent makes of an answer to its request whose `result` is this text.
+async fn answered(result: &str, limit: usize) -> (Result<String>, Peer) {
+    let agent = Reads::new();
+    let limits = limits(|l| l.message = limit);
+    let (_conn, mut peer, _, prompt, id) = asking(agent, limits).await;
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+    peer.send_line(answer).await;
+    peer.expect_update("agent_message_chunk").await;
+    peer.expect_answer(prompt).await;
+    (agent.took(), peer)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_may_have_more_than_its_text() {
+    let whole = text(LARGE);
+    let content = serde_json::to_string(&whole).unwrap();
+    for result in [
+        format!(r#"{{"content":{content}}}"#),
+        format!(r#"{{"content":{content},"_meta":{{"content":"other"}},"x":[1,2]}}"#),
+        format!(r#"{{ "content": {content} }}   "#),
+        format!(r#"{{"_meta":null,"content":{content}}}"#),
+    ] {
+        let (read, _) = answered(&result, 16 * LARGE).await;
+        assert!(read.unwrap() == whole);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_cannot_be_read_fails_its_request_and_the_connection_goes_on() {
+    let whole = serde_json::to_string(&text(LARGE)).unwrap();
+    let content = whole.strip_suffix('"').unwrap();
+    for (result, limit) in [
+        (format!(r#"{{"content":{content}\x"}}"#), 16 * LARGE),
+        (format!(r#"{{"content":{content}{content}"}}"#), 16 * LARGE),
+        (format!("{{\"content\":{content}\u{1}\"}}"), 16 * LARGE),
+        (format!(r#"{{"content":{content}"#), 16 * LARGE),
+        (format!(r#"{{"content":{content}"}}"#), LARGE),
+    ] {
+        let (read, mut peer) = answered(&result, limit).await;
+        assert!(matches!(read, Err(Error::Unreadable { .. })));
+        let unknown = peer.ask("no/such_method", json!({})).await;
+        assert_eq!(peer.expect_error(unknown).await.code, -32601);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_read_leaves_the_rest_of_its_answer_to_nobody() {
+    let agent = Reads::new();
+    let (_conn, mut peer, session, prompt, id) = asking(agent, limits(|_| ())).await;
+    let content = serde_json::to_string(&text(LARGE)).unwrap();
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":{content}}}}}"#);
+    let (beginning, end) = answer.split_at(LARGE / 2);
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}});
+    peer.send(cancel).await;
+    // The answer was on its way.
+    peer.send_bytes(beginning).await;
+    peer.expect_notification("$/cancel_request").await;
+    peer.send_bytes(end).await;
+    peer.send_bytes("\n").await;
+    peer.until_answer(prompt).await;
+    assert!(matches!(agent.took(), Err(Error::Cancelled)));
+    let unknown = peer.ask("no/such_method", json!({})).await;
+    assert_eq!(peer.expect_error(unknown).await.code, -32601);
+}

@@ -1,0 +1,41 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used
+)]
+
+mod ahead;
+mod back_pressure;
+mod bridge_any;
+mod bridge_down;
+mod bridge_peers;
+mod bridge_pump;
+mod bridge_up;
+mod cancellation;
+mod client_gone;
+mod closing;
+mod common;
+mod config;
+mod examples;
+mod extension;
+mod fuzz_corpus;
+mod hostile;
+mod large_text;
+mod mcp_servers;
+mod ordering;
+mod prompt_order;
+mod protocol;
+mod recorder;
+mod reopening;
+mod testing;
+mod thread;
+mod turn;
+mod turn_end;
+mod unstable;
+mod v2_agent;
+mod v2_client;
+mod v2_questions;

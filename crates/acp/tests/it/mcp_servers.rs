@@ -1,0 +1,165 @@
+//! MCP servers of the client's own are given to the agent with every session.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::common::{Nobody, PIPE, Peer, soon};
+use acp::client::SessionSetup;
+use acp::v1::{McpServer, McpServerHttp, McpServerStdio};
+use acp::{Client, Error, Limits};
+use serde_json::{Value, json};
+
+/// A client that offers these.
+struct Offers(Vec<McpServer>);
+
+impl Client for Offers {
+    fn mcp_servers(&self) -> Vec<McpServer> {
+        self.0.clone()
+    }
+}
+
+fn stdio(name: &str, command: &str) -> McpServer {
+    McpServer::Stdio(McpServerStdio::new(
+        name,
+        command,
+        Vec::<String>::new(),
+        Vec::new(),
+    ))
+}
+
+fn setup(servers: Vec<McpServer>) -> SessionSetup {
+    SessionSetup::new("/work").mcp_servers(servers)
+}
+
+/// The servers of a request, as name and command.
+fn servers(params: &Value) -> Vec<(&str, &str)> {
+    let servers = params["mcpServers"].as_array().expect("there are servers");
+    servers
+        .iter()
+        .map(|server| {
+            (
+                server["name"].as_str().unwrap(),
+                server["command"].as_str().unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_join_those_of_the_session_behind_them() {
+    let own = vec![stdio("editor", "/bin/editor"), stdio("more", "/bin/more")];
+    let capabilities = json!({"loadSession": true, "sessionCapabilities": {"resume": {}}});
+    let (conn, mut peer) =
+        Peer::of_client_with(Offers(own), Limits::default(), PIPE, capabilities).await;
+    let with_own = [
+        ("files", "/bin/files"),
+        ("editor", "/bin/editor"),
+        ("more", "/bin/more"),
+    ];
+    let asked = || setup(vec![stdio("files", "/bin/files")]);
+
+    let opening = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.new_session(asked()).await }
+    });
+    let (id, params) = peer.request("session/new").await;
+    assert_eq!(servers(&params), with_own);
+    peer.answer(&id, json!({"sessionId": "s"})).await;
+    soon("the session opens", opening).await.unwrap().unwrap();
+
+    let loading = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.load_session("s", asked()).await }
+    });
+    let (id, params) = peer.request("session/load").await;
+    assert_eq!(servers(&params), with_own);
+    peer.answer(&id, json!({})).await;
+    soon("the session is loaded", loading)
+        .await
+        .unwrap()
+        .unwrap();
+
+    let resuming = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.resume_session("s", asked()).await }
+    });
+    let (id, params) = peer.request("session/resume").await;
+    assert_eq!(servers(&params), with_own);
+    peer.answer(&id, json!({})).await;
+    soon("the session is resumed", resuming)
+        .await
+        .unwrap()
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_is_not_given_twice() {
+    let own = vec![
+        stdio("files", "/bin/own-files"),
+        stdio("editor", "/bin/editor"),
+        stdio("editor", "/bin/other-editor"),
+    ];
+    let (conn, mut peer) = Peer::of_client(Offers(own)).await;
+    let opening = tokio::spawn(async move {
+        conn.new_session(setup(vec![stdio("files", "/bin/files")]))
+            .await
+    });
+    let (id, params) = peer.request("session/new").await;
+    assert_eq!(
+        servers(&params),
+        [("files", "/bin/files"), ("editor", "/bin/editor")]
+    );
+    peer.answer(&id, json!({"sessionId": "s"})).await;
+    soon("the session opens", opening).await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_any_adds_nothing() {
+    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let opening = tokio::spawn(async move { conn.new_session("/work").await });
+    let (id, params) = peer.request("session/new").await;
+    assert_eq!(params["mcpServers"], json!([]));
+    peer.answer(&id, json!({"sessionId": "s"})).await;
+    soon("the session opens", opening).await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn they_are_asked_for_with_each_session() {
+    /// A client whose server has another name each time.
+    struct Counts(Arc<AtomicUsize>);
+    impl Client for Counts {
+        fn mcp_servers(&self) -> Vec<McpServer> {
+            let count = self.0.fetch_add(1, Ordering::Relaxed);
+            vec![stdio(&format!("server {count}"), "/bin/server")]
+        }
+    }
+    let (conn, mut peer) = Peer::of_client(Counts(Arc::default())).await;
+    for name in ["server 0", "server 1"] {
+        let opening = tokio::spawn({
+            let conn = conn.clone();
+            async move { conn.new_session("/work").await }
+        });
+        let (id, params) = peer.request("session/new").await;
+        assert_eq!(servers(&params), [(name, "/bin/server")]);
+        peer.answer(&id, json!({"sessionId": name})).await;
+        soon("the session opens", opening).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_is_not_given_a_transport_that_it_does_not_take() {
+    let web = McpServerHttp::new("web", "https://mcp.example.org", Vec::new());
+    let own = vec![McpServer::Http(web.clone()), stdio("editor", "/bin/editor")];
+    let (conn, mut peer) = Peer::of_client(Offers(own)).await;
+    // What the session was to have, it is missed by name; what the client has beside, it can do without.
+    let error = conn.new_session(setup(vec![McpServer::Http(web)]));
+    let error = error.await.unwrap_err();
+    assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    peer.silence().await;
+
+    let opening = tokio::spawn(async move { conn.new_session("/work").await });
+    let (id, params) = peer.request("session/new").await;
+    assert_eq!(servers(&params), [("editor", "/bin/editor")]);
+    peer.answer(&id, json!({"sessionId": "s"})).await;
+    soon("the session opens", opening).await.unwrap().unwrap();
+}

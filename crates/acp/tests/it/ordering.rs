@@ -1,0 +1,524 @@
+//! What arrives in order is seen in order, whoever is slow.
+
+use crate::common;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use acp::client::{AgentConnection, PermissionRequest, Session, Update, UpdateContext};
+use acp::v1::{RequestPermissionOutcome, SessionUpdate, StopReason};
+use acp::{Client, Error, Result};
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use crate::common::{Nobody, OnUpdate, PIPE, Peer, limits, message, settle, shown, soon};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+fn noted(log: &Log) -> Vec<String> {
+    log.lock().unwrap().clone()
+}
+
+/// Notes what it sees, and is done with an update only when it is let.
+#[derive(Clone)]
+struct Slow {
+    log: Log,
+    gate: Arc<Semaphore>,
+}
+
+impl Slow {
+    fn new() -> Self {
+        Self {
+            log: Log::default(),
+            gate: Arc::new(Semaphore::new(0)),
+        }
+    }
+    fn note(&self, what: impl Into<String>) {
+        self.log.lock().unwrap().push(what.into());
+    }
+}
+
+impl Client for Slow {
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        self.note(format!("{} begins", update.message_text().unwrap()));
+        self.gate.acquire().await.unwrap().forget();
+        self.note(format!("{} ends", update.message_text().unwrap()));
+    }
+    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+        self.note("permission");
+        Ok(RequestPermissionOutcome::selected("yes"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompts_answer_is_seen_after_all_updates_ahead_of_it_however_slow_they_are() {
+    let client = Slow::new();
+    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    let mut turn = tokio::spawn({
+        let client = client.clone();
+        async move {
+            let stop = turn.await.unwrap().unwrap();
+            client.note("answer");
+            stop
+        }
+    });
+    for n in 0..3 {
+        peer.says("s", &n.to_string()).await;
+    }
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    settle().await;
+    assert_eq!(noted(&client.log), ["0 begins"]);
+    assert!(session.thread().read(acp::Thread::is_running));
+    client.gate.add_permits(2);
+    settle().await;
+    assert_eq!(
+        noted(&client.log),
+        ["0 begins", "0 ends", "1 begins", "1 ends", "2 begins"]
+    );
+    assert!(!turn.is_finished());
+    client.gate.add_permits(1);
+    assert_eq!(
+        soon("the turn ends", &mut turn).await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(noted(&client.log)[5..], ["2 ends", "answer"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_agents_requests_are_seen_after_the_updates_ahead_of_them() {
+    let client = Slow::new();
+    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let (_, _turn) = peer.prompted(&session, "hi").await;
+    peer.says("s", "a").await;
+    let params = json!({"sessionId": "s", "toolCall": {"toolCallId": "c"}, "options": []});
+    peer.ask(7, "session/request_permission", params).await;
+    peer.says("s", "b").await;
+    peer.silence().await;
+    assert_eq!(noted(&client.log), ["a begins"]);
+    client.gate.add_permits(2);
+    assert_eq!(peer.result(7).await["outcome"]["optionId"], "yes");
+    settle().await;
+    let log = noted(&client.log);
+    let at = |what: &str| log.iter().position(|l| l == what).unwrap();
+    assert!(at("a ends") < at("permission"), "{log:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn updates_ahead_of_the_answer_that_names_their_session_are_kept_and_delivered() {
+    let client = Slow::new();
+    client.gate.add_permits(10);
+    let (conn, mut peer) = Peer::of_client(client.clone()).await;
+    let opening = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.new_session("/work").await }
+    });
+    let (id, _) = peer.request("session/new").await;
+    peer.says("early", "before ").await;
+    peer.answer(&id, json!({"sessionId": "early"})).await;
+    peer.says("early", "after").await;
+    let session = soon("the session opens", opening).await.unwrap().unwrap();
+    settle().await;
+    assert_eq!(shown(session.thread()), ["agent: before after"]);
+    assert_eq!(noted(&client.log).len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn updates_after_a_turns_end_belong_to_it_and_not_to_the_next() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "one").await;
+    peer.says("s", "first").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    peer.says("s", ", late").await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+    common::until(session.thread(), |t| t.revision() >= 4).await;
+    // Late pieces do not make it look as if a turn ran.
+    assert!(!session.thread().read(acp::Thread::is_running));
+    assert_eq!(
+        session.thread().read(|t| t.stop_reason().cloned()),
+        Some(StopReason::EndTurn)
+    );
+    let (id, turn) = peer.prompted(&session, "two").await;
+    peer.says("s", "second").await;
+    peer.answer(&id, json!({"stopReason": "refusal"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::Refusal
+    );
+    let expected = [
+        "user: one",
+        "agent: first, late",
+        "user: two",
+        "agent: second",
+    ];
+    assert_eq!(shown(session.thread()), expected);
+}
+
+/// Where a client's handler finds its session, once there is one.
+type Place = Arc<OnceLock<Session>>;
+
+/// Modes to be set from inside an update handler.
+async fn with_modes(
+    client: impl Client,
+    limits: acp::Limits,
+    pipe: usize,
+) -> (AgentConnection, Session, Peer) {
+    let (conn, mut peer) = Peer::of_client_with(client, limits, pipe, json!({})).await;
+    let modes = json!({"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]});
+    let session = peer
+        .opens(&conn, json!({"sessionId": "s", "modes": modes}))
+        .await;
+    (conn, session, peer)
+}
+
+/// A client that sets the mode at the text "go" and goes on when that is done.
+fn sets_mode(place: &Place, log: &Log, gate: Option<Arc<Semaphore>>) -> impl Client + use<> {
+    let (place, log) = (Arc::clone(place), Arc::clone(log));
+    OnUpdate(move |_, update: Update| {
+        let (place, log, gate) = (Arc::clone(&place), Arc::clone(&log), gate.clone());
+        async move {
+            let text = update.message_text().unwrap_or_default().to_owned();
+            if text == "go" {
+                if let Some(gate) = gate {
+                    gate.acquire().await.unwrap().forget();
+                }
+                let set = place.get().unwrap().set_mode("code").await;
+                log.lock()
+                    .unwrap()
+                    .push(set.map_or_else(|e| e.to_string(), |()| "set".to_owned()));
+            } else {
+                log.lock().unwrap().push(text);
+            }
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_handler_may_await_a_request_behind_more_updates_than_are_read_ahead() {
+    let (place, log) = (Place::default(), Log::default());
+    let limits = limits(|l| l.read_ahead = 2_000);
+    let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
+    place.set(session).unwrap();
+    peer.says("s", "go").await;
+    let (id, _) = peer.request("session/set_mode").await;
+    for n in 0..200 {
+        peer.says("s", &n.to_string()).await;
+    }
+    peer.answer(&id, json!({})).await;
+    peer.says("s", "last").await;
+    peer.alive().await;
+    settle().await;
+    let expected: Vec<String> = std::iter::once("set".to_owned())
+        .chain((0..200).map(|n| n.to_string()))
+        .chain(["last".to_owned()])
+        .collect();
+    assert_eq!(noted(&log), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_asks_only_when_much_has_been_read_ahead_gets_its_answer_too() {
+    let (place, log, gate) = (
+        Place::default(),
+        Log::default(),
+        Arc::new(Semaphore::new(0)),
+    );
+    let limits = limits(|l| l.read_ahead = 2_000);
+    let client = sets_mode(&place, &log, Some(Arc::clone(&gate)));
+    let (_conn, session, mut peer) = with_modes(client, limits, 500).await;
+    place.set(session).unwrap();
+    peer.says("s", "go").await;
+    // Nobody asks for anything: reading stops.
+    let behind: Vec<u8> = (0..200)
+        .flat_map(|_| format!("{}\n", message("s", "x")).into_bytes())
+        .collect();
+    let taken = peer.bytes_taken(&behind).await;
+    assert!(taken < behind.len() / 2, "{taken} of {}", behind.len());
+    gate.add_permits(1);
+    let (id, _) = peer.request("session/set_mode").await;
+    peer.bytes(&behind[taken..]).await;
+    peer.answer(&id, json!({})).await;
+    peer.alive().await;
+    assert_eq!(noted(&log).len(), 201);
+    assert_eq!(noted(&log)[0], "set");
+}
+
+#[tokio::test(start_paused = true)]
+async fn beyond_the_backlog_a_waiting_handler_is_told_and_nothing_is_lost() {
+    let (place, log) = (Place::default(), Log::default());
+    let limits = limits(|l| {
+        l.read_ahead = 1_000;
+        l.backlog = 4_000;
+    });
+    let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
+    place.set(session.clone()).unwrap();
+    peer.says("s", "go").await;
+    let (id, _) = peer.request("session/set_mode").await;
+    for n in 0..100 {
+        peer.says("s", &n.to_string()).await;
+    }
+    // The answer that came too late is for nobody.
+    peer.answer(&id, json!({})).await;
+    peer.alive().await;
+    let log = noted(&log);
+    assert!(log[0].starts_with("the answer is behind "), "{}", log[0]);
+    assert_eq!(
+        log[1..],
+        (0..100).map(|n| n.to_string()).collect::<Vec<_>>()
+    );
+    assert_eq!(session.agent().connection().noise().unasked, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_backlog_of_tiny_messages_is_bounded_as_well() {
+    let (place, log) = (Place::default(), Log::default());
+    let limits = limits(|l| {
+        l.read_ahead = 1_000;
+        l.backlog = 100_000;
+    });
+    let (_conn, session, mut peer) = with_modes(sets_mode(&place, &log, None), limits, 500).await;
+    place.set(session).unwrap();
+    peer.says("s", "go").await;
+    peer.request("session/set_mode").await;
+    // Each costs more to keep than it is long.
+    let tiny = b"x\n".repeat(20_000);
+    peer.bytes(&tiny).await;
+    peer.alive().await;
+    assert!(
+        noted(&log)[0].starts_with("the answer is behind "),
+        "{:?}",
+        noted(&log)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_waits_for_an_answer_when_the_agent_ends_is_told() {
+    let (place, log) = (Place::default(), Log::default());
+    let (conn, session, mut peer) =
+        with_modes(sets_mode(&place, &log, None), acp::Limits::default(), PIPE).await;
+    place.set(session).unwrap();
+    peer.says("s", "go").await;
+    peer.request("session/set_mode").await;
+    peer.says("s", "after").await;
+    peer.stop_writing();
+    soon("the connection ends", conn.closed()).await;
+    // What had arrived is delivered still.
+    assert_eq!(
+        noted(&log),
+        ["the connection is closed: the peer closed it", "after"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turns_answer_behind_a_waiting_handler_counts_though_the_agent_has_ended() {
+    let client = Slow::new();
+    let (session, mut peer) = Peer::with_session(client.clone()).await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    peer.says("s", "a").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    peer.stop_writing();
+    settle().await;
+    client.gate.add_permits(1);
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_panics_loses_its_update_and_nothing_else() {
+    let client = OnUpdate(async |_, update: Update| {
+        assert_ne!(update.message_text(), Some("bad"), "as it is meant to");
+    });
+    let (session, mut peer) = Peer::with_session(client).await;
+    let (id, turn) = peer.prompted(&session, "hi").await;
+    for text in ["good ", "bad", " good"] {
+        peer.says("s", text).await;
+    }
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    assert_eq!(
+        soon("the turn ends", turn).await.unwrap().unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(
+        shown(session.thread()),
+        ["user: hi", "agent: good bad good"]
+    );
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_permission_request_for_a_tool_call_never_announced_shows_it() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (_, _turn) = peer.prompted(&session, "hi").await;
+    let call = json!({"toolCallId": "a/b", "title": "Write", "status": "pending"});
+    let options = json!([{"optionId": "no", "name": "No", "kind": "reject_once"}, {"optionId": "odd", "name": "?"}]);
+    let params = json!({"sessionId": "s", "toolCall": call, "options": options});
+    peer.ask(1, "session/request_permission", params).await;
+    assert_eq!(
+        peer.result(1).await,
+        json!({"outcome": {"outcome": "selected", "optionId": "no"}})
+    );
+    assert_eq!(
+        shown(session.thread()),
+        ["user: hi", "a/b (Write): Pending"]
+    );
+    // Agents that do so send updates of it and never announce it.
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b", "status": "completed"}),
+    )
+    .await;
+    peer.alive().await;
+    assert_eq!(
+        shown(session.thread()),
+        ["user: hi", "a/b (Write): Completed"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn odd_tool_calls_lose_nothing() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let call = |id: &str, title: &str, status: &str| json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "status": status});
+    // An update for a call that was never announced, with a terminal that nobody created.
+    let content = json!([{"type": "terminal", "terminalId": "nobody's"}, {"type": "odd"}, 3]);
+    peer.update("s", json!({"sessionUpdate": "tool_call_update", "toolCallId": "x", "title": "X", "content": content})).await;
+    // Announced twice while it runs: one call. Again when it has finished: another one.
+    peer.update("s", call("r", "First", "in_progress")).await;
+    peer.update("s", call("r", "First, again", "in_progress"))
+        .await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "r", "status": "completed"}),
+    )
+    .await;
+    peer.update("s", call("r", "Second", "pending")).await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "r", "status": "failed"}),
+    )
+    .await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "never_heard_of", "toolCallId": 3}),
+    )
+    .await;
+    peer.says("s", "still here").await;
+    peer.alive().await;
+    let shown = shown(session.thread());
+    assert_eq!(
+        shown[..3],
+        [
+            "x (X): Pending",
+            "r (First, again): Completed",
+            "r (Second): Failed"
+        ]
+    );
+    assert!(shown[3].contains("never_heard_of"), "{}", shown[3]);
+    assert_eq!(shown[4], "agent: still here");
+    session.thread().read(|t| {
+        let call = t.tool_call(&"x".into()).unwrap();
+        assert!(
+            matches!(call.content[0], acp::thread::ToolCallContent::Terminal(_)),
+            "{:?}",
+            call.content
+        );
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_nobody_opened_do_not_fill_memory() {
+    let seen = Log::default();
+    let client = OnUpdate({
+        let seen = Arc::clone(&seen);
+        move |cx: UpdateContext, _| {
+            seen.lock().unwrap().push(cx.session_id.to_string());
+            std::future::ready(())
+        }
+    });
+    let (session, mut peer) = Peer::with_session(client).await;
+    for n in 0..1000 {
+        peer.says(&format!("invented {n}"), "x").await;
+    }
+    peer.says("s", "real").await;
+    peer.alive().await;
+    let noise = session.agent().connection().noise();
+    let seen = noted(&seen);
+    assert_eq!(seen.len() as u64, 1001 - noise.unread);
+    assert!((1..=100).contains(&(seen.len() - 1)), "{}", seen.len());
+    assert_eq!(shown(session.thread()), ["agent: real"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
+    let seen = Log::default();
+    let client = OnUpdate({
+        let seen = Arc::clone(&seen);
+        move |cx: UpdateContext, update: Update| {
+            let kind = match &update {
+                Update::V1(SessionUpdate::UserMessageChunk(_)) => "user",
+                _ => "agent",
+            };
+            seen.lock().unwrap().push(format!("{kind} {}", cx.replay));
+            // Slow, so that the answer could overtake if it were let.
+            tokio::task::yield_now()
+        }
+    });
+    let (conn, mut peer) =
+        Peer::of_client_with(client, limits(|_| ()), PIPE, json!({"loadSession": true})).await;
+    let loading = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.load_session("old", "/work").await }
+    });
+    let (id, _) = peer.request("session/load").await;
+    let said =
+        json!({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "q"}});
+    peer.update("old", said).await;
+    peer.says("old", "a").await;
+    peer.answer(&id, json!(null)).await;
+    peer.says("old", " live").await;
+    let session = soon("the session loads", loading).await.unwrap().unwrap();
+    settle().await;
+    assert_eq!(noted(&seen), ["user true", "agent true", "agent false"]);
+    assert_eq!(shown(session.thread()), ["user: q", "agent: a live"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_load_that_fails_leaves_the_open_session_as_it_was() {
+    let (session, mut peer) =
+        Peer::with_session_and(Nobody, limits(|_| ()), json!({"loadSession": true})).await;
+    peer.says("s", "before").await;
+    peer.alive().await;
+    for dropped in [false, true] {
+        let loading = tokio::spawn({
+            let conn = session.agent().clone();
+            async move { conn.load_session("s", "/work").await }
+        });
+        let (id, _) = peer.request("session/load").await;
+        if dropped {
+            loading.abort();
+            assert_eq!(
+                peer.notification("$/cancel_request").await,
+                json!({"requestId": id})
+            );
+            peer.refuse(&id, -32800).await;
+        } else {
+            peer.refuse(&id, -32603).await;
+            let error = soon("the load fails", loading).await.unwrap().unwrap_err();
+            assert!(matches!(error, Error::Rpc(_)), "{error}");
+        }
+        peer.alive().await;
+        let (id, turn) = peer.prompted(&session, "go on").await;
+        peer.says("s", "on").await;
+        peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+        soon("the turn ends", turn).await.unwrap().unwrap();
+    }
+    let expected = [
+        "agent: before",
+        "user: go on",
+        "agent: on",
+        "user: go on",
+        "agent: on",
+    ];
+    assert_eq!(shown(session.thread()), expected);
+}

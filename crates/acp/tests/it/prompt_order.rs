@@ -1,0 +1,75 @@
+//! Prompts that are sent without waiting for each other.
+
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use acp::agent::{Prompt, Turn, limits};
+use acp::client::connect_with;
+use acp::v1::{ContentBlock, PromptRequest, StopReason};
+use acp::{Agent, Client, Options, Result, v2};
+
+use crate::common::soon;
+
+/// Remembers what it was asked.
+#[derive(Clone, Default)]
+struct Worker(Arc<Mutex<Vec<String>>>);
+
+impl Agent for Worker {
+    async fn prompt(&self, _: Turn, prompt: Prompt) -> Result<StopReason> {
+        self.0.lock().unwrap().push(prompt.text());
+        Ok(StopReason::EndTurn)
+    }
+}
+
+struct Nobody;
+impl Client for Nobody {}
+
+const PROMPTS: usize = 200;
+
+async fn are_worked_on_in_order(options: fn() -> Options) {
+    let worker = Worker::default();
+    let (ours, theirs) = acp::transport::memory();
+    let mut limits = limits();
+    limits.prompts = PROMPTS;
+    let _agent = acp::agent::start(theirs, worker.clone(), options().limits(limits));
+    let agent = connect_with(ours, Nobody, options()).await.unwrap();
+    let session = agent.new_session("/work").await.unwrap();
+    let speaks_v2 = agent.version() == acp::v1::ProtocolVersion::V2;
+    let texts: Vec<String> = (0..PROMPTS).map(|number| number.to_string()).collect();
+    let mut answers = Vec::new();
+    for text in &texts {
+        let content = vec![ContentBlock::text(text)];
+        let (connection, id) = (agent.connection().clone(), session.id().clone());
+        let mut answer = Box::pin(async move {
+            if speaks_v2 {
+                let request = v2::PromptRequest::new(&id, content);
+                connection.request(&request).await.map(drop)
+            } else {
+                let request = PromptRequest::new(&id, content);
+                connection.request(&request).await.map(drop)
+            }
+        });
+        // On its way as soon as it is begun; it may even be answered then.
+        match poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
+            Poll::Ready(answered) => answered.unwrap(),
+            Poll::Pending => answers.push(answer),
+        }
+    }
+    for answer in answers {
+        soon("it is answered", answer).await.unwrap();
+    }
+    // The last one of version 2 is answered before it is worked on.
+    let worked = worker.0.lock().unwrap().clone();
+    assert_eq!(worked[..PROMPTS - 1], texts[..PROMPTS - 1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn prompts_of_version_1_are_worked_on_in_the_order_they_came() {
+    are_worked_on_in_order(Options::new).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn prompts_of_version_2_are_worked_on_in_the_order_they_came() {
+    are_worked_on_in_order(|| Options::new().draft_version_2()).await;
+}

@@ -1,0 +1,261 @@
+//! Both sides take every message of both versions: what `docs/protocol.md` says of them.
+//!
+//! The messages are those that the types are tested with (`acp-wire/tests/data`), so that a row of a
+//! method table that no side works on is noticed here.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use acp::agent::{
+    AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
+    ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup, Turn,
+};
+use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile, connect_with};
+use acp::v1::*;
+use acp::wire::{Method, MethodKind, Sender, v2};
+use acp::{Agent, Options, Result};
+use serde_json::{Value, json};
+
+use crate::common::{PIPE, Peer, pipes, settle, soon};
+
+/// The messages of a version, by method: params of what is sent.
+fn messages(version: u16) -> Vec<(String, Value)> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../acp-wire/tests/data");
+    let mut found = Vec::new();
+    for file in std::fs::read_dir(data.join(format!("v{version}"))).unwrap() {
+        let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+        let messages: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
+        for message in messages.values() {
+            if let Some(params) = message.get("params") {
+                let method = message["method"].as_str().unwrap().to_owned();
+                found.push((method, params.clone()));
+            }
+        }
+    }
+    found
+}
+
+/// The names of what is sent by this side.
+fn table(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'static str> {
+    let of_it = methods
+        .iter()
+        .filter(|m| m.sender == sender && m.kind == kind);
+    of_it.map(|m| m.name).collect()
+}
+
+/// Offers everything, and does nothing.
+struct Everything;
+
+impl Agent for Everything {
+    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        Some(self)
+    }
+    fn fork_session(&self) -> Option<&impl ForkSession> {
+        Some(self)
+    }
+    fn list_sessions(&self) -> Option<&impl ListSessions> {
+        Some(self)
+    }
+    fn close_session(&self) -> Option<&impl CloseSession> {
+        Some(self)
+    }
+    fn delete_session(&self) -> Option<&impl DeleteSession> {
+        Some(self)
+    }
+    fn cancel_work(&self) -> Option<&impl CancelWork> {
+        Some(self)
+    }
+    fn authentication(&self) -> Option<&impl Authentication> {
+        Some(self)
+    }
+}
+
+impl LoadSession for Everything {
+    async fn load_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+}
+impl ResumeSession for Everything {
+    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+}
+impl ForkSession for Everything {
+    async fn fork_session(
+        &self,
+        _: &SessionId,
+        _: &Session,
+        _: SessionSetup,
+    ) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+}
+impl ListSessions for Everything {
+    async fn list_sessions(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
+        Ok(ListSessionsResponse::new(Vec::new()))
+    }
+}
+impl CloseSession for Everything {
+    async fn close_session(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+}
+impl DeleteSession for Everything {
+    async fn delete_session(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+}
+impl CancelWork for Everything {
+    async fn cancel_tool_call(&self, _: &Session, _: &ToolCallId) -> Result<()> {
+        Ok(())
+    }
+    async fn cancel_terminal(&self, _: &Session, _: &TerminalId) -> Result<()> {
+        Ok(())
+    }
+}
+impl Authentication for Everything {
+    fn methods(&self) -> Vec<AuthMethod> {
+        Vec::new()
+    }
+    fn can_logout(&self) -> bool {
+        true
+    }
+    async fn authenticate(&self, _: &AuthContext, _: &AuthMethodId) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Client for Everything {
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(self)
+    }
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        Some(self)
+    }
+    fn terminals(&self) -> Option<&impl Terminals> {
+        Some(self)
+    }
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(self)
+    }
+}
+
+impl ReadTextFile for Everything {
+    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        Ok(ReadTextFileResponse::new(""))
+    }
+}
+impl WriteTextFile for Everything {
+    async fn write_text_file(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+        Ok(WriteTextFileResponse::new())
+    }
+}
+impl Terminals for Everything {
+    async fn create(&self, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
+        Ok(CreateTerminalResponse::new("t"))
+    }
+    async fn output(&self, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
+        Ok(TerminalOutputResponse::new("", false))
+    }
+    async fn wait_for_exit(
+        &self,
+        _: WaitForTerminalExitRequest,
+    ) -> Result<WaitForTerminalExitResponse> {
+        Ok(WaitForTerminalExitResponse::new())
+    }
+    async fn kill(&self, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
+        Ok(KillTerminalResponse::new())
+    }
+    async fn release(&self, _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
+        Ok(ReleaseTerminalResponse::new())
+    }
+}
+impl Elicitation for Everything {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new()
+    }
+    async fn create(&self, _: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        let nothing = ElicitationNoContent::default();
+        Ok(CreateElicitationResponse::new(ElicitationAction::Cancel(
+            nothing,
+        )))
+    }
+}
+
+/// Whether the side works on this: it answers, and not that it knows of no such method.
+async fn works_on(peer: &mut Peer, id: i64, method: &str, params: &Value) {
+    peer.ask(id, method, params.clone()).await;
+    loop {
+        let message = peer.next().await;
+        if message["id"] == id && message.get("method").is_none() {
+            assert_ne!(message["error"]["code"], -32601, "{method}: {params}");
+            return;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_works_on_every_request_of_both_versions() {
+    for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
+        let mut rows = table(methods, Sender::Client, MethodKind::Request);
+        for (n, (method, params)) in messages(version).iter().enumerate() {
+            if !table(methods, Sender::Client, MethodKind::Request).contains(&method[..]) {
+                continue;
+            }
+            rows.remove(&method[..]);
+            let (transport, mut peer) = pipes(PIPE);
+            let _conn = acp::agent::start(transport, Everything, Options::new().draft_version_2());
+            if method != "initialize" {
+                peer.ask("init", "initialize", json!({"protocolVersion": version}))
+                    .await;
+                peer.result("init").await;
+            }
+            works_on(&mut peer, n.try_into().unwrap(), method, params).await;
+        }
+        assert!(
+            rows.is_empty(),
+            "version {version}: {rows:?} have no message"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_works_on_every_request_and_reads_every_update_of_both_versions() {
+    for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
+        let (transport, mut peer) = pipes(PIPE);
+        let options = Options::new().draft_version_2();
+        let connecting = tokio::spawn(connect_with(transport, Everything, options));
+        let (id, _) = peer.request("initialize").await;
+        let answer = match version {
+            1 => json!({"protocolVersion": 1}),
+            _ => {
+                json!({"protocolVersion": 2, "info": {"name": "n", "version": "1"}, "capabilities": {"session": {}}})
+            }
+        };
+        peer.answer(&id, answer).await;
+        let conn = soon("it connects", connecting).await.unwrap().unwrap();
+        let requests = table(methods, Sender::Agent, MethodKind::Request);
+        let told = table(methods, Sender::Agent, MethodKind::Notification);
+        let mut rows: BTreeSet<&str> = requests.union(&told).copied().collect();
+        for (n, (method, params)) in messages(version).iter().enumerate() {
+            rows.remove(&method[..]);
+            if requests.contains(&method[..]) {
+                works_on(&mut peer, n.try_into().unwrap(), method, params).await;
+            } else if told.contains(&method[..]) {
+                peer.tell(method, params.clone()).await;
+                settle().await;
+                assert_eq!(conn.connection().noise().unread, 0, "{method}: {params}");
+            }
+        }
+        assert!(
+            rows.is_empty(),
+            "version {version}: {rows:?} have no message"
+        );
+    }
+}

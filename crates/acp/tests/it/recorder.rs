@@ -1,0 +1,451 @@
+//! A recorder: what a client is shown was kept before, in that order, whichever version it speaks.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{LoadSession, Prompt, Recorder, Session, SessionOpened, SessionSetup, Turn};
+use acp::v1::{
+    AvailableCommand, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionConfigOption,
+    SessionConfigSelect, SessionConfigSelectOption, StopReason, TerminalExitStatus, ToolCall,
+};
+use acp::{Agent, Connection, Error, Limits, Options, Result, Update};
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::common::{PIPE, Peer, pipes};
+
+/// What was recorded, as it would be written.
+type Kept = Arc<Mutex<Vec<Value>>>;
+
+/// Keeps what it is given as soon as it may.
+struct Keeps {
+    kept: Kept,
+    /// How many updates may be kept.
+    may: Arc<Semaphore>,
+    /// From how many on nothing can be kept.
+    full: usize,
+}
+
+impl Recorder for Keeps {
+    async fn record(&self, _: &Session, update: &Update) -> Result<()> {
+        self.may.acquire().await.unwrap().forget();
+        // Another sender may try to be faster now.
+        tokio::task::yield_now().await;
+        let mut kept = self.kept.lock().unwrap();
+        if kept.len() >= self.full {
+            return Err(Error::internal("the disk is full"));
+        }
+        kept.push(match update {
+            Update::V1(update) => json!({"v1": update}),
+            Update::V2(update) => json!({"v2": update}),
+            _ => panic!("{update:?}"),
+        });
+        Ok(())
+    }
+}
+
+struct Recorded<F> {
+    prompt: F,
+    keeps: Keeps,
+}
+
+impl<F, Fut> Agent for Recorded<F>
+where
+    F: Fn(Turn) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<StopReason>> + Send,
+{
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+        (self.prompt)(turn).await
+    }
+
+    async fn session_opened(&self, session: Session) {
+        let command = AvailableCommand::new("help", "Helps");
+        session.commands(vec![command]).await.unwrap();
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+
+    fn recorder(&self) -> Option<&impl Recorder> {
+        Some(&self.keeps)
+    }
+}
+
+impl<F: Send + Sync> LoadSession for Recorded<F> {
+    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        session.user_message("old question").await?;
+        session.message("old answer").await?;
+        Ok(SessionOpened::new())
+    }
+}
+
+struct Fixture {
+    _conn: Connection,
+    peer: Peer,
+    session: String,
+    kept: Kept,
+    may: Arc<Semaphore>,
+    version: u16,
+}
+
+/// A client of this version with a session open. So many updates can be kept.
+async fn start<F, Fut>(version: u16, full: usize, prompt: F) -> Fixture
+where
+    F: Fn(Turn) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<StopReason>> + Send + 'static,
+{
+    let (kept, may) = (Kept::default(), Arc::new(Semaphore::new(0)));
+    let keeps = Keeps {
+        kept: Arc::clone(&kept),
+        may: Arc::clone(&may),
+        full,
+    };
+    let (transport, mut peer) = pipes(PIPE);
+    let options = Options::from(Limits::default()).draft_version_2();
+    let conn = acp::agent::start(transport, Recorded { prompt, keeps }, options);
+    let params = json!({"protocolVersion": version, "info": {"name": "c", "version": "1"},
+        "clientCapabilities": {"_meta": {"terminal_output": true}}});
+    peer.ask("init", "initialize", params).await;
+    assert_eq!(peer.result("init").await["protocolVersion"], version);
+    let session = peer.new_session().await;
+    let commands = peer.notification("session/update").await;
+    assert_eq!(
+        commands["update"]["sessionUpdate"],
+        "available_commands_update"
+    );
+    Fixture {
+        _conn: conn,
+        peer,
+        session,
+        kept,
+        may,
+        version,
+    }
+}
+
+impl Fixture {
+    fn kept(&self) -> Vec<Value> {
+        self.kept.lock().unwrap().clone()
+    }
+
+    async fn update(&mut self) -> Value {
+        self.peer.notification("session/update").await["update"].take()
+    }
+
+    /// Begins a turn, and has the prompt kept.
+    async fn begin(&mut self) {
+        let session = self.session.clone();
+        self.peer.prompt(1, &session, "go").await;
+        // Nothing begins before the prompt is kept.
+        self.peer.silence().await;
+        assert_eq!(self.kept(), [] as [Value; 0]);
+        self.may.add_permits(1);
+        if self.version == 2 {
+            let answer = self.peer.result(1).await;
+            let told = self.update().await;
+            assert_eq!(told["messageId"], answer["messageId"]);
+            assert_eq!(told["content"][0]["text"], "go");
+            assert_eq!(self.kept()[0]["v1"]["messageId"], answer["messageId"]);
+            assert_eq!(self.update().await["state"], "running");
+        }
+    }
+
+    /// All that is sent until the turn ends, with how it ended. What v2 says of the state is left out.
+    async fn rest(&mut self) -> (Vec<Value>, Value) {
+        let mut updates = Vec::new();
+        loop {
+            let mut message = self.peer.next().await;
+            if message["id"] == 1 {
+                return (updates, message);
+            }
+            let update = message["params"]["update"].take();
+            if update["state"] == "idle" {
+                return (updates, update);
+            }
+            if update["sessionUpdate"] != "state_update" {
+                updates.push(update);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_sent_before_it_is_kept() {
+    for version in [1, 2] {
+        let mut f = start(version, 99, async |turn: Turn| {
+            turn.message("Hel").await?;
+            turn.message("lo").await?;
+            let call = turn.tool_call(ToolCall::new("c", "Call")).await?;
+            call.complete().await?;
+            Ok(StopReason::EndTurn)
+        })
+        .await;
+        f.begin().await;
+        for n in 2..6 {
+            f.peer.silence().await;
+            assert_eq!(f.kept().len(), n - 1);
+            f.may.add_permits(1);
+            let update = f.update().await;
+            let kept = &f.kept()[n - 1]["v1"];
+            if n < 4 {
+                assert_eq!(&update, kept);
+                assert!(update["messageId"].as_str().unwrap().starts_with("msg_"));
+            } else {
+                assert_eq!(update["toolCallId"], kept["toolCallId"]);
+            }
+        }
+        f.rest().await;
+        let kinds: Vec<Value> = f
+            .kept()
+            .iter()
+            .map(|kept| kept["v1"]["sessionUpdate"].clone())
+            .collect();
+        assert_eq!(
+            kinds,
+            [
+                "user_message_chunk",
+                "agent_message_chunk",
+                "agent_message_chunk",
+                "tool_call",
+                "tool_call_update",
+            ]
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_kept_is_not_sent_and_the_call_fails() {
+    for version in [1, 2] {
+        let failed = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&failed);
+        let mut f = start(version, 2, move |turn: Turn| {
+            let seen = Arc::clone(&seen);
+            async move {
+                turn.message("kept").await?;
+                let tries = [
+                    turn.message("a").await,
+                    turn.thought("b").await,
+                    turn.plan(Vec::new()).await,
+                    turn.tool_call(ToolCall::new("c", "Call")).await.map(drop),
+                    turn.message_content("d").await,
+                ];
+                *seen.lock().unwrap() = tries.map(|tried| tried.unwrap_err().to_string()).to_vec();
+                turn.message("e").await?;
+                Ok(StopReason::EndTurn)
+            }
+        })
+        .await;
+        f.may.add_permits(99);
+        let session = f.session.clone();
+        f.peer.prompt(1, &session, "go").await;
+        if version == 2 {
+            f.peer.result(1).await;
+            f.update().await;
+        }
+        let (updates, end) = f.rest().await;
+        assert_eq!(updates.len(), 1, "{updates:?}");
+        assert_eq!(updates[0]["content"]["text"], "kept");
+        let why = "it could not be recorded, so it was not sent: the disk is full";
+        assert_eq!(end["error"]["message"], why, "{end}");
+        assert_eq!(*failed.lock().unwrap(), [why; 5]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_cannot_be_kept_is_refused() {
+    for version in [1, 2] {
+        let mut f = start(version, 0, async |_| panic!("it is worked on")).await;
+        f.may.add_permits(99);
+        let session = f.session.clone();
+        f.peer.prompt(1, &session, "go").await;
+        let (code, why) = f.peer.error(1).await;
+        assert_eq!(code, -32603);
+        assert!(why.ends_with("the disk is full"), "{why}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_past_is_kept_in_the_same_words_for_both_versions() {
+    let mut kept = Vec::new();
+    for version in [1, 2] {
+        let mut f = start(version, 99, async |turn: Turn| {
+            turn.thought("Hm").await?;
+            let step = PlanEntry::new("Do", PlanEntryPriority::High, PlanEntryStatus::Pending);
+            turn.plan(vec![step]).await?;
+            turn.title("About it").await?;
+            // How the session stands is not its past.
+            let value =
+                SessionConfigSelect::new("a", vec![SessionConfigSelectOption::new("a", "A")]);
+            let option = SessionConfigOption::new("o", "O", value);
+            turn.set_config_options(vec![option]).await?;
+            let call = turn.tool_call(ToolCall::new("c", "Run")).await?;
+            let mut terminal = turn.display_terminal("c", "ls", Some("/work")).await?;
+            call.content(vec![terminal.as_content()]).await?;
+            // Two bytes of a character that has three.
+            terminal.output(b"a\xe2\x82").await?;
+            terminal.output(b"\xac\n").await?;
+            terminal.exited(TerminalExitStatus::new()).await?;
+            call.cancel(Vec::new()).await?;
+            Ok(StopReason::EndTurn)
+        })
+        .await;
+        f.may.add_permits(99);
+        let session = f.session.clone();
+        f.peer.prompt(1, &session, "go").await;
+        if version == 2 {
+            f.peer.result(1).await;
+        }
+        f.rest().await;
+        kept.push(f.kept());
+    }
+    let kinds: Vec<(bool, &Value)> = kept[0]
+        .iter()
+        .map(|kept| match kept.get("v1") {
+            Some(update) => (false, &update["sessionUpdate"]),
+            None => (true, &kept["v2"]["sessionUpdate"]),
+        })
+        .collect();
+    let kind = |v2: bool, kind: &str| (v2, json!(kind));
+    let expected = [
+        kind(false, "user_message_chunk"),
+        kind(false, "agent_thought_chunk"),
+        kind(false, "plan"),
+        kind(false, "session_info_update"),
+        kind(false, "tool_call"),
+        kind(true, "terminal_update"),
+        kind(false, "tool_call_update"),
+        kind(true, "terminal_output_chunk"),
+        kind(true, "terminal_output_chunk"),
+        kind(true, "terminal_update"),
+        kind(false, "tool_call_update"),
+    ];
+    let expected: Vec<(bool, &Value)> = expected.iter().map(|(v2, kind)| (*v2, kind)).collect();
+    assert_eq!(kinds, expected);
+    assert_eq!(kept[0][7]["v2"]["data"], "YeKC");
+    // They differ in their ids, and in how a call is said to be cancelled.
+    assert_eq!(kept[0].len(), kept[1].len());
+    for (one, two) in kept[0].iter().zip(&kept[1]).take(10) {
+        assert_eq!(one.get("v1").is_some(), two.get("v1").is_some());
+        assert_eq!(
+            one["v1"].get("messageId").is_some(),
+            two["v1"].get("messageId").is_some()
+        );
+    }
+    assert_eq!(kept[0][10]["v1"]["status"], "failed");
+    assert_eq!(kept[1][10]["v1"]["status"], "cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_is_not_kept_again() {
+    for version in [1, 2] {
+        let mut f = start(version, 99, async |turn: Turn| {
+            turn.message("new").await?;
+            Ok(StopReason::EndTurn)
+        })
+        .await;
+        // If it were kept, nothing would be sent.
+        let params = json!({"sessionId": "old", "cwd": "/work", "mcpServers": []});
+        if version == 1 {
+            f.peer.ask(5, "session/load", params).await;
+        } else {
+            let mut params = params;
+            params["replayFrom"] = json!({"type": "start"});
+            f.peer.ask(5, "session/resume", params).await;
+        }
+        for text in ["old question", "old answer"] {
+            assert_eq!(f.update().await["content"]["text"], text);
+        }
+        if version == 2 {
+            assert_eq!(f.update().await["state"], "idle");
+        }
+        f.peer.result(5).await;
+        f.update().await;
+        assert_eq!(f.kept(), [] as [Value; 0]);
+        // From here on it is.
+        f.may.add_permits(2);
+        f.peer.prompt(1, "old", "go").await;
+        if version == 2 {
+            f.peer.result(1).await;
+        }
+        f.rest().await;
+        assert_eq!(f.kept()[1]["v1"]["content"]["text"], "new");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_several_senders_it_is_kept_in_the_order_in_which_it_is_sent() {
+    for version in [1, 2] {
+        let mut f = start(version, 999, async |turn: Turn| {
+            let mut senders = Vec::new();
+            for n in 0..4 {
+                let turn = turn.clone();
+                senders.push(tokio::spawn(async move {
+                    let call = turn
+                        .tool_call(ToolCall::new(format!("{n}"), "Call"))
+                        .await?;
+                    for i in 0..20 {
+                        turn.message(format!("{n}-{i}")).await?;
+                        turn.thought(format!("{n}-{i}")).await?;
+                        call.update(call.change().title(format!("{n}-{i}"))).await?;
+                    }
+                    Ok::<_, Error>(())
+                }));
+            }
+            for sender in senders {
+                sender.await.unwrap()?;
+            }
+            Ok(StopReason::EndTurn)
+        })
+        .await;
+        f.may.add_permits(999);
+        let session = f.session.clone();
+        f.peer.prompt(1, &session, "go").await;
+        if version == 2 {
+            f.peer.result(1).await;
+            f.update().await;
+        }
+        let (sent, _) = f.rest().await;
+        let what = |update: &Value| {
+            let names = ["/title", "/content/text", "/messageId", "/toolCallId"];
+            names.map(|name| update.pointer(name).cloned())
+        };
+        let sent: Vec<_> = sent.iter().map(what).collect();
+        let kept = f.kept();
+        let kept: Vec<_> = kept.iter().skip(1).map(|kept| what(&kept["v1"])).collect();
+        assert_eq!(sent.len(), 4 * 61);
+        assert_eq!(sent, kept);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_ends_before_its_session_is_opened_once_more() {
+    let mut f = start(1, 99, async |turn: Turn| {
+        let cancelled = turn.take_cancellation();
+        turn.message("working").await?;
+        cancelled.cancelled().await;
+        turn.message("last words").await?;
+        Ok(StopReason::Cancelled)
+    })
+    .await;
+    f.may.add_permits(99);
+    let session = f.session.clone();
+    f.peer.prompt(1, &session, "go").await;
+    assert_eq!(f.update().await["content"]["text"], "working");
+    let params = json!({"sessionId": session, "cwd": "/work", "mcpServers": []});
+    f.peer.ask(5, "session/load", params).await;
+    // The turn's end and its answer come from two tasks.
+    let mut said = Vec::new();
+    let mut answered = false;
+    while said.len() < 3 || !answered {
+        let message = f.peer.next().await;
+        match message["params"]["update"]["content"]["text"].as_str() {
+            Some(text) => said.push(text.to_owned()),
+            None => {
+                assert_eq!(message["result"]["stopReason"], "cancelled", "{message}");
+                answered = true;
+            }
+        }
+    }
+    assert_eq!(said, ["last words", "old question", "old answer"]);
+    f.peer.result(5).await;
+}

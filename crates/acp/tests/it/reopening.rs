@@ -1,0 +1,95 @@
+//! Sessions that are opened again while a turn runs in them, in version 2.
+
+use std::sync::Arc;
+
+use acp::agent::{Prompt, ResumeSession, Session, SessionOpened, SessionSetup, Turn, limits};
+use acp::client::connect_with;
+use acp::thread::Activity;
+use acp::v1::StopReason;
+use acp::{Agent, Client, Options, Result, Thread, v2};
+use tokio::sync::Notify;
+
+use crate::common::{soon, until};
+
+/// Works until it is told to stop.
+struct Worker {
+    stop: Arc<Notify>,
+    resumes: bool,
+}
+
+impl Agent for Worker {
+    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+        turn.message("working").await?;
+        self.stop.notified().await;
+        turn.message(", done").await?;
+        Ok(StopReason::EndTurn)
+    }
+
+    fn resume_session(&self) -> Option<&impl ResumeSession> {
+        self.resumes.then_some(self)
+    }
+}
+
+impl ResumeSession for Worker {
+    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+}
+
+struct Nobody;
+impl Client for Nobody {}
+
+fn said(thread: &Thread) -> String {
+    let item = thread.items().last().map(|item| &item.kind);
+    match item {
+        Some(acp::thread::ItemKind::Agent(message)) => message.text(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Resumes a session in the middle of a turn. What is seen then, and how the turn ends.
+async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
+    let stop = Arc::new(Notify::new());
+    let worker = Worker {
+        stop: Arc::clone(&stop),
+        resumes,
+    };
+    let options = || Options::new().limits(limits()).draft_version_2();
+    let (ours, theirs) = acp::transport::memory();
+    let _agent = acp::agent::start(theirs, worker, options());
+    let agent = connect_with(ours, Nobody, options()).await.unwrap();
+    let session = agent.new_session("/work").await.unwrap();
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("work").await }
+    });
+    until(session.thread(), |thread| {
+        thread.items().len() == 2 && said(thread) == "working"
+    })
+    .await;
+    let request = v2::ResumeSessionRequest::new(session.id(), "/work");
+    let resumed = agent.connection().request(&request);
+    soon("it is resumed", resumed).await.unwrap();
+    let activity = session.thread().read(Thread::activity);
+    stop.notify_one();
+    let ended = soon("the turn ends", turn).await.unwrap().unwrap();
+    assert_eq!(session.thread().read(Thread::activity), Activity::Idle);
+    (activity, ended, session.thread().read(said))
+}
+
+#[tokio::test]
+async fn what_runs_goes_on_where_an_agent_only_has_what_is_open() {
+    let (activity, ended, said) = resumed_in_a_turn(false).await;
+    assert_eq!(activity, Activity::Running);
+    assert_eq!(
+        (ended, said.as_str()),
+        (StopReason::EndTurn, "working, done")
+    );
+}
+
+#[tokio::test]
+async fn what_runs_has_ended_when_an_agent_has_opened_the_session_again() {
+    let (activity, ended, said) = resumed_in_a_turn(true).await;
+    assert_eq!(activity, Activity::Idle);
+    assert_eq!((ended, said.as_str()), (StopReason::Cancelled, "working"));
+}

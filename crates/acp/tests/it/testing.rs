@@ -1,0 +1,274 @@
+//! The scripted peer and the connection in memory, as those who test with them see them.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use acp::agent::{Prompt, Turn};
+use acp::client::Update;
+use acp::testing::{Nobody, OnPrompt, Peer, connect, connect_with, until};
+use acp::thread::ItemKind;
+use acp::v1::{ProtocolVersion, StopReason};
+use acp::{Agent, Client, CloseReason, Options, Result, jsonrpc};
+use serde_json::{Value, json};
+
+/// Says what it is told.
+struct Parrot;
+
+impl Agent for Parrot {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        turn.message(prompt.text()).await?;
+        Ok(StopReason::EndTurn)
+    }
+}
+
+fn said(session: &acp::client::Session) -> Vec<String> {
+    session.thread().read(|thread| {
+        let said = thread.items().iter().filter_map(|item| match &item.kind {
+            ItemKind::Agent(message) => Some(message.text()),
+            _ => None,
+        });
+        said.collect()
+    })
+}
+
+/// What is panicked with, by what must panic.
+async fn panic_of(work: impl Future<Output = ()>) -> String {
+    let mut work = std::pin::pin!(work);
+    // The message is looked at, not the test's output.
+    let panicked = std::future::poll_fn(|cx| {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(|()| None),
+            Err(panic) => std::task::Poll::Ready(Some(panic)),
+        }
+    });
+    let panic = panicked.await.expect("it panics");
+    panic.downcast_ref::<String>().expect("a message").clone()
+}
+
+#[tokio::test]
+async fn an_agent_and_a_client_meet_in_memory_in_either_version() {
+    for (options, version) in [
+        (Options::new(), ProtocolVersion::V1),
+        (Options::new().draft_version_2(), ProtocolVersion::V2),
+    ] {
+        let (agent, theirs) = connect_with(Parrot, Nobody, options).await;
+        assert_eq!(agent.version(), version);
+        let session = agent.new_session("/").await.unwrap();
+        assert_eq!(session.prompt("hi").await.unwrap(), StopReason::EndTurn);
+        assert_eq!(said(&session), ["hi"]);
+        drop((agent, session));
+        assert!(matches!(theirs.closed().await, CloseReason::Peer));
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_turn_is_seen_through_the_thread() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        turn.message("begun").await?;
+        std::future::pending().await
+    });
+    let (agent, _) = connect(agent, Nobody).await;
+    let session = agent.new_session("/").await.unwrap();
+    let (stopped, ()) = tokio::join!(session.prompt("go on"), async {
+        until(session.thread(), |thread| thread.items().len() == 2).await;
+        session.cancel().await.unwrap();
+    });
+    assert_eq!(stopped.unwrap(), StopReason::Cancelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_thread_never_shows_is_told_with_what_it_shows() {
+    let (agent, _) = connect(Parrot, Nobody).await;
+    let session = agent.new_session("/").await.unwrap();
+    session.prompt("hi there").await.unwrap();
+    let message = panic_of(until(session.thread(), |thread| thread.title().is_some())).await;
+    assert!(message.contains("tests/it/testing.rs:"), "{message}");
+    assert!(message.contains("hi there"), "{message}");
+}
+
+#[tokio::test]
+async fn a_scripted_client_tests_an_agent() {
+    let (conn, mut peer) = Peer::client_of(Parrot);
+    assert_eq!(peer.initialize().await["protocolVersion"], 1);
+    let session = peer.open_session().await;
+    let prompt = peer.prompt(&session, "hi").await;
+    let chunk = peer.expect_update("agent_message_chunk").await;
+    assert_eq!(chunk["content"]["text"], "hi");
+    let result = peer.expect_answer(prompt).await;
+    assert_eq!(result, json!({"stopReason": "end_turn"}));
+
+    let again = peer.prompt(&session, "again").await;
+    let (updates, result) = peer.until_answer(again).await;
+    assert_eq!(updates.len(), 1);
+    assert_eq!(updates[0]["sessionId"], *session);
+    assert_eq!(result["stopReason"], "end_turn");
+
+    let lost = peer.prompt("no such session", "hi").await;
+    let error = peer.expect_error(lost).await;
+    assert_eq!(error.code, jsonrpc::Error::RESOURCE_NOT_FOUND);
+    peer.send_line("not JSON").await;
+    let error = peer.expect_error(Value::Null).await;
+    assert_eq!(error.code, jsonrpc::Error::PARSE_ERROR);
+    conn.close();
+    peer.expect_end().await;
+}
+
+/// Allows what it is asked for, and keeps what it is told.
+#[derive(Clone, Default)]
+struct Yes(std::sync::Arc<std::sync::Mutex<String>>);
+
+impl Client for Yes {
+    async fn update(&self, _: &acp::client::UpdateContext, update: &Update) {
+        let text = update.message_text().unwrap_or_default();
+        self.0.lock().unwrap().push_str(text);
+    }
+    async fn request_permission(
+        &self,
+        request: acp::client::PermissionRequest,
+    ) -> Result<acp::v1::RequestPermissionOutcome> {
+        Ok(request.allow())
+    }
+}
+
+#[tokio::test]
+async fn a_scripted_agent_tests_a_client() {
+    let client = Yes::default();
+    let (agent, mut peer) = Peer::agent_of(client.clone()).await;
+    let (session, ()) = tokio::join!(agent.new_session("/"), peer.give_session("s"));
+    let session = session.unwrap();
+    let script = async {
+        let prompt = peer.expect_request("session/prompt").await;
+        assert_eq!(prompt.params["prompt"][0]["text"], "hi");
+        peer.say("s", "one ").await;
+        peer.say("s", "two").await;
+        let params = json!({
+            "sessionId": "s",
+            "toolCall": {"toolCallId": "c"},
+            "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}],
+        });
+        let asked = peer.ask("session/request_permission", params).await;
+        let outcome = &peer.expect_answer(asked).await["outcome"];
+        assert_eq!(*outcome, json!({"outcome": "selected", "optionId": "y"}));
+        let done = json!({"stopReason": "end_turn"});
+        peer.answer(&prompt.id, done).await;
+    };
+    let (stopped, ()) = tokio::join!(session.prompt("hi"), script);
+    assert_eq!(stopped.unwrap(), StopReason::EndTurn);
+    assert_eq!(*client.0.lock().unwrap(), "one two");
+    assert_eq!(said(&session), ["one two"]);
+
+    let (failed, ()) = tokio::join!(session.prompt("again"), async {
+        let prompt = peer.expect_request("session/prompt").await;
+        let error = jsonrpc::Error::internal("no more");
+        peer.answer_error(&prompt.id, &error).await;
+    });
+    assert!(failed.unwrap_err().to_string().contains("no more"));
+    session.cancel().await.unwrap();
+    peer.expect_nothing(Duration::from_millis(1)).await;
+}
+
+#[tokio::test]
+async fn a_scripted_agent_may_speak_version_2() {
+    let answer = json!({
+        "protocolVersion": 2,
+        "info": {"name": "scripted", "version": "1"},
+        "capabilities": {"session": {}},
+    });
+    let options = Options::new().draft_version_2();
+    let (agent, mut peer) = Peer::agent_of_with(Nobody, options, answer).await;
+    assert_eq!(agent.version(), ProtocolVersion::V2);
+    let (session, ()) = tokio::join!(agent.new_session("/"), peer.give_session("s"));
+    let session = session.unwrap();
+    let (stopped, ()) = tokio::join!(session.prompt("hi"), async {
+        let prompt = peer.expect_request("session/prompt").await;
+        let answer = json!({"messageId": "user"});
+        peer.answer(&prompt.id, answer).await;
+        let running = json!({"sessionUpdate": "state_update", "state": "running"});
+        peer.update("s", running).await;
+        peer.say("s", "done").await;
+        let idle =
+            json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"});
+        peer.update("s", idle).await;
+    });
+    assert_eq!(stopped.unwrap(), StopReason::EndTurn);
+    assert_eq!(said(&session), ["done"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_instead_is_told_with_what_came_before() {
+    let (_conn, mut peer) = Peer::client_of(Parrot);
+    peer.initialize().await;
+    let session = peer.open_session().await;
+    peer.prompt(&session, "surprise").await;
+    let message = panic_of(async {
+        peer.expect_request("session/request_permission").await;
+    })
+    .await;
+    let (instead, before) = message.split_once("before that").unwrap();
+    assert!(instead.contains("tests/it/testing.rs:"), "{message}");
+    assert!(
+        instead.contains("expected the request session/request_permission, but this came instead"),
+        "{message}"
+    );
+    assert!(instead.contains("\"surprise\""), "{message}");
+    // What was sent, and what had come.
+    let lines: Vec<&str> = before.lines().skip(1).collect();
+    let ways: Vec<&str> = lines.iter().map(|line| &line[2..4]).collect();
+    assert_eq!(ways, ["->", "<-", "->", "<-", "->"], "{message}");
+    assert!(lines[4].contains("session/prompt"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_does_not_come_is_told_when_patience_is_over() {
+    let (_conn, mut peer) = Peer::client_of(OnPrompt(async |_, _| std::future::pending().await));
+    peer.initialize().await;
+    let session = peer.open_session().await;
+    let prompt = peer.prompt(&session, "hang").await;
+    peer.set_patience(Duration::from_secs(3));
+    let begun = tokio::time::Instant::now();
+    let message = panic_of(async {
+        peer.expect_answer(prompt).await;
+    })
+    .await;
+    assert_eq!(begun.elapsed().as_secs(), 3);
+    assert!(
+        message.contains("expected the answer to request 3, but nothing has come in 3s"),
+        "{message}"
+    );
+    assert!(message.contains("session/prompt"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_and_a_full_pipe_are_told_too() {
+    let (transport, mut peer) = Peer::pair_with(16);
+    let message = panic_of(peer.send_line("longer than sixteen bytes")).await;
+    assert!(message.contains("has not read this in 10s"), "{message}");
+    drop(transport);
+    let message = panic_of(async {
+        peer.next_message().await;
+    })
+    .await;
+    assert!(
+        message.contains("expected a message of JSON-RPC 2.0, but the other side has closed"),
+        "{message}"
+    );
+    let message = panic_of(peer.send_line("any")).await;
+    assert!(
+        message.contains("the other side reads no more"),
+        "{message}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_exchange_is_told_by_its_end() {
+    let (_conn, mut peer) = Peer::client_of(Parrot);
+    peer.initialize().await;
+    let session = peer.open_session().await;
+    for n in 0..20 {
+        let prompt = peer.prompt(&session, &n.to_string().repeat(500)).await;
+        peer.until_answer(prompt).await;
+    }
+    let message = panic_of(peer.expect(json!({"jsonrpc": "2.0"}))).await;
+    assert!(message.contains("earlier lines left out"), "{message}");
+    assert!(message.len() < 20_000, "{}", message.len());
+}

@@ -1,0 +1,179 @@
+//! What a thread is, whatever its updates are like.
+
+use acp::Thread;
+use acp::thread::ItemKind;
+use acp::v1::{
+    ContentBlock, ContentChunk, SessionUpdate, StopReason, ToolCall, ToolCallId, ToolCallStatus,
+    ToolCallUpdate,
+};
+use proptest::prelude::*;
+
+/// Who says something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    User,
+    Agent,
+    Thought,
+}
+
+fn chunk(speaker: Speaker, text: &str) -> SessionUpdate {
+    let chunk = ContentChunk::new(ContentBlock::text(text));
+    match speaker {
+        Speaker::User => SessionUpdate::UserMessageChunk(chunk),
+        Speaker::Agent => SessionUpdate::AgentMessageChunk(chunk),
+        Speaker::Thought => SessionUpdate::AgentThoughtChunk(chunk),
+    }
+}
+
+/// The messages of a thread.
+fn messages(thread: &Thread) -> Vec<(Speaker, String)> {
+    let items = thread.items().iter();
+    items
+        .filter_map(|item| match &item.kind {
+            ItemKind::User(m) => Some((Speaker::User, m.text())),
+            ItemKind::Agent(m) => Some((Speaker::Agent, m.text())),
+            ItemKind::Thought(m) => Some((Speaker::Thought, m.text())),
+            _ => None,
+        })
+        .collect()
+}
+
+fn speaker() -> impl Strategy<Value = Speaker> {
+    prop_oneof![
+        Just(Speaker::User),
+        Just(Speaker::Agent),
+        Just(Speaker::Thought)
+    ]
+}
+
+/// Something done to a tool call.
+#[derive(Debug, Clone)]
+enum Step {
+    Announce(u8),
+    Change(u8, ToolCallStatus),
+    Ask(u8),
+    Say(String),
+    Begin,
+    End,
+    Cancel,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let status = prop_oneof![
+        Just(ToolCallStatus::Pending),
+        Just(ToolCallStatus::InProgress),
+        Just(ToolCallStatus::Completed),
+        Just(ToolCallStatus::Failed),
+    ];
+    prop_oneof![
+        (0..4_u8).prop_map(Step::Announce),
+        (0..4_u8, status).prop_map(|(id, status)| Step::Change(id, status)),
+        (0..4_u8).prop_map(Step::Ask),
+        "[a-z]{0,5}".prop_map(Step::Say),
+        Just(Step::Begin),
+        Just(Step::End),
+        Just(Step::Cancel),
+    ]
+}
+
+fn id(n: u8) -> ToolCallId {
+    format!("call/{n}").into()
+}
+
+fn take(thread: &mut Thread, step: &Step) {
+    match step {
+        Step::Announce(n) => {
+            thread.apply_v1(&SessionUpdate::ToolCall(Box::new(ToolCall::new(
+                id(*n),
+                format!("call {n}"),
+            ))));
+        }
+        Step::Change(n, status) => {
+            let update = ToolCallUpdate::new(id(*n)).status(status.clone());
+            thread.apply_v1(&SessionUpdate::ToolCallUpdate(Box::new(update)));
+        }
+        Step::Ask(n) => drop(thread.permission_requested(&ToolCallUpdate::new(id(*n)))),
+        Step::Say(text) => thread.apply_v1(&chunk(Speaker::Agent, text)),
+        Step::Begin => thread.begin_turn(&[ContentBlock::text("go on")]),
+        Step::End => thread.end_turn(Some(&StopReason::EndTurn)),
+        Step::Cancel => thread.cancel_turn(),
+    }
+}
+
+proptest! {
+    #[test]
+    fn however_a_text_is_split_it_reads_the_same(
+        said in proptest::collection::vec((speaker(), ".{0,40}", proptest::collection::vec(0..40_usize, 0..6)), 0..8),
+    ) {
+        let (mut whole, mut pieces) = (Thread::new(), Thread::new());
+        for (speaker, text, cuts) in &said {
+            whole.apply_v1(&chunk(*speaker, text));
+            let chars: Vec<char> = text.chars().collect();
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (chars.len() + 1)).collect();
+            cuts.extend([0, chars.len()]);
+            cuts.sort_unstable();
+            for cut in cuts.windows(2) {
+                let piece: String = chars[cut[0]..cut[1]].iter().collect();
+                pieces.apply_v1(&chunk(*speaker, &piece));
+            }
+        }
+        prop_assert_eq!(messages(&pieces), messages(&whole));
+        // As it was said: one after the other, those of the same speaker put together.
+        let mut expected: Vec<(Speaker, String)> = Vec::new();
+        for (speaker, text, _) in said {
+            match expected.last_mut() {
+                Some((last, so_far)) if *last == speaker => so_far.push_str(&text),
+                _ => expected.push((speaker, text)),
+            }
+        }
+        prop_assert_eq!(messages(&whole), expected);
+        // Pieces do not stay pieces.
+        for item in pieces.items() {
+            if let ItemKind::User(m) | ItemKind::Agent(m) | ItemKind::Thought(m) = &item.kind {
+                prop_assert_eq!(m.content.len(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_disappears_and_every_change_shows(steps in proptest::collection::vec(step(), 0..60)) {
+        let mut thread = Thread::new();
+        for step in &steps {
+            let (revision, items) = (thread.revision(), thread.items().len());
+            let finished: Vec<usize> = (0..items)
+                .filter(|at| matches!(&thread.items()[*at].kind, ItemKind::ToolCall(c) if c.is_finished()))
+                .collect();
+            take(&mut thread, step);
+            prop_assert!(thread.revision() > revision, "{:?} does not show", step);
+            prop_assert!(thread.items().len() >= items);
+            // An id used again is another call, or the same one if that was still under way.
+            if let Step::Announce(n) = step {
+                let last = thread.items().last();
+                let call = thread.tool_call(&id(*n)).unwrap();
+                prop_assert!(!call.is_finished());
+                let is_last = matches!(last.map(|i| &i.kind), Some(ItemKind::ToolCall(c)) if c.id == call.id);
+                prop_assert!(is_last || thread.items().len() == items);
+                for at in finished {
+                    let ItemKind::ToolCall(old) = &thread.items()[at].kind else { unreachable!() };
+                    prop_assert!(old.is_finished(), "the call that had finished was begun again");
+                }
+            }
+            if let Step::Cancel = step {
+                for item in thread.items() {
+                    if let ItemKind::ToolCall(call) = &item.kind {
+                        prop_assert!(call.is_finished());
+                    }
+                }
+            }
+            // What has changed bears the newest revision, and nothing a later one.
+            let newest = thread.items().iter().map(|i| i.revision).max().unwrap_or(0);
+            prop_assert!(newest <= thread.revision());
+            if !matches!(step, Step::End | Step::Cancel) {
+                prop_assert_eq!(newest, thread.revision());
+            }
+        }
+        let said: String = steps.iter().filter_map(|s| if let Step::Say(t) = s { Some(t.as_str()) } else { None }).collect();
+        let shown: String = messages(&thread).into_iter().filter(|m| m.0 == Speaker::Agent).map(|m| m.1).collect();
+        prop_assert_eq!(shown, said);
+    }
+}

@@ -1,0 +1,235 @@
+//! Turns between an agent and a client of this library, in memory.
+
+use crate::common;
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{self, Prompt, Turn};
+use acp::client::{Client, PermissionRequest, Update, UpdateContext, connect};
+use acp::testing::{OnPrompt, connect_with};
+use acp::thread::ItemKind;
+use acp::v1::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCall,
+    ToolKind,
+};
+use acp::{Agent, Options, Result};
+
+/// Says what it is told, and asks before it does so when told to.
+struct Echo;
+
+impl Agent for Echo {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        let text = prompt.text();
+        if let Some(what) = text.strip_prefix("ask ") {
+            let call = turn
+                .tool_call(ToolCall::new("call_1", what).kind(ToolKind::Edit))
+                .await?;
+            let yes = PermissionOption::new("yes", "Yes", PermissionOptionKind::AllowOnce);
+            let no = PermissionOption::new("no", "No", PermissionOptionKind::RejectOnce);
+            let outcome = turn
+                .request_permission(call.change(), vec![yes, no])
+                .await?;
+            turn.message(format!("{outcome:?}")).await?;
+            call.complete().await?;
+            return Ok(StopReason::EndTurn);
+        }
+        if text == "hang" {
+            turn.message("hanging").await?;
+            std::future::pending::<()>().await;
+        }
+        for word in text.split_inclusive(' ') {
+            turn.message(word).await?;
+        }
+        Ok(StopReason::EndTurn)
+    }
+}
+
+/// Keeps what it is told, and says yes.
+#[derive(Clone, Default)]
+struct Keeper {
+    text: Arc<Mutex<String>>,
+    hang_permission: bool,
+}
+
+impl Client for Keeper {
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        self.text
+            .lock()
+            .unwrap()
+            .push_str(update.message_text().unwrap_or_default());
+    }
+
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        if self.hang_permission {
+            std::future::pending::<()>().await;
+        }
+        Ok(request.allow())
+    }
+}
+
+async fn start(client: Keeper) -> acp::client::AgentConnection {
+    let (ours, theirs) = acp::transport::memory();
+    agent::start(theirs, Echo, acp::Limits::default());
+    connect(ours, client).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_turn_streams_and_ends_with_everything_seen() {
+    let client = Keeper::default();
+    let agent = start(client.clone()).await;
+    let session = agent.new_session("/tmp").await.unwrap();
+    assert_eq!(
+        session.prompt("one two three").await.unwrap(),
+        StopReason::EndTurn
+    );
+    // All of it was delivered before the answer was.
+    assert_eq!(*client.text.lock().unwrap(), "one two three");
+    session.thread().read(|thread| {
+        let [user, said] = thread.items() else {
+            panic!("{:?}", thread.items())
+        };
+        assert!(matches!(&user.kind, ItemKind::User(m) if m.text() == "one two three"));
+        assert!(matches!(&said.kind, ItemKind::Agent(m) if m.text() == "one two three"));
+        assert!(!thread.is_running());
+    });
+}
+
+#[tokio::test]
+async fn a_permission_is_asked_and_granted() {
+    let agent = start(Keeper::default()).await;
+    let session = agent.new_session("/tmp").await.unwrap();
+    assert_eq!(
+        session.prompt("ask Write it").await.unwrap(),
+        StopReason::EndTurn
+    );
+    session.thread().read(|thread| {
+        let call = thread.tool_call(&"call_1".into()).unwrap();
+        assert_eq!(
+            (call.title.as_str(), &call.status),
+            ("Write it", &acp::thread::ToolCallStatus::Completed)
+        );
+        assert!(
+            thread.items().iter().any(
+                |item| matches!(&item.kind, ItemKind::Agent(m) if m.text().contains("Selected"))
+            )
+        );
+    });
+}
+
+#[tokio::test]
+async fn cancel_ends_a_hanging_turn_and_the_next_one_is_clean() {
+    let agent = start(Keeper::default()).await;
+    let session = agent.new_session("/tmp").await.unwrap();
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("hang").await }
+    });
+    common::until(session.thread(), |t| {
+        t.items()
+            .iter()
+            .any(|i| matches!(&i.kind, ItemKind::Agent(m) if m.text() == "hanging"))
+    })
+    .await;
+    session.cancel().await.unwrap();
+    assert_eq!(turn.await.unwrap().unwrap(), StopReason::Cancelled);
+    assert_eq!(session.prompt("again").await.unwrap(), StopReason::EndTurn);
+}
+
+#[tokio::test]
+async fn cancel_ends_an_open_permission_request() {
+    let agent = start(Keeper {
+        hang_permission: true,
+        ..Keeper::default()
+    })
+    .await;
+    let session = agent.new_session("/tmp").await.unwrap();
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("ask Write it").await }
+    });
+    common::until(session.thread(), |t| {
+        t.tool_call(&"call_1".into()).is_some()
+    })
+    .await;
+    session.cancel().await.unwrap();
+    assert_eq!(turn.await.unwrap().unwrap(), StopReason::Cancelled);
+}
+
+#[tokio::test]
+async fn dropping_a_prompt_cancels_it() {
+    let agent = start(Keeper::default()).await;
+    let session = agent.new_session("/tmp").await.unwrap();
+    {
+        let prompt = session.prompt("hang");
+        tokio::pin!(prompt);
+        tokio::select! {
+            _ = &mut prompt => panic!("it hangs"),
+            () = common::until(session.thread(), |t| t.items().len() == 2) => {}
+        }
+    }
+    common::until(session.thread(), |t| !t.is_running()).await;
+    session
+        .thread()
+        .read(|t| assert_eq!(t.stop_reason(), Some(&StopReason::Cancelled)));
+}
+
+#[tokio::test]
+async fn several_sessions_run_at_the_same_time_without_mixing() {
+    let agent = start(Keeper::default()).await;
+    let mut turns = Vec::new();
+    for n in 0..50 {
+        let session = agent.new_session("/tmp").await.unwrap();
+        turns.push(tokio::spawn(async move {
+            let text = format!("{n} ").repeat(100);
+            session.prompt(text.clone()).await.unwrap();
+            session.thread().read(|thread| {
+                assert_eq!(thread.items().len(), 2);
+                assert!(matches!(&thread.items()[1].kind, ItemKind::Agent(m) if m.text() == text));
+            });
+        }));
+    }
+    for turn in turns {
+        turn.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
+    let (ours, theirs) = acp::transport::memory();
+    let serving = agent::start(theirs, Echo, acp::Limits::default());
+    let agent = connect(ours, Keeper::default()).await.unwrap();
+    let session = agent.new_session("/tmp").await.unwrap();
+    let turn = tokio::spawn({
+        let session = session.clone();
+        async move { session.prompt("hang").await }
+    });
+    common::until(session.thread(), |t| t.items().len() == 2).await;
+    serving.close();
+    let error = turn.await.unwrap().unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the connection is closed: the peer closed it"
+    );
+    assert!(!session.thread().read(acp::Thread::is_running));
+    assert!(agent.new_session("/tmp").await.is_err());
+}
+
+#[tokio::test]
+async fn custom_data_of_a_prompt_reaches_the_agent_in_either_version() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+            turn.message(format!("{:?}", prompt.meta)).await?;
+            Ok(StopReason::EndTurn)
+        });
+        let keeper = Keeper::default();
+        let (agent, _) = connect_with(agent, keeper.clone(), options).await;
+        let session = agent.new_session("/").await.unwrap();
+        let mut meta = acp::wire::Meta::new();
+        meta.insert("trace".to_owned(), 7.into());
+        let prompt = acp::client::Prompt::from("hi").meta(meta.clone());
+        session.prompt(prompt).await.unwrap();
+        assert_eq!(*keeper.text.lock().unwrap(), format!("{:?}", Some(meta)));
+    }
+}

@@ -1,0 +1,134 @@
+//! What a client is told of the end of turns and of sessions, whoever waits for it.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{CloseSession, Prompt, Turn};
+use acp::client::{AgentConnection, Client};
+use acp::testing::connect_with;
+use acp::v1::{SessionId, StopReason};
+use acp::{Agent, Connection, Error, Options, Result};
+
+/// Ends its turn as it is told to.
+struct Ends;
+
+impl Agent for Ends {
+    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        match prompt.text().as_str() {
+            "fail" => Err(Error::internal("as you like")),
+            "hang" => {
+                turn.message("hanging").await?;
+                std::future::pending().await
+            }
+            reason => Ok(StopReason::from(reason)),
+        }
+    }
+
+    fn close_session(&self) -> Option<&impl CloseSession> {
+        Some(self)
+    }
+}
+
+impl CloseSession for Ends {
+    async fn close_session(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Clone, Default)]
+struct Told {
+    said: Arc<Mutex<Vec<String>>>,
+    more: Arc<tokio::sync::Notify>,
+}
+
+impl Told {
+    fn tell(&self, what: String) {
+        self.said.lock().unwrap().push(what);
+        self.more.notify_one();
+    }
+
+    /// The next that it is told.
+    async fn next(&self) -> String {
+        loop {
+            {
+                let mut said = self.said.lock().unwrap();
+                if !said.is_empty() {
+                    return said.remove(0);
+                }
+            }
+            self.more.notified().await;
+        }
+    }
+}
+
+impl Client for Told {
+    fn turn_ended(&self, _: &SessionId, stop_reason: Option<&StopReason>) {
+        let reason = stop_reason.map_or("failed", StopReason::as_str);
+        self.tell(reason.to_owned());
+    }
+
+    fn session_closed(&self, _: &SessionId) {
+        self.tell("closed".to_owned());
+    }
+}
+
+async fn start(version: u16) -> (Told, AgentConnection, Connection) {
+    let options = match version {
+        2 => Options::new().draft_version_2(),
+        _ => Options::new(),
+    };
+    let told = Told::default();
+    let (agent, theirs) = connect_with(Ends, told.clone(), options).await;
+    (told, agent, theirs)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_s_end_is_told_with_its_reason() {
+    for version in [1, 2] {
+        let (told, agent, _theirs) = start(version).await;
+        let session = agent.new_session("/work").await.unwrap();
+        for reason in ["end_turn", "max_tokens", "refusal"] {
+            assert_eq!(session.prompt(reason).await.unwrap().as_str(), reason);
+            assert_eq!(told.next().await, reason, "version {version}");
+        }
+        session.prompt("fail").await.unwrap_err();
+        assert_eq!(told.next().await, "failed", "version {version}");
+        session.close().await.unwrap();
+        assert_eq!(told.next().await, "closed", "version {version}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_turn_that_nobody_waits_for_is_told() {
+    for version in [1, 2] {
+        let (told, agent, _theirs) = start(version).await;
+        let session = agent.new_session("/work").await.unwrap();
+        let thread = session.thread().clone();
+        let mut turn = Box::pin(session.prompt("hang"));
+        let hanging = async {
+            let mut seen = 0;
+            while thread.read(|thread| thread.items().len() < 2) {
+                seen = thread.changed(seen).await;
+            }
+        };
+        tokio::select! {
+            ended = &mut turn => panic!("{ended:?}"),
+            () = hanging => {}
+        }
+        drop(turn);
+        assert_eq!(told.next().await, "cancelled", "version {version}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_whose_connection_ends_has_failed() {
+    for version in [1, 2] {
+        let (told, agent, theirs) = start(version).await;
+        let session = agent.new_session("/work").await.unwrap();
+        let turn = tokio::spawn(async move { session.prompt("hang").await });
+        tokio::task::yield_now().await;
+        theirs.close();
+        turn.await.unwrap().unwrap_err();
+        assert_eq!(told.next().await, "failed", "version {version}");
+    }
+}

@@ -1,0 +1,316 @@
+//! What version 1 has beside its stable schema: forks, models, several plans; and what agents in use do
+//! that no page prepares one for.
+
+use acp::agent::{ForkSession, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::client::{Client, Elicitation};
+use acp::thread::{PLAN, ToolCallStatus};
+use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationId, ElicitationNoContent,
+    ElicitationScope, SessionConfigId, SessionConfigKind, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigOptionValue, SessionConfigSelect,
+    SessionConfigSelectOption, SessionId, StopReason,
+};
+use acp::{Agent, Error, Limits, Result};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+use crate::common::{Nobody, PIPE, Peer, idle, shown, soon, until};
+
+fn chunk(kind: &str, text: &str) -> Value {
+    json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+}
+
+/// Copies sessions, and has a model.
+struct Forks;
+
+fn model(current: &str) -> Vec<SessionConfigOption> {
+    let values = vec![
+        SessionConfigSelectOption::new("a", "A"),
+        SessionConfigSelectOption::new("b", "B"),
+    ];
+    let select = SessionConfigSelect::new(current, values);
+    let option = SessionConfigOption::new("m", "Model", select);
+    vec![option.category(SessionConfigOptionCategory::Model)]
+}
+
+impl Agent for Forks {
+    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new().config_options(model("a")))
+    }
+    async fn set_config_option(
+        &self,
+        _: &Session,
+        _: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> Result<Vec<SessionConfigOption>> {
+        Ok(model(&value.to_string()))
+    }
+    fn fork_session(&self) -> Option<&impl ForkSession> {
+        Some(self)
+    }
+}
+
+impl ForkSession for Forks {
+    async fn fork_session(
+        &self,
+        from: &SessionId,
+        session: &Session,
+        _: SessionSetup,
+    ) -> Result<SessionOpened> {
+        if from.as_str() != "old" {
+            return Err(Error::invalid_params("no such session"));
+        }
+        assert_ne!(session.id(), from);
+        Ok(SessionOpened::new().config_options(model("b")))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_copies_sessions_if_it_says_so() {
+    let (_conn, mut peer) = Peer::of_agent(Forks);
+    let said = peer.initialize(json!({})).await;
+    assert_eq!(
+        said["agentCapabilities"]["sessionCapabilities"]["fork"],
+        json!({})
+    );
+    let fork = json!({"sessionId": "old", "cwd": "/work", "mcpServers": []});
+    peer.ask(1, "session/fork", fork).await;
+    let copy = peer.result(1).await;
+    assert_eq!(copy["configOptions"][0]["currentValue"], "b");
+    peer.prompt(2, copy["sessionId"].as_str().unwrap(), "go")
+        .await;
+    peer.result(2).await;
+    peer.ask(
+        3,
+        "session/fork",
+        json!({"sessionId": "gone", "cwd": "/work"}),
+    )
+    .await;
+    assert_eq!(peer.error(3).await.0, -32602);
+
+    let (_conn, mut peer, s) = Peer::in_session(idle()).await;
+    peer.ask(1, "session/fork", json!({"sessionId": s, "cwd": "/work"}))
+        .await;
+    assert_eq!(peer.error(1).await.0, -32601);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_copies_a_session_of_an_agent_that_can() {
+    let can = json!({"sessionCapabilities": {"fork": {}}});
+    let (conn, mut peer) = Peer::of_client_with(Nobody, Limits::default(), PIPE, can).await;
+    let forking = tokio::spawn(async move { conn.fork_session("old", "/work").await });
+    let (id, params) = peer.request("session/fork").await;
+    assert_eq!(params, json!({"sessionId": "old", "cwd": "/work"}));
+    peer.update("new", chunk("agent_message_chunk", "ahead"))
+        .await;
+    peer.answer(&id, json!({"sessionId": "new"})).await;
+    let session = soon("it is copied", forking).await.unwrap().unwrap();
+    assert_eq!(session.id().as_str(), "new");
+    assert_eq!(shown(session.thread()), ["agent: ahead"]);
+
+    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let error = conn.fork_session("old", "/work").await.unwrap_err();
+    assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    peer.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn models_that_are_no_option_are_shown_as_one_and_set_as_they_were() {
+    let models = json!({"currentModelId": "a", "availableModels": [
+        {"modelId": "a", "name": "A"}, {"modelId": "b", "name": "B", "description": "Better"}]});
+    let (conn, mut peer) = Peer::of_client(Nobody).await;
+    let session = peer
+        .opens(&conn, json!({"sessionId": "s", "models": models}))
+        .await;
+    let current = || {
+        session
+            .thread()
+            .read(|thread| match &thread.config_options()[0].kind {
+                SessionConfigKind::Select(select) => select.current_value.to_string(),
+                other => panic!("{other:?}"),
+            })
+    };
+    assert_eq!(current(), "a");
+    let error = session.set_config_option("model", "c").await.unwrap_err();
+    assert!(error.to_string().contains("a, b"), "{error}");
+    let setting = tokio::spawn({
+        let session = session.clone();
+        async move { session.set_config_option("model", "b").await }
+    });
+    let (id, params) = peer.request("session/set_model").await;
+    assert_eq!(params, json!({"sessionId": "s", "modelId": "b"}));
+    peer.answer(&id, json!({})).await;
+    soon("it is set", setting).await.unwrap().unwrap();
+    assert_eq!(current(), "b");
+
+    // An option of category model counts instead.
+    let option = json!([{"id": "m", "name": "M", "category": "model", "type": "select",
+        "currentValue": "x", "options": [{"value": "x", "name": "X"}]}]);
+    let both = json!({"sessionId": "t", "models": models, "configOptions": option});
+    let session = peer.opens(&conn, both).await;
+    let ids: Vec<String> = session.thread().read(|t| {
+        t.config_options()
+            .iter()
+            .map(|o| o.id.to_string())
+            .collect()
+    });
+    assert_eq!(ids, ["m"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_knows_models_only_sets_the_option_for_them() {
+    let (_conn, mut peer, s) = Peer::in_session(Forks).await;
+    peer.ask(
+        1,
+        "session/set_model",
+        json!({"sessionId": s, "modelId": "b"}),
+    )
+    .await;
+    let told = peer.notification("session/update").await;
+    assert_eq!(told["update"]["sessionUpdate"], "config_option_update");
+    assert_eq!(told["update"]["configOptions"][0]["currentValue"], "b");
+    assert_eq!(peer.result(1).await, json!({}));
+    peer.ask(
+        2,
+        "session/set_model",
+        json!({"sessionId": s, "modelId": "z"}),
+    )
+    .await;
+    assert_eq!(peer.error(2).await.0, -32602);
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_plans_of_version_1_are_told_apart() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let entries = json!([{"content": "x", "priority": "low", "status": "pending"}]);
+    peer.update("s", json!({"sessionUpdate": "plan", "entries": entries}))
+        .await;
+    let plan = json!({"type": "items", "planId": "b", "entries": entries});
+    peer.update("s", json!({"sessionUpdate": "plan_update", "plan": plan}))
+        .await;
+    peer.update("s", json!({"sessionUpdate": "plan_update", "plan": {"type": "file", "planId": "c", "uri": "file:///p"}})).await;
+    peer.update("s", json!({"sessionUpdate": "plan_removed", "planId": "b"}))
+        .await;
+    peer.update("s", chunk("agent_message_chunk", "seen")).await;
+    until(session.thread(), |thread| !thread.items().is_empty()).await;
+    session.thread().read(|thread| {
+        let ids: Vec<&str> = thread.plans().iter().map(|p| p.id.as_str()).collect();
+        assert_eq!(ids, [PLAN, "c"]);
+        assert_eq!(thread.plans()[0].entries()[0].content, "x");
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_person_said_is_not_shown_twice_when_the_agent_repeats_it() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "hello").await;
+    peer.update("s", chunk("user_message_chunk", "hel")).await;
+    peer.update("s", chunk("user_message_chunk", "lo")).await;
+    peer.update("s", chunk("agent_message_chunk", "hi")).await;
+    // This one the person said meanwhile, somewhere else.
+    peer.update("s", chunk("user_message_chunk", "more")).await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    soon("the turn ends", turn).await.unwrap().unwrap();
+    assert_eq!(
+        shown(session.thread()),
+        ["user: hello", "agent: hi", "user: more"]
+    );
+    // Nor is what comes between turns taken for an echo.
+    peer.update("s", chunk("user_message_chunk", "again")).await;
+    until(session.thread(), |t| t.items().len() == 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_has_ended_stays_so_though_late_news_of_it_come() {
+    let (session, mut peer) = Peer::with_session(Nobody).await;
+    let update = |status: &str| json!({"sessionUpdate": "tool_call_update", "toolCallId": "a/b:1", "status": status, "title": status});
+    for status in ["in_progress", "completed", "in_progress", "pending"] {
+        peer.update("s", update(status)).await;
+    }
+    peer.update("s", chunk("agent_message_chunk", "seen")).await;
+    until(session.thread(), |thread| thread.items().len() == 2).await;
+    session.thread().read(|thread| {
+        let call = thread.tool_call(&"a/b:1".into()).unwrap();
+        // What else is new of it counts.
+        assert_eq!(
+            (&call.status, &call.title[..]),
+            (&ToolCallStatus::Completed, "pending")
+        );
+    });
+}
+
+/// Says no to every question, and keeps what is told.
+struct Asked(Arc<Mutex<Vec<String>>>);
+
+impl Client for Asked {
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(self)
+    }
+    async fn elicitation_completed(&self, id: &ElicitationId) {
+        self.0.lock().unwrap().push(format!("completed {id}"));
+    }
+}
+
+impl Elicitation for Asked {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
+    }
+    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        let scope = match request.scope {
+            ElicitationScope::Session {
+                session_id,
+                tool_call_id,
+            } => {
+                format!("session {session_id} {tool_call_id:?}")
+            }
+            ElicitationScope::Request { request_id } => format!("request {request_id}"),
+        };
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{} {scope}", request.message));
+        Ok(CreateElicitationResponse::new(ElicitationAction::Decline(
+            ElicitationNoContent::default(),
+        )))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_asked_in_a_session_or_while_a_request_is_worked_on() {
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (_session, mut peer) = Peer::with_session(Asked(Arc::clone(&told))).await;
+    let schema = json!({"type": "object", "properties": {}});
+    for scope in [
+        json!({"sessionId": "s", "toolCallId": "c"}),
+        json!({"requestId": 5}),
+    ] {
+        let mut params = json!({"mode": "form", "message": "Who?", "requestedSchema": schema});
+        params
+            .as_object_mut()
+            .unwrap()
+            .extend(scope.as_object().unwrap().clone());
+        peer.ask(1, "elicitation/create", params).await;
+        assert_eq!(peer.result(1).await, json!({"action": "decline"}));
+    }
+    peer.tell("elicitation/complete", json!({"elicitationId": "e"}))
+        .await;
+    peer.alive().await;
+    assert_eq!(
+        *told.lock().unwrap(),
+        [
+            r#"Who? session s Some("c")"#,
+            "Who? request 5",
+            "completed e"
+        ]
+    );
+
+    let (_session, mut peer) = Peer::with_session(Nobody).await;
+    let params =
+        json!({"mode": "form", "message": "Who?", "requestedSchema": schema, "sessionId": "s"});
+    peer.ask(1, "elicitation/create", params).await;
+    assert_eq!(peer.error(1).await.0, -32601);
+}

@@ -1,0 +1,879 @@
+//! An agent with a client that speaks version 2, scripted.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{
+    AuthContext, Authentication, CancelWork, LoadSession, Prompt, Session, SessionOpened,
+    SessionSetup, Turn,
+};
+use acp::v1::{
+    AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal, AvailableCommand, ContentBlock,
+    Diff, ElicitationAction, ElicitationMode, ElicitationSchema, Implementation, Notice,
+    NoticeSeverity, PermissionOption, PermissionOptionKind, PlanEntry, PlanEntryPriority,
+    PlanEntryStatus, PromptCapabilities, RequestPermissionOutcome, SessionConfigId,
+    SessionConfigOption, SessionConfigOptionCategory, SessionConfigOptionValue,
+    SessionConfigSelect, SessionConfigSelectOption, StopReason, TerminalExitStatus, TerminalId,
+    ToolCall, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolKind, UnstructuredCommandInput,
+    UsageUpdate,
+};
+use acp::{Agent, Connection, Error, Limits, Options, Result};
+use serde_json::{Value, json};
+
+use crate::common::{OnPrompt, PIPE, Peer, idle, pipes, settle};
+
+/// A client of this agent, which has asked for this version.
+async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, Peer, Value) {
+    let (transport, mut peer) = pipes(PIPE);
+    let options = Options::from(Limits::default()).draft_version_2();
+    let conn = acp::agent::start(transport, agent, options);
+    let mut params = params;
+    params["protocolVersion"] = version.into();
+    peer.ask("init", "initialize", params).await;
+    let answer = peer.result("init").await;
+    (conn, peer, answer)
+}
+
+/// A client of version 2 with a session open.
+async fn in_session(agent: impl Agent) -> (Connection, Peer, String) {
+    let params = json!({"info": {"name": "c", "version": "1"}, "capabilities": {
+        "elicitation": {"form": {}}}});
+    let (conn, mut peer, answer) = asked(agent, 2, params).await;
+    assert_eq!(answer["protocolVersion"], 2);
+    let s = peer.new_session().await;
+    (conn, peer, s)
+}
+
+/// The next update, without what every update has, and without the ids the library makes.
+async fn update(peer: &mut Peer) -> Value {
+    let mut params = peer.notification("session/update").await;
+    let mut update = params["update"].take();
+    let object = update.as_object_mut().unwrap();
+    if let Some(Value::String(id)) = object.get_mut("messageId") {
+        assert!(id.starts_with("msg_"), "{id}");
+    }
+    update
+}
+
+async fn expect(peer: &mut Peer, expected: Value) {
+    let mut got = update(peer).await;
+    got.as_object_mut().unwrap().remove("messageId");
+    assert_eq!(got, expected);
+}
+
+/// What comes ahead of a turn's work: the answer, the message, the state. Gives the message's id.
+async fn begins(peer: &mut Peer, id: i64, text: &str) -> String {
+    let answer = peer.result(id).await;
+    let message = update(peer).await;
+    assert_eq!(message["sessionUpdate"], "user_message");
+    assert_eq!(message["content"], json!([{"type": "text", "text": text}]));
+    assert_eq!(message["messageId"], answer["messageId"]);
+    expect(
+        peer,
+        json!({"sessionUpdate": "state_update", "state": "running"}),
+    )
+    .await;
+    answer["messageId"].as_str().unwrap().to_owned()
+}
+
+fn is_idle(reason: &str) -> Value {
+    json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_client_s_version_decides_as_far_as_the_agent_goes() {
+    for (asked_for, answered) in [(0, 1), (1, 1), (2, 2), (3, 2), (900, 2)] {
+        let (_conn, _peer, answer) = asked(idle(), asked_for, json!({})).await;
+        assert_eq!(answer["protocolVersion"], answered, "{asked_for}");
+        assert_eq!(answer.get("agentCapabilities").is_some(), answered == 1);
+        assert_eq!(answer.get("capabilities").is_some(), answered == 2);
+        assert_eq!(answer.get("info").is_some(), answered == 2);
+    }
+    // Without the switch it is version 1.
+    let (_conn, mut peer) = Peer::of_agent(idle());
+    peer.ask("init", "initialize", json!({"protocolVersion": 2}))
+        .await;
+    assert_eq!(peer.result("init").await["protocolVersion"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_told_by_updates_between_running_and_idle() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        turn.thought("Hm").await?;
+        turn.message("Hel").await?;
+        turn.message("lo").await?;
+        let call = ToolCall::new("c", "Write a").kind(ToolKind::Edit);
+        let call = turn.tool_call(call).await?;
+        call.start().await?;
+        let diff = Diff::new("/work/a", "one\ntwo\n").old_text("one\n");
+        call.content(vec![diff.into()]).await?;
+        call.complete().await?;
+        turn.message("Done").await?;
+        turn.usage(UsageUpdate::new(1_u64, 2_u64)).await?;
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, s) = in_session(agent).await;
+    peer.prompt(1, &s, "go").await;
+    begins(&mut peer, 1, "go").await;
+    let text = |kind: &str, text: &str| json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}});
+    expect(&mut peer, text("agent_thought_chunk", "Hm")).await;
+    let (one, two) = (update(&mut peer).await, update(&mut peer).await);
+    assert_eq!(one["messageId"], two["messageId"]);
+    let call = |fields: Value| {
+        let mut call = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
+        call.as_object_mut()
+            .unwrap()
+            .extend(fields.as_object().unwrap().clone());
+        call
+    };
+    expect(&mut peer, call(json!({"title": "Write a", "kind": "edit"}))).await;
+    expect(&mut peer, call(json!({"status": "in_progress"}))).await;
+    let patch = "diff --git /work/a /work/a\n--- /work/a\n+++ /work/a\n@@ -1 +1,2 @@\n one\n+two\n";
+    expect(
+        &mut peer,
+        call(json!({"content": [{"type": "diff",
+        "changes": [{"operation": "modify", "path": "/work/a", "fileType": "text"}],
+        "patch": {"format": "git_patch", "text": patch}}]})),
+    )
+    .await;
+    expect(&mut peer, call(json!({"status": "completed"}))).await;
+    let after = update(&mut peer).await;
+    assert_ne!(after["messageId"], one["messageId"]);
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "usage_update", "used": 1, "size": 2}),
+    )
+    .await;
+    expect(&mut peer, is_idle("end_turn")).await;
+    peer.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_that_wait() {
+    let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+        if prompt.text() == "wait" {
+            turn.cancelled().await;
+        }
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, s) = in_session(agent).await;
+    for (id, text) in [(1, "wait"), (2, "a"), (3, "b")] {
+        peer.prompt(id, &s, text).await;
+    }
+    begins(&mut peer, 1, "wait").await;
+    // One may be taken back alone.
+    peer.tell("$/cancel_request", json!({"requestId": 2})).await;
+    assert_eq!(peer.error(2).await.0, -32800);
+    // What has been taken cannot.
+    peer.tell("$/cancel_request", json!({"requestId": 1})).await;
+    peer.silence().await;
+    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let message = peer.next().await;
+        seen.push(if message["id"] == 3 {
+            assert_eq!(message["error"]["code"], -32800);
+            "taken back"
+        } else {
+            assert_eq!(message["params"]["update"], is_idle("cancelled"));
+            "cancelled"
+        });
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, ["cancelled", "taken back"]);
+    peer.prompt(4, &s, "c").await;
+    peer.prompt(5, &s, "d").await;
+    for (id, text) in [(4, "c"), (5, "d")] {
+        begins(&mut peer, id, text).await;
+        expect(&mut peer, is_idle("end_turn")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
+    struct Takes;
+    impl Agent for Takes {
+        async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+            Err(Error::internal("the model is gone"))
+        }
+        fn prompt_capabilities(&self) -> PromptCapabilities {
+            PromptCapabilities::new().audio(true)
+        }
+    }
+    let (_conn, mut peer, s) = in_session(Takes).await;
+    let image = json!([{"type": "image", "data": "", "mimeType": "image/png"}]);
+    for prompt in [json!([]), image] {
+        peer.ask(
+            1,
+            "session/prompt",
+            json!({"sessionId": s, "prompt": prompt}),
+        )
+        .await;
+        assert_eq!(peer.error(1).await.0, -32602);
+    }
+    peer.ask(
+        2,
+        "session/prompt",
+        json!({"sessionId": "nobody", "prompt": [{"type": "text", "text": "x"}]}),
+    )
+    .await;
+    let error = peer.next().await["error"].take();
+    assert_eq!(
+        (&error["code"], &error["data"]["sessionId"]),
+        (&json!(-32002), &json!("nobody"))
+    );
+    peer.prompt(3, &s, "go").await;
+    begins(&mut peer, 3, "go").await;
+    let mut end = is_idle("error");
+    end["error"] = json!({"code": -32603, "message": "the model is gone"});
+    expect(&mut peer, end).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_the_person_says_so_and_gives_up_when_the_turn_is_cancelled() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        let call = turn.tool_call(ToolCall::new("c", "Write a")).await?;
+        let options = vec![PermissionOption::new(
+            "y",
+            "Yes",
+            PermissionOptionKind::AllowOnce,
+        )];
+        let outcome = turn
+            .request_permission(ToolCallUpdate::new(call.id()), options.clone())
+            .await?;
+        assert!(matches!(outcome, RequestPermissionOutcome::Selected(_)));
+        let form = ElicitationMode::Form {
+            requested_schema: ElicitationSchema::new(),
+        };
+        let action = turn.elicit("Who?", form, Some("c".into())).await?;
+        assert!(
+            matches!(action, ElicitationAction::Decline(_)),
+            "{action:?}"
+        );
+        let url = ElicitationMode::Url {
+            elicitation_id: "e".into(),
+            url: "https://a".to_owned(),
+        };
+        let error = turn.elicit("Where?", url, None).await.unwrap_err();
+        assert!(error.to_string().contains("elicitation.url"), "{error}");
+        assert!(matches!(
+            turn.read_text_file("/a", None, None).await,
+            Err(Error::NotOffered { .. })
+        ));
+        let token = turn.take_cancellation();
+        let outcome = turn
+            .request_permission(ToolCallUpdate::new(call.id()), options)
+            .await?;
+        assert_eq!(outcome, RequestPermissionOutcome::cancelled());
+        assert!(token.is_cancelled());
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, s) = in_session(agent).await;
+    peer.prompt(1, &s, "go").await;
+    begins(&mut peer, 1, "go").await;
+    update(&mut peer).await;
+    let waits = json!({"sessionUpdate": "state_update", "state": "requires_action"});
+    let works = json!({"sessionUpdate": "state_update", "state": "running"});
+    expect(&mut peer, waits.clone()).await;
+    let (id, params) = peer.request("session/request_permission").await;
+    assert_eq!(params["title"], "Write a");
+    assert_eq!(
+        params["subject"],
+        json!({"type": "tool_call", "toolCall": {"toolCallId": "c"}})
+    );
+    peer.answer(
+        &id,
+        json!({"outcome": {"outcome": "selected", "optionId": "y"}}),
+    )
+    .await;
+    expect(&mut peer, works.clone()).await;
+    expect(&mut peer, waits.clone()).await;
+    let (id, params) = peer.request("elicitation/create").await;
+    assert_eq!(
+        (&params["mode"], &params["toolCallId"], &params["sessionId"]),
+        (&json!("form"), &json!("c"), &json!(s))
+    );
+    peer.answer(&id, json!({"action": "decline"})).await;
+    expect(&mut peer, works).await;
+    expect(&mut peer, waits).await;
+    let (id, _) = peer.request("session/request_permission").await;
+    peer.tell("session/cancel", json!({"sessionId": s})).await;
+    assert_eq!(
+        peer.notification("$/cancel_request").await,
+        json!({"requestId": id})
+    );
+    expect(&mut peer, is_idle("cancelled")).await;
+    // An answer that comes all the same is nobody's.
+    peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    peer.alive().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_agent_shows_is_shown_in_the_words_of_version_2() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        let entry =
+            |text: &str| PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending);
+        turn.plan(vec![entry("a")]).await?;
+        turn.plan_by_id("p2", vec![entry("b")]).await?;
+        turn.remove_plan("p2").await?;
+        let command =
+            AvailableCommand::new("go", "Goes").input(UnstructuredCommandInput::new("where"));
+        turn.commands(vec![command]).await?;
+        turn.title("T").await?;
+        turn.notice(Notice::new(NoticeSeverity::Info, "N")).await?;
+        let mut terminal = turn.display_terminal("c", "ls", Some("/work")).await?;
+        terminal.output("é".as_bytes().get(..1).unwrap()).await?;
+        let mut status = TerminalExitStatus::new();
+        status.exit_code = Some(0);
+        terminal.exited(status).await?;
+        turn.message_content(ContentBlock::text("x")).await?;
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, s) = in_session(agent).await;
+    peer.prompt(1, &s, "go").await;
+    begins(&mut peer, 1, "go").await;
+    let plan = |id: &str, text: &str| {
+        let entries = json!([{"content": text, "priority": "high", "status": "pending"}]);
+        json!({"sessionUpdate": "plan_update", "plan": {"type": "items", "planId": id, "entries": entries}})
+    };
+    expect(&mut peer, plan("plan", "a")).await;
+    expect(&mut peer, plan("p2", "b")).await;
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "plan_removed", "planId": "p2"}),
+    )
+    .await;
+    let commands = json!([{"type": "command", "name": "go", "description": "Goes",
+                           "input": {"type": "text", "hint": "where"}}]);
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "available_commands_update", "availableCommands": commands}),
+    )
+    .await;
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "session_info_update", "title": "T"}),
+    )
+    .await;
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "notice", "severity": "info", "title": "N"}),
+    )
+    .await;
+    let began = update(&mut peer).await;
+    let t = began["terminalId"].as_str().unwrap().to_owned();
+    assert_eq!(
+        began,
+        json!({"sessionUpdate": "terminal_update", "terminalId": t, "command": "ls", "cwd": "/work"})
+    );
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "terminal_output_chunk", "terminalId": t, "data": "ww=="}),
+    )
+    .await;
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "terminal_update", "terminalId": t, "exitStatus": {"exitCode": 0}}),
+    )
+    .await;
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "x"}}),
+    )
+    .await;
+    expect(&mut peer, is_idle("end_turn")).await;
+}
+
+/// What the same agent is to clients of version 1.
+#[tokio::test(start_paused = true)]
+async fn clients_of_version_1_are_shown_what_they_understand() {
+    let agent = || {
+        OnPrompt(async |turn: Turn, _| {
+            let entry = |text: &str| {
+                PlanEntry::new(text, PlanEntryPriority::High, PlanEntryStatus::Pending)
+            };
+            turn.plan_by_id("p1", vec![entry("a")]).await?;
+            turn.plan_by_id("p2", vec![entry("b")]).await?;
+            turn.remove_plan("p1").await?;
+            turn.notice(Notice::new(NoticeSeverity::Info, "N")).await?;
+            if let Ok(mut terminal) = turn.display_terminal("c", "ls", Some("/work")).await {
+                for byte in "é".as_bytes() {
+                    terminal.output(&[*byte]).await?;
+                }
+                terminal.exited(TerminalExitStatus::new()).await?;
+            }
+            let error = turn
+                .update_v2(acp::v2::SessionUpdate::PlanRemoved(
+                    acp::v1::PlanRemoved::new("p"),
+                ))
+                .await;
+            assert!(matches!(error, Err(Error::NotOffered { .. })));
+            Ok(StopReason::EndTurn)
+        })
+    };
+    let (_conn, mut peer, _) = asked(agent(), 1, json!({})).await;
+    let s = peer.new_session().await;
+    peer.prompt(1, &s, "go").await;
+    let texts = |update: &Value| {
+        let entries = update["entries"].as_array().unwrap().clone();
+        let texts: Vec<String> = entries
+            .iter()
+            .map(|e| e["content"].as_str().unwrap().to_owned())
+            .collect();
+        texts.join(" ")
+    };
+    for expected in ["a", "a b", "b"] {
+        assert_eq!(texts(&update(&mut peer).await), expected);
+    }
+    assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
+
+    let can = json!({"clientCapabilities": {"plan": {}, "session": {"notices": {}}, "_meta": {"terminal_output": true}}});
+    let (_conn, mut peer, _) = asked(agent(), 1, can).await;
+    let s = peer.new_session().await;
+    peer.prompt(1, &s, "go").await;
+    let mut kinds = Vec::new();
+    let mut meta = Vec::new();
+    for _ in 0..7 {
+        let mut update = update(&mut peer).await;
+        kinds.push(update["sessionUpdate"].as_str().unwrap().to_owned());
+        if update["sessionUpdate"] == "tool_call_update" {
+            assert_eq!(update["toolCallId"], "c");
+            meta.push(update["_meta"].take());
+        }
+    }
+    assert_eq!(
+        kinds[..4],
+        ["plan_update", "plan_update", "plan_removed", "notice"]
+    );
+    assert_eq!(meta[0]["terminal_info"]["cwd"], "/work");
+    assert_eq!(meta[1]["terminal_output"]["data"], "é");
+    assert!(meta[2]["terminal_exit"].is_object());
+    assert_eq!(peer.result(1).await, json!({"stopReason": "end_turn"}));
+}
+
+/// Replays, and has a mode.
+struct Replays {
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+fn mode(current: &str) -> Vec<SessionConfigOption> {
+    let values = vec![
+        SessionConfigSelectOption::new("ask", "Ask"),
+        SessionConfigSelectOption::new("code", "Code"),
+    ];
+    let select = SessionConfigSelect::new(current, values);
+    vec![SessionConfigOption::new("how", "How", select).category(SessionConfigOptionCategory::Mode)]
+}
+
+impl Agent for Replays {
+    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+    fn info(&self) -> Option<Implementation> {
+        Some(Implementation::new("replays", "2"))
+    }
+    async fn new_session(&self, _: &Session, setup: SessionSetup) -> Result<SessionOpened> {
+        let names: Vec<&str> = setup.mcp_servers.iter().filter_map(|s| s.name()).collect();
+        self.seen
+            .lock()
+            .unwrap()
+            .push(format!("new {} {names:?}", setup.cwd));
+        Ok(SessionOpened::new().config_options(mode("ask")))
+    }
+    async fn set_config_option(
+        &self,
+        _: &Session,
+        _: &SessionConfigId,
+        value: SessionConfigOptionValue,
+    ) -> Result<Vec<SessionConfigOption>> {
+        Ok(mode(&value.to_string()))
+    }
+    fn load_session(&self) -> Option<&impl LoadSession> {
+        Some(self)
+    }
+}
+
+impl LoadSession for Replays {
+    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        session.user_message(ContentBlock::text("hi")).await?;
+        session.message("ho").await?;
+        Ok(SessionOpened::new().config_options(mode("code")))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_session_is_replayed_when_it_is_asked_for_and_the_state_is_told() {
+    let (_conn, mut peer, _) = asked(
+        Replays {
+            seen: Arc::default(),
+        },
+        2,
+        json!({}),
+    )
+    .await;
+    let option = |current: &str| {
+        json!([{"configId": "how", "name": "How", "category": "mode", "type": "select", "currentValue": current,
+                "options": [{"value": "ask", "name": "Ask"}, {"value": "code", "name": "Code"}]}])
+    };
+    let idle = json!({"sessionUpdate": "state_update", "state": "idle"});
+    let params = json!({"sessionId": "old", "cwd": "/work", "replayFrom": {"type": "start"}});
+    peer.ask(1, "session/resume", params).await;
+    let user = update(&mut peer).await;
+    assert_eq!(
+        (&user["sessionUpdate"], &user["content"]["text"]),
+        (&json!("user_message_chunk"), &json!("hi"))
+    );
+    let agent = update(&mut peer).await;
+    assert_eq!(
+        (&agent["sessionUpdate"], &agent["content"]["text"]),
+        (&json!("agent_message_chunk"), &json!("ho"))
+    );
+    assert_ne!(user["messageId"], agent["messageId"]);
+    expect(&mut peer, idle.clone()).await;
+    assert_eq!(
+        peer.result(1).await,
+        json!({"configOptions": option("code")})
+    );
+
+    // Without a replay: opened all the same, and nothing of it is sent.
+    peer.ask(
+        2,
+        "session/resume",
+        json!({"sessionId": "old", "cwd": "/work"}),
+    )
+    .await;
+    expect(&mut peer, idle).await;
+    assert_eq!(
+        peer.result(2).await,
+        json!({"configOptions": option("code")})
+    );
+
+    // The mode is an option, and is set as one.
+    let params = json!({"sessionId": "old", "configId": "how", "type": "id", "value": "ask"});
+    peer.ask(3, "session/set_config_option", params).await;
+    assert_eq!(
+        peer.result(3).await,
+        json!({"configOptions": option("ask")})
+    );
+    let params = json!({"sessionId": "old", "configId": "how", "type": "_tree", "value": {}});
+    peer.ask(4, "session/set_config_option", params).await;
+    assert_eq!(peer.error(4).await.0, -32602);
+    let params = json!({"sessionId": "old", "cwd": "/work", "replayFrom": {"type": "_there"}});
+    peer.ask(5, "session/resume", params).await;
+    assert_eq!(peer.error(5).await.0, -32602);
+    peer.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_agent_lists_resumes_and_closes_as_well_as_it_can() {
+    let (_conn, mut peer, _) = asked(idle(), 2, json!({})).await;
+    let s = peer.new_session().await;
+    peer.ask(1, "session/list", json!({"cwd": "/elsewhere"}))
+        .await;
+    assert_eq!(peer.result(1).await, json!({"sessions": []}));
+    peer.ask(2, "session/list", json!({})).await;
+    assert_eq!(
+        peer.result(2).await,
+        json!({"sessions": [{"sessionId": s, "cwd": "/work"}]})
+    );
+    peer.ask(3, "session/resume", json!({"sessionId": s, "cwd": "/work"}))
+        .await;
+    expect(
+        &mut peer,
+        json!({"sessionUpdate": "state_update", "state": "idle"}),
+    )
+    .await;
+    peer.result(3).await;
+    let replay = json!({"sessionId": s, "cwd": "/work", "replayFrom": {"type": "start"}});
+    peer.ask(4, "session/resume", replay).await;
+    assert_eq!(peer.error(4).await.0, -32602);
+    peer.ask(
+        5,
+        "session/resume",
+        json!({"sessionId": "gone", "cwd": "/work"}),
+    )
+    .await;
+    assert_eq!(peer.error(5).await.0, -32002);
+    for id in [6, 7] {
+        peer.ask(id, "session/close", json!({"sessionId": s})).await;
+        assert_eq!(peer.result(id).await, json!({}));
+    }
+    peer.ask(8, "session/delete", json!({"sessionId": s})).await;
+    assert_eq!(peer.error(8).await.0, -32601);
+    for method in [
+        "session/load",
+        "session/set_mode",
+        "session/set_model",
+        "authenticate",
+        "logout",
+    ] {
+        peer.ask(
+            9,
+            method,
+            json!({"sessionId": s, "cwd": "/", "modeId": "m", "modelId": "m", "methodId": "m"}),
+        )
+        .await;
+        assert_eq!(peer.error(9).await.0, -32601, "{method}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mcp_servers_are_taken_as_they_were_offered() {
+    struct NoStdio;
+    impl Agent for NoStdio {
+        async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+            Ok(StopReason::EndTurn)
+        }
+        fn mcp_stdio(&self) -> bool {
+            false
+        }
+    }
+    let stdio = json!({"type": "stdio", "name": "files", "command": "/bin/files"});
+    let http = json!({"type": "http", "name": "web", "url": "https://a"});
+    let setup = |server: &Value| json!({"cwd": "/work", "mcpServers": [server]});
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (_conn, mut peer, answer) = asked(
+        Replays {
+            seen: Arc::clone(&seen),
+        },
+        2,
+        json!({}),
+    )
+    .await;
+    assert_eq!(
+        answer["capabilities"]["session"]["mcp"],
+        json!({"stdio": {}})
+    );
+    assert_eq!(answer["info"], json!({"name": "replays", "version": "2"}));
+    peer.ask(1, "session/new", setup(&stdio)).await;
+    peer.result(1).await;
+    assert_eq!(*seen.lock().unwrap(), [r#"new /work ["files"]"#]);
+    peer.ask(2, "session/new", setup(&http)).await;
+    let (code, text) = peer.error(2).await;
+    assert_eq!(code, -32602);
+    assert!(text.contains("web") && text.contains("http"), "{text}");
+
+    let (_conn, mut peer, answer) = asked(NoStdio, 2, json!({})).await;
+    assert_eq!(answer["capabilities"]["session"], json!({}));
+    peer.ask(1, "session/new", setup(&stdio)).await;
+    assert_eq!(peer.error(1).await.0, -32602);
+}
+
+/// Asks for a key while one logs in.
+struct Locked(Mutex<bool>);
+
+impl Agent for Locked {
+    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        if *self.0.lock().unwrap() {
+            return Err(acp::jsonrpc::Error::auth_required().into());
+        }
+        Ok(SessionOpened::new())
+    }
+    fn authentication(&self) -> Option<&impl Authentication> {
+        Some(self)
+    }
+}
+
+impl Authentication for Locked {
+    fn methods(&self) -> Vec<AuthMethod> {
+        vec![
+            AuthMethod::Agent(AuthMethodAgent::new("key", "Key")),
+            AuthMethod::Terminal(AuthMethodTerminal::new("tty", "Terminal")),
+        ]
+    }
+    async fn authenticate(&self, cx: &AuthContext, _: &AuthMethodId) -> Result<()> {
+        let form = ElicitationMode::Form {
+            requested_schema: ElicitationSchema::new(),
+        };
+        if let ElicitationAction::Accept(_) = cx.elicit("The key?", form).await? {
+            *self.0.lock().unwrap() = false;
+            cx.elicitation_completed("e").await?;
+            return Ok(());
+        }
+        Err(Error::invalid_params("no key"))
+    }
+    async fn logout(&self) -> Result<()> {
+        *self.0.lock().unwrap() = true;
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_logs_in_and_may_be_asked_meanwhile() {
+    for (version, login, logout) in [
+        (2, "auth/login", "auth/logout"),
+        (1, "authenticate", "logout"),
+    ] {
+        let params = json!({
+            "capabilities": {"elicitation": {"form": {}}},
+            "clientCapabilities": {"elicitation": {"form": {}}},
+        });
+        let (_conn, mut peer, answer) = asked(Locked(Mutex::new(true)), version, params).await;
+        let methods = answer["authMethods"].as_array().unwrap();
+        // Nothing was said of a terminal.
+        assert_eq!(methods.len(), 1, "{answer}");
+        assert_eq!(methods[0].get("methodId").is_some(), version == 2);
+        peer.ask(1, "session/new", json!({"cwd": "/work", "mcpServers": []}))
+            .await;
+        assert_eq!(peer.error(1).await.0, -32000);
+        peer.ask(2, login, json!({"methodId": "tty"})).await;
+        assert_eq!(peer.error(2).await.0, -32602);
+        peer.ask(3, login, json!({"methodId": "nothing"})).await;
+        assert_eq!(peer.error(3).await.0, -32602);
+        peer.ask("in", login, json!({"methodId": "key"})).await;
+        let (id, params) = peer.request("elicitation/create").await;
+        assert_eq!(
+            (&params["requestId"], params.get("sessionId")),
+            (&json!("in"), None)
+        );
+        peer.answer(&id, json!({"action": "accept", "content": {}}))
+            .await;
+        assert_eq!(
+            peer.notification("elicitation/complete").await,
+            json!({"elicitationId": "e"})
+        );
+        assert_eq!(peer.result("in").await, json!({}));
+        peer.new_session().await;
+        peer.ask(4, logout, json!({})).await;
+        if version == 2 {
+            assert_eq!(peer.result(4).await, json!({}));
+        } else {
+            // It did not say that it can.
+            assert_eq!(peer.error(4).await.0, -32601);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_gone_ends_what_runs_and_what_waits() {
+    let dropped = Arc::new(());
+    let agent = OnPrompt({
+        let dropped = Arc::clone(&dropped);
+        move |turn: Turn, _| {
+            let dropped = Arc::clone(&dropped);
+            async move {
+                turn.message("working").await?;
+                std::future::pending::<()>().await;
+                drop(dropped);
+                Ok(StopReason::EndTurn)
+            }
+        }
+    });
+    let (conn, mut peer, s) = in_session(agent).await;
+    peer.prompt(1, &s, "a").await;
+    peer.prompt(2, &s, "b").await;
+    begins(&mut peer, 1, "a").await;
+    update(&mut peer).await;
+    assert!(Arc::strong_count(&dropped) > 2);
+    drop(peer);
+    conn.closed().await;
+    settle().await;
+    assert_eq!(Arc::strong_count(&dropped), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
+    let agent = || {
+        OnPrompt(async |turn: Turn, _| {
+            let call = turn.tool_call(ToolCall::new("c", "Work")).await?;
+            call.update(
+                call.change()
+                    .status(ToolCallStatus::Unknown("cancelled".to_owned())),
+            )
+            .await?;
+            Ok(StopReason::EndTurn)
+        })
+    };
+    let (_conn, mut peer, s) = in_session(agent()).await;
+    peer.prompt(1, &s, "go").await;
+    begins(&mut peer, 1, "go").await;
+    update(&mut peer).await;
+    assert_eq!(update(&mut peer).await["status"], "cancelled");
+}
+
+/// Has one tool call that can be cancelled.
+struct Cancels(Mutex<Vec<String>>);
+
+impl Agent for Cancels {
+    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        Ok(StopReason::EndTurn)
+    }
+    fn cancel_work(&self) -> Option<&impl CancelWork> {
+        Some(self)
+    }
+}
+
+impl CancelWork for Cancels {
+    async fn cancel_tool_call(&self, session: &Session, id: &ToolCallId) -> Result<()> {
+        if id.as_str() != "c" {
+            return Err(Error::invalid_params("no such call"));
+        }
+        self.0
+            .lock()
+            .unwrap()
+            .push(format!("{} {id}", session.cwd()));
+        Ok(())
+    }
+    async fn cancel_terminal(&self, _: &Session, id: &TerminalId) -> Result<()> {
+        self.0.lock().unwrap().push(id.to_string());
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_cancels_one_piece_of_work_if_it_can() {
+    let (_conn, mut peer, s) = in_session(Cancels(Mutex::default())).await;
+    let call = |id: &str| json!({"sessionId": s, "toolCallId": id});
+    peer.ask(1, "tool_call/cancel", call("c")).await;
+    assert_eq!(peer.result(1).await, json!({}));
+    peer.ask(2, "tool_call/cancel", call("gone")).await;
+    assert_eq!(peer.error(2).await.0, -32602);
+    peer.ask(
+        3,
+        "terminal/cancel",
+        json!({"sessionId": s, "terminalId": "t"}),
+    )
+    .await;
+    assert_eq!(peer.result(3).await, json!({}));
+
+    let (_conn, mut peer, s) = in_session(idle()).await;
+    peer.ask(
+        1,
+        "tool_call/cancel",
+        json!({"sessionId": s, "toolCallId": "c"}),
+    )
+    .await;
+    assert_eq!(peer.error(1).await.0, -32602);
+    peer.ask(
+        2,
+        "terminal/cancel",
+        json!({"sessionId": s, "terminalId": "t"}),
+    )
+    .await;
+    assert_eq!(peer.error(2).await.0, -32602);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_panics_leaves_nobody_waiting() {
+    let agent = OnPrompt(async |turn: Turn, prompt: Prompt| {
+        turn.message("begun").await?;
+        assert_ne!(prompt.text(), "panic", "as asked");
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, s) = in_session(agent).await;
+    peer.prompt(1, &s, "panic").await;
+    peer.prompt(2, &s, "go").await;
+    begins(&mut peer, 1, "panic").await;
+    update(&mut peer).await;
+    let end = update(&mut peer).await;
+    assert_eq!(
+        (&end["state"], &end["stopReason"]),
+        (&json!("idle"), &json!("error"))
+    );
+    begins(&mut peer, 2, "go").await;
+    update(&mut peer).await;
+    expect(&mut peer, is_idle("end_turn")).await;
+}

@@ -1,0 +1,856 @@
+//! A client with an agent that speaks version 2, scripted.
+
+use crate::common;
+use std::sync::{Arc, Mutex};
+
+use acp::client::{AgentConnection, PermissionRequest, Session, connect_with};
+use acp::thread::{Activity, FileOperation, PlanContent, ToolCallContent, ToolCallStatus};
+use acp::v1::{
+    AuthMethod, McpServer, McpServerStdio, ProtocolVersion, RequestPermissionOutcome,
+    SessionConfigKind, StopReason,
+};
+use acp::{Client, CloseReason, Error, Options, Result, jsonrpc};
+use serde_json::{Value, json};
+
+use crate::common::{Nobody, PIPE, Peer, pipes, settle, shown, soon, until};
+
+/// Connects this client to an agent that answers `initialize` like this.
+async fn connected(client: impl Client, answer: Value) -> (Result<AgentConnection>, Peer, Value) {
+    let (transport, mut peer) = pipes(PIPE);
+    let options = Options::new().draft_version_2();
+    let connecting = tokio::spawn(connect_with(transport, client, options));
+    let (id, params) = peer.request("initialize").await;
+    peer.answer(&id, answer).await;
+    let conn = soon("the client connects", connecting).await.unwrap();
+    (conn, peer, params)
+}
+
+fn agent() -> Value {
+    json!({
+        "protocolVersion": 2,
+        "info": {"name": "scripted", "version": "1"},
+        "capabilities": {"session": {"prompt": {"image": {}}, "delete": {}}},
+    })
+}
+
+/// This client with a session, `s`.
+async fn in_session(client: impl Client) -> (Session, Peer) {
+    let (conn, mut peer, _) = connected(client, agent()).await;
+    let session = peer.opens(&conn.unwrap(), json!({"sessionId": "s"})).await;
+    (session, peer)
+}
+
+fn state(state: &str) -> Value {
+    json!({"sessionUpdate": "state_update", "state": state})
+}
+
+fn idle(reason: &str) -> Value {
+    json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": reason})
+}
+
+fn chunk(kind: &str, id: &str, text: &str) -> Value {
+    let content = json!({"type": "text", "text": text});
+    json!({"sessionUpdate": kind, "messageId": id, "content": content})
+}
+
+fn whole(kind: &str, id: &str, content: Value) -> Value {
+    json!({"sessionUpdate": kind, "messageId": id, "content": content})
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+type Turn = tokio::task::JoinHandle<Result<StopReason>>;
+
+async fn ends(turn: Turn) -> Result<StopReason> {
+    soon("the turn ends", turn).await.unwrap()
+}
+
+/// The agent works: its answer to the prompt, and what it tells first.
+async fn begun(session: &Session, peer: &mut Peer) -> Turn {
+    let (id, turn) = peer.prompted(session, "hello").await;
+    peer.answer(&id, json!({"messageId": "u1"})).await;
+    peer.update("s", whole("user_message", "u1", json!([text("hello")])))
+        .await;
+    peer.update("s", state("running")).await;
+    turn
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_asks_in_the_words_of_both_versions_and_reads_what_the_agent_can_do() {
+    let answer = json!({
+        "protocolVersion": 2,
+        "info": {"name": "scripted", "version": "1", "title": "Scripted"},
+        "capabilities": {"session": {
+            "prompt": {"image": {}}, "mcp": {"http": {}}, "additionalDirectories": {},
+        }},
+        "authMethods": [
+            {"type": "agent", "methodId": "key", "name": "Key"},
+            {"type": "terminal", "methodId": "tty", "name": "Terminal", "args": ["login"],
+             "env": [{"name": "A", "value": "b"}]},
+            {"type": "_card", "methodId": "card", "name": "Card"},
+        ],
+    });
+    let (conn, _peer, asked) = connected(Nobody, answer).await;
+    let conn = conn.unwrap();
+    assert_eq!(asked["protocolVersion"], 2);
+    assert!(asked["info"]["name"].is_string() && asked["capabilities"].is_object());
+    assert!(asked["clientCapabilities"].is_object());
+
+    assert_eq!(conn.version(), ProtocolVersion::V2);
+    assert_eq!(conn.info().unwrap().title.as_deref(), Some("Scripted"));
+    let can = conn.capabilities();
+    assert!(can.load_session && can.prompt_capabilities.image && can.mcp_capabilities.http);
+    assert!(!can.prompt_capabilities.audio && !can.mcp_capabilities.sse);
+    let sessions = &can.session_capabilities;
+    assert!(sessions.list.is_some() && sessions.resume.is_some() && sessions.close.is_some());
+    assert!(sessions.additional_directories.is_some() && sessions.delete.is_none());
+    assert!(can.auth.logout.is_some());
+    let methods: Vec<String> = conn
+        .auth_methods()
+        .iter()
+        .map(|m| m.id_and_name().unwrap().1)
+        .collect();
+    assert_eq!(methods, ["Key", "Terminal", "Card"]);
+    let AuthMethod::Terminal(terminal) = &conn.auth_methods()[1] else {
+        panic!("{:?}", conn.auth_methods())
+    };
+    assert_eq!(
+        (&terminal.args[..], &terminal.env["A"][..]),
+        (&["login".to_owned()][..], "b")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_agent_speaks_decides_and_not_the_number_it_repeats() {
+    let v1 = json!({"protocolVersion": 1, "agentCapabilities": {"loadSession": true}});
+    let (conn, mut peer, _) = connected(Nobody, v1).await;
+    let conn = conn.unwrap();
+    assert_eq!(conn.version(), ProtocolVersion::V1);
+    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    let (id, turn) = peer.prompted(&session, "hello").await;
+    peer.answer(&id, json!({"stopReason": "end_turn"})).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+
+    // Some agents of version 1 say any number they are asked for.
+    let echo = json!({"protocolVersion": 2, "agentCapabilities": {}, "authMethods": []});
+    let (conn, _peer, _) = connected(Nobody, echo).await;
+    assert_eq!(conn.unwrap().version(), ProtocolVersion::V1);
+
+    for theirs in [0, 3, 999] {
+        let (conn, _peer, _) = connected(Nobody, json!({"protocolVersion": theirs})).await;
+        let error = conn.unwrap_err();
+        assert!(
+            matches!(error, Error::Version { theirs: t, ours: 2 } if t == theirs),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fails() {
+    for (data, expected) in [
+        (
+            json!({"requested": 1, "supported": [2, 3]}),
+            "protocol version 3",
+        ),
+        (Value::Null, "Unsupported protocol version (-32022)"),
+    ] {
+        let (transport, mut peer) = pipes(PIPE);
+        let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+        let (id, _) = peer.request("initialize").await;
+        let error =
+            json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
+        peer.send(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+            .await;
+        let error = soon("the client gives up", connecting).await.unwrap();
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_switch_version_2_is_neither_asked_for_nor_taken() {
+    let (transport, mut peer) = pipes(PIPE);
+    let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+    let (id, params) = peer.request("initialize").await;
+    assert_eq!(params["protocolVersion"], 1);
+    assert_eq!(params.get("capabilities"), None);
+    peer.answer(&id, agent()).await;
+    let error = soon("the client gives up", connecting).await.unwrap();
+    assert!(matches!(error, Err(Error::Version { theirs: 2, ours: 1 })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_over_when_the_agent_is_idle_again_and_everything_is_seen() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let turn = begun(&session, &mut peer).await;
+    let s = "s";
+    peer.update(s, chunk("agent_thought_chunk", "t1", "Let me "))
+        .await;
+    peer.update(s, chunk("agent_message_chunk", "m1", "Hel"))
+        .await;
+    // By their ids, wherever they are.
+    peer.update(s, chunk("agent_thought_chunk", "t1", "see."))
+        .await;
+    peer.update(s, chunk("agent_message_chunk", "m1", "lo"))
+        .await;
+    peer.update(
+        s,
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": "Look", "kind": "read"}),
+    )
+    .await;
+    peer.update(
+        s,
+        json!({"sessionUpdate": "tool_call_content_chunk", "toolCallId": "c",
+               "content": {"type": "content", "content": text("one")}}),
+    )
+    .await;
+    peer.update(
+        s,
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"}),
+    )
+    .await;
+    peer.update(s, whole("agent_message", "m1", json!([text("Hello, you")])))
+        .await;
+    until(session.thread(), |thread| {
+        thread
+            .items()
+            .iter()
+            .any(|i| matches!(&i.kind, acp::thread::ItemKind::Agent(m) if m.text() == "Hello, you"))
+    })
+    .await;
+    settle().await;
+    assert!(!turn.is_finished());
+    peer.update(s, idle("end_turn")).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+    assert_eq!(
+        shown(session.thread()),
+        [
+            "user: hello",
+            "thought: Let me see.",
+            "agent: Hello, you",
+            "c (Look): Completed"
+        ]
+    );
+    session.thread().read(|thread| {
+        let call = thread.tool_call(&"c".into()).unwrap();
+        assert_eq!(call.content.len(), 1);
+        assert!(!thread.is_running());
+        assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_from_before_is_not_the_end() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "hello").await;
+    // Work of the agent's own ends, the prompt waits for it.
+    peer.update("s", idle("end_turn")).await;
+    peer.update("s", state("idle")).await;
+    peer.answer(&id, json!({"messageId": "u1"})).await;
+    peer.update("s", state("idle")).await;
+    settle().await;
+    assert!(!turn.is_finished());
+    peer.update("s", state("running")).await;
+    peer.update("s", state("requires_action")).await;
+    // A state that nobody knows is not idle.
+    peer.update("s", state("_dreaming")).await;
+    settle().await;
+    assert_eq!(
+        session.thread().read(acp::Thread::activity),
+        Activity::Unknown
+    );
+    assert!(!turn.is_finished());
+    peer.update("s", idle("max_tokens")).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::MaxTokens);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_may_be_done_before_it_answers_and_may_not_say_that_it_works() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "hello").await;
+    peer.update("s", state("running")).await;
+    peer.update("s", chunk("agent_message_chunk", "m", "done"))
+        .await;
+    peer.update("s", idle("refusal")).await;
+    settle().await;
+    assert!(!turn.is_finished());
+    peer.answer(&id, json!({})).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::Refusal);
+
+    let (id, turn) = peer.prompted(&session, "hello").await;
+    peer.answer(&id, json!({"messageId": "u2"})).await;
+    peer.update("s", idle("end_turn")).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_person_said_is_shown_once_however_it_is_told_again() {
+    let told: [fn(&str) -> Vec<Value>; 3] = [
+        |id| vec![whole("user_message", id, json!([text("hello")]))],
+        |id| {
+            vec![
+                chunk("user_message_chunk", id, "hel"),
+                chunk("user_message_chunk", id, "lo"),
+            ]
+        },
+        |_| vec![],
+    ];
+    for told in told {
+        for answer_first in [true, false] {
+            let (session, mut peer) = in_session(Nobody).await;
+            let (id, turn) = peer.prompted(&session, "hello").await;
+            if answer_first {
+                peer.answer(&id, json!({"messageId": "u1"})).await;
+            }
+            for update in told("u1") {
+                peer.update("s", update).await;
+            }
+            if !answer_first {
+                peer.answer(&id, json!({"messageId": "u1"})).await;
+            }
+            peer.update("s", state("running")).await;
+            // Somebody else says something in the same session.
+            peer.update("s", whole("user_message", "u2", json!([text("other")])))
+                .await;
+            peer.update("s", idle("end_turn")).await;
+            ends(turn).await.unwrap();
+            assert_eq!(shown(session.thread()), ["user: hello", "user: other"]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_may_fail_before_and_after_it_was_taken() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let (id, turn) = peer.prompted(&session, "hello").await;
+    peer.refuse(&id, -32602).await;
+    assert!(matches!(ends(turn).await, Err(Error::Rpc(e)) if e.code == -32602));
+
+    let turn = begun(&session, &mut peer).await;
+    let error = json!({"code": -32603, "message": "the model is gone"});
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "state_update", "state": "idle", "stopReason": "error", "error": error}),
+    )
+    .await;
+    let error = ends(turn).await.unwrap_err();
+    assert!(error.to_string().contains("the model is gone"), "{error}");
+    assert!(!session.thread().read(acp::Thread::is_running));
+
+    // Another turn can follow, and the connection's end ends it.
+    let turn = begun(&session, &mut peer).await;
+    drop(peer);
+    let error = ends(turn).await.unwrap_err();
+    assert!(matches!(error, Error::Closed(CloseReason::Peer)), "{error}");
+    until(session.thread(), |thread| !thread.is_running()).await;
+}
+
+/// Never answers a question.
+struct Silent;
+
+impl Client for Silent {
+    async fn request_permission(&self, _: PermissionRequest) -> Result<RequestPermissionOutcome> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancel_resolves_what_is_asked_and_the_agent_ends_the_turn() {
+    let (session, mut peer) = in_session(Silent).await;
+    let turn = begun(&session, &mut peer).await;
+    let call = json!({"toolCallId": "c", "title": "Write"});
+    peer.ask(
+        7,
+        "session/request_permission",
+        json!({"sessionId": "s", "title": "May I?", "subject": {"type": "tool_call", "toolCall": call},
+               "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"}]}),
+    )
+    .await;
+    until(session.thread(), |t| t.tool_call(&"c".into()).is_some()).await;
+    session.cancel().await.unwrap();
+    assert_eq!(
+        peer.notification("session/cancel").await,
+        json!({"sessionId": "s"})
+    );
+    assert_eq!(
+        peer.result(7).await,
+        json!({"outcome": {"outcome": "cancelled"}})
+    );
+    // What is on its way still is of this turn, and does not end it.
+    peer.update("s", chunk("agent_message_chunk", "m", "late"))
+        .await;
+    settle().await;
+    assert!(!turn.is_finished());
+    peer.update("s", idle("cancelled")).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
+
+    // A prompt that waits in the agent's line is refused with an error, and that is no failure.
+    let (id, turn) = peer.prompted(&session, "hello").await;
+    session.cancel().await.unwrap();
+    peer.notification("session/cancel").await;
+    peer.refuse(&id, jsonrpc::Error::REQUEST_CANCELLED).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
+    let turn = begun(&session, &mut peer).await;
+    peer.update("s", idle("end_turn")).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::EndTurn);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_session_is_replayed_or_not_as_one_asks() {
+    let seen: Arc<Mutex<Vec<bool>>> = Arc::default();
+    let client = common::OnUpdate({
+        let seen = Arc::clone(&seen);
+        move |cx: acp::client::UpdateContext, _| {
+            seen.lock().unwrap().push(cx.replay);
+            std::future::ready(())
+        }
+    });
+    let (conn, mut peer, _) = connected(client, agent()).await;
+    let conn = conn.unwrap();
+    let loading = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.load_session("old", "/work").await }
+    });
+    let (id, params) = peer.request("session/resume").await;
+    assert_eq!(
+        params,
+        json!({"sessionId": "old", "cwd": "/work", "replayFrom": {"type": "start"}})
+    );
+    peer.update("old", whole("user_message", "u", json!([text("hi")])))
+        .await;
+    peer.update("old", whole("agent_message", "a", json!([text("ho")])))
+        .await;
+    peer.update("old", state("idle")).await;
+    peer.answer(
+        &id,
+        json!({"availableCommands": [{"type": "command", "name": "go", "description": "Goes"}]}),
+    )
+    .await;
+    let session = soon("it is loaded", loading).await.unwrap().unwrap();
+    assert_eq!(shown(session.thread()), ["user: hi", "agent: ho"]);
+    assert_eq!(
+        session.thread().read(|t| t.commands()[0].name.clone()),
+        "go"
+    );
+    assert_eq!(*seen.lock().unwrap(), [true, true, true]);
+
+    let (id, turn) = peer.prompted(&session, "more").await;
+    peer.answer(&id, json!({"messageId": "u2"})).await;
+    peer.update("old", state("running")).await;
+    peer.update("old", chunk("agent_message_chunk", "a2", "yes"))
+        .await;
+    peer.update("old", idle("end_turn")).await;
+    ends(turn).await.unwrap();
+    assert!(!seen.lock().unwrap()[3..].contains(&true));
+    assert_eq!(
+        shown(session.thread()),
+        ["user: hi", "agent: ho", "user: more", "agent: yes"]
+    );
+
+    let resuming = tokio::spawn(async move { conn.resume_session("other", "/work").await });
+    let (id, params) = peer.request("session/resume").await;
+    assert_eq!(params, json!({"sessionId": "other", "cwd": "/work"}));
+    peer.answer(&id, json!({})).await;
+    soon("it is resumed", resuming).await.unwrap().unwrap();
+}
+
+/// Says yes, and keeps what it was asked.
+struct Yes(Arc<Mutex<Vec<PermissionRequest>>>);
+
+impl Client for Yes {
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        let yes = request.allow();
+        self.0.lock().unwrap().push(request);
+        Ok(yes)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn permission_is_asked_for_tool_calls_for_commands_and_for_anything_else() {
+    let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
+    let (session, mut peer) = in_session(Yes(Arc::clone(&asked))).await;
+    let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
+    let subjects = [
+        json!({"type": "tool_call", "toolCall": {"toolCallId": "c", "title": "Write a.txt", "kind": "edit",
+            "content": [{"type": "diff", "changes": [{"operation": "move", "oldPath": "/a", "path": "/b"}],
+                         "patch": {"format": "git_patch", "text": "diff --git /a /b"}}]}}),
+        json!({"type": "command", "command": "rm -r /", "cwd": "/", "toolCallId": "c"}),
+        json!({"type": "command", "command": "ls", "cwd": "/work"}),
+        json!({"type": "_pay", "amount": 5}),
+        Value::Null,
+    ];
+    for (n, subject) in subjects.iter().enumerate() {
+        peer.ask(
+            n,
+            "session/request_permission",
+            json!({"sessionId": "s", "title": "May I?", "description": "Because.",
+                   "subject": subject, "options": options}),
+        )
+        .await;
+        let outcome = peer.result(n).await;
+        assert_eq!(outcome["outcome"]["optionId"], "y", "{subject}");
+    }
+    let asked = asked.lock().unwrap();
+    assert!(
+        asked
+            .iter()
+            .all(|r| r.title == "May I?" && r.description.as_deref() == Some("Because."))
+    );
+    let [call, command, other_command, unknown, none] = &asked[..] else {
+        panic!("{asked:?}")
+    };
+    assert_eq!(call.kind(), &acp::v1::ToolKind::Edit);
+    let ToolCallContent::Diff(diff) = &call.tool_call.content[0] else {
+        panic!("{call:?}")
+    };
+    assert_eq!(diff.changes[0].operation, FileOperation::Move);
+    assert_eq!(diff.changes[0].old_path.as_deref(), Some("/a"));
+    assert_eq!(diff.patch.as_ref().unwrap().text, "diff --git /a /b");
+    assert_eq!(command.command.as_ref().unwrap().command, "rm -r /");
+    assert_eq!(command.tool_call.title, "Write a.txt");
+    assert_eq!(other_command.kind(), &acp::v1::ToolKind::Execute);
+    assert!(unknown.command.is_none() && none.command.is_none());
+    // The title of the question is not the tool call's, and what is asked of nothing is in no thread.
+    assert_eq!(shown(session.thread()), ["c (Write a.txt): Pending"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn terminals_are_the_agent_s_and_their_bytes_may_be_cut_anywhere() {
+    use base64::Engine as _;
+    let base64 = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let (session, mut peer) = in_session(Nobody).await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c",
+               "content": [{"type": "terminal", "terminalId": "t"}]}),
+    )
+    .await;
+    let bytes = "né😀\n".as_bytes();
+    for piece in bytes.chunks(2) {
+        peer.update(
+            "s",
+            json!({"sessionUpdate": "terminal_output_chunk", "terminalId": "t", "data": base64(piece)}),
+        )
+        .await;
+    }
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "terminal_update", "terminalId": "t", "command": "ls", "cwd": "/work",
+               "exitStatus": {"exitCode": 2}}),
+    )
+    .await;
+    until(session.thread(), |thread| {
+        let terminal = thread.terminal(&"t".into());
+        terminal.is_some_and(|t| t.exit_status.is_some())
+    })
+    .await;
+    session.thread().read(|thread| {
+        let terminal = thread.terminal(&"t".into()).unwrap();
+        assert_eq!(terminal.output(), "né😀\n");
+        assert_eq!(terminal.command.as_deref(), Some("ls"));
+    });
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "terminal_update", "terminalId": "t", "cwd": null,
+               "output": {"data": base64(b"anew")}}),
+    )
+    .await;
+    until(session.thread(), |thread| {
+        thread.terminal(&"t".into()).unwrap().output() == "anew"
+    })
+    .await;
+    session.thread().read(|thread| {
+        let terminal = thread.terminal(&"t".into()).unwrap();
+        assert_eq!(
+            (terminal.command.as_deref(), &terminal.cwd),
+            (Some("ls"), &None)
+        );
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn plans_have_ids_and_kinds_that_nobody_knows_are_kept() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let plans = [
+        json!({"type": "items", "planId": "a", "entries": [
+            {"content": "x", "priority": "high", "status": "cancelled"}]}),
+        // One page of the draft says `id`.
+        json!({"type": "items", "id": "b", "entries": []}),
+        json!({"type": "_tree", "planId": "c", "root": {"n": 12_345_678_901_234_567_890_u64}}),
+        json!({"type": "markdown", "planId": "d", "content": "# Plan"}),
+        json!({"type": "items", "planId": "a", "entries": [
+            {"content": "y", "priority": "_odd", "status": "pending"}]}),
+    ];
+    for plan in plans {
+        peer.update("s", json!({"sessionUpdate": "plan_update", "plan": plan}))
+            .await;
+    }
+    peer.update("s", json!({"sessionUpdate": "plan_removed", "planId": "d"}))
+        .await;
+    peer.update("s", chunk("agent_message_chunk", "m", "seen"))
+        .await;
+    until(session.thread(), |thread| !thread.items().is_empty()).await;
+    session.thread().read(|thread| {
+        let ids: Vec<&str> = thread.plans().iter().map(|p| p.id.as_str()).collect();
+        assert_eq!(ids, ["a", "b", "c"]);
+        assert_eq!(thread.plans()[0].entries()[0].content, "y");
+        assert_eq!(thread.plans()[0].entries()[0].priority.as_str(), "_odd");
+        let PlanContent::Unknown(plan) = &thread.plans()[2].content else {
+            panic!("{:?}", thread.plans()[2])
+        };
+        assert_eq!(
+            plan.get("root").unwrap().get(),
+            r#"{"n":12345678901234567890}"#
+        );
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bad_item_loses_nothing_else_and_null_is_not_absent() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let call = |fields: Value| {
+        let mut update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c"});
+        for (key, value) in fields.as_object().unwrap() {
+            update[key] = value.clone();
+        }
+        update
+    };
+    peer.update(
+        "s",
+        call(json!({"title": "T", "kind": "_odd", "status": "paused", "rawInput": {"a": 1},
+            "locations": [{"path": "/a"}, {"line": 1}, 7],
+            "content": [{"type": "terminal"}, {"type": "terminal", "terminalId": "nobody's"}, {"type": "_x", "y": 1}, 5]})),
+    )
+    .await;
+    until(session.thread(), |t| t.tool_call(&"c".into()).is_some()).await;
+    session.thread().read(|thread| {
+        let call = thread.tool_call(&"c".into()).unwrap();
+        assert_eq!(
+            (call.locations.len(), call.content.len()),
+            (1, 2),
+            "{call:?}"
+        );
+        assert_eq!(call.status, ToolCallStatus::Paused);
+        assert_eq!(call.kind.as_str(), "_odd");
+    });
+    peer.update(
+        "s",
+        call(json!({"title": null, "kind": null, "status": 5, "rawInput": null, "content": null})),
+    )
+    .await;
+    peer.update("s", json!({"sessionUpdate": "_new_kind", "x": 1}))
+        .await;
+    until(session.thread(), |thread| thread.items().len() == 2).await;
+    session.thread().read(|thread| {
+        let call = thread.tool_call(&"c".into()).unwrap();
+        assert_eq!((&call.title[..], call.kind.as_str()), ("", "other"));
+        assert_eq!(call.status, ToolCallStatus::Paused);
+        assert!(call.content.is_empty() && call.raw_input.is_none());
+        assert_eq!(call.locations.len(), 1);
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_version_2_has_not_is_refused_on_both_ways() {
+    let (conn, mut peer, _) = connected(Nobody, agent()).await;
+    let conn = conn.unwrap();
+    for method in ["fs/read_text_file", "terminal/create"] {
+        peer.ask(1, method, json!({"sessionId": "s", "path": "/a"}))
+            .await;
+        assert_eq!(peer.error(1).await.0, -32601);
+    }
+    let server = McpServerStdio::new("files", "/bin/files", vec![], vec![]);
+    let setup = acp::client::SessionSetup::new("/work").mcp_servers(vec![McpServer::Stdio(server)]);
+    let error = conn.new_session(setup).await.unwrap_err();
+    assert!(error.to_string().contains("session.mcp.stdio"), "{error}");
+    let error = conn.authenticate("key").await.unwrap_err();
+    assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    assert!(matches!(conn.logout().await, Err(Error::NotOffered { .. })));
+    peer.silence().await;
+
+    let nothing =
+        json!({"protocolVersion": 2, "info": {"name": "n", "version": "1"}, "capabilities": {}});
+    let (conn, mut peer, _) = connected(Nobody, nothing).await;
+    let conn = conn.unwrap();
+    let error = conn.new_session("/work").await.unwrap_err();
+    assert!(error.to_string().contains("session"), "{error}");
+    peer.silence().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn authentication_and_options_go_by_their_names_in_version_2() {
+    let answer = json!({
+        "protocolVersion": 2, "info": {"name": "n", "version": "1"}, "capabilities": {"session": {}},
+        "authMethods": [{"type": "agent", "methodId": "key", "name": "Key"},
+                        {"type": "terminal", "methodId": "tty", "name": "Terminal"}],
+    });
+    let (conn, mut peer, _) = connected(Nobody, answer).await;
+    let conn = conn.unwrap();
+    assert!(matches!(
+        conn.authenticate("tty").await,
+        Err(Error::Invalid(_))
+    ));
+    let login = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.authenticate("key").await }
+    });
+    let (id, params) = peer.request("auth/login").await;
+    assert_eq!(params, json!({"methodId": "key"}));
+    peer.answer(&id, json!({})).await;
+    soon("it is in", login).await.unwrap().unwrap();
+    let logout = tokio::spawn({
+        let conn = conn.clone();
+        async move { conn.logout().await }
+    });
+    let (id, _) = peer.request("auth/logout").await;
+    peer.answer(&id, Value::Null).await;
+    soon("it is out", logout).await.unwrap().unwrap();
+
+    let option = |value: &str| {
+        json!([{"configId": "model", "name": "Model", "category": "model", "type": "select",
+            "currentValue": value, "options": [{"groupId": "g", "name": "G", "options": [
+                {"value": "a", "name": "A"}, {"value": "b", "name": "B"}]}]},
+           {"configId": "web", "name": "Web", "type": "boolean", "currentValue": false}])
+    };
+    let session = peer
+        .opens(
+            &conn,
+            json!({"sessionId": "s", "configOptions": option("a")}),
+        )
+        .await;
+    let error = session.set_config_option("model", "c").await.unwrap_err();
+    assert!(error.to_string().contains("a, b"), "{error}");
+    for (id, value, sent) in [
+        ("model", "b", json!({"type": "id", "value": "b"})),
+        ("web", "true", json!({"type": "boolean", "value": true})),
+    ] {
+        let setting = tokio::spawn({
+            let session = session.clone();
+            async move { session.set_config_option(id, value).await }
+        });
+        let (request, mut params) = peer.request("session/set_config_option").await;
+        let params = params.as_object_mut().unwrap();
+        params.remove("sessionId");
+        params.remove("configId");
+        assert_eq!(*params, *sent.as_object().unwrap());
+        peer.answer(&request, json!({"configOptions": option("b")}))
+            .await;
+        soon("it is set", setting).await.unwrap().unwrap();
+    }
+    session.thread().read(|thread| {
+        let SessionConfigKind::Select(select) = &thread.config_options()[0].kind else {
+            panic!("{:?}", thread.config_options())
+        };
+        assert_eq!(select.current_value.as_str(), "b");
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn state_usage_and_background_are_what_was_said_last() {
+    let (session, mut peer) = in_session(Nobody).await;
+    peer.update("s", json!({"sessionUpdate": "usage_update", "used": 1, "size": 10, "cost": {"amount": 0.5, "currency": "EUR"}})).await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "usage_update", "used": 2, "size": 10}),
+    )
+    .await;
+    peer.update("s", json!({"sessionUpdate": "state_update", "state": "running", "background": [{"type": "terminal", "terminalId": "t"}, {"type": "_x"}]})).await;
+    peer.update("s", json!({"sessionUpdate": "session_info_update", "title": "T", "updatedAt": "2026-01-01T00:00:00Z"})).await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "session_info_update", "updatedAt": null}),
+    )
+    .await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "notice", "severity": "warning", "title": "Slow"}),
+    )
+    .await;
+    until(session.thread(), |thread| !thread.items().is_empty()).await;
+    session.thread().read(|thread| {
+        let usage = thread.usage().unwrap();
+        assert_eq!((usage.used, usage.cost.as_ref().unwrap().amount), (2, 0.5));
+        assert_eq!(thread.background().unwrap().len(), 2);
+        // Not a turn of this client's, but it works.
+        assert!(thread.is_running());
+        assert_eq!((thread.title(), thread.updated_at()), (Some("T"), None));
+    });
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "usage_update", "used": 3, "size": 10, "cost": null}),
+    )
+    .await;
+    peer.update(
+        "s",
+        json!({"sessionUpdate": "state_update", "state": "idle", "background": []}),
+    )
+    .await;
+    until(session.thread(), |thread| !thread.is_running()).await;
+    session.thread().read(|thread| {
+        assert!(thread.usage().unwrap().cost.is_none());
+        assert!(thread.background().unwrap().is_empty());
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_piece_of_work_is_cancelled_if_the_agent_says_that_it_can_be() {
+    let (session, mut peer) = in_session(Nobody).await;
+    let can = json!({"cancel": {}});
+    for (id, capabilities) in [("a", Value::Null), ("b", can.clone())] {
+        peer.update("s", json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "capabilities": capabilities})).await;
+        peer.update("s", json!({"sessionUpdate": "terminal_update", "terminalId": id, "capabilities": capabilities})).await;
+    }
+    until(session.thread(), |t| t.terminal(&"b".into()).is_some()).await;
+    for id in ["a", "nobody's"] {
+        let error = session.cancel_tool_call(id).await.unwrap_err();
+        assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+        let error = session.cancel_terminal(id).await.unwrap_err();
+        assert!(matches!(error, Error::NotOffered { .. }), "{error}");
+    }
+    peer.silence().await;
+    let cancelling = tokio::spawn(async move {
+        session.cancel_tool_call("b").await?;
+        session.cancel_terminal("b").await
+    });
+    let (id, params) = peer.request("tool_call/cancel").await;
+    assert_eq!(params, json!({"sessionId": "s", "toolCallId": "b"}));
+    peer.answer(&id, json!({})).await;
+    let (id, params) = peer.request("terminal/cancel").await;
+    assert_eq!(params, json!({"sessionId": "s", "terminalId": "b"}));
+    peer.refuse(&id, -32602).await;
+    let error = soon("it is answered", cancelling)
+        .await
+        .unwrap()
+        .unwrap_err();
+    assert!(matches!(error, Error::Rpc(e) if e.code == -32602));
+}
+
+/// Work that the agent began by itself is cancelled as a turn is, and what it asks is asked.
+#[tokio::test(start_paused = true)]
+async fn work_of_the_agent_s_own_is_asked_about_and_cancelled_too() {
+    let asked: Arc<Mutex<Vec<PermissionRequest>>> = Arc::default();
+    let (session, mut peer) = in_session(Yes(Arc::clone(&asked))).await;
+    let turn = begun(&session, &mut peer).await;
+    session.cancel().await.unwrap();
+    peer.notification("session/cancel").await;
+    peer.update("s", idle("cancelled")).await;
+    assert_eq!(ends(turn).await.unwrap(), StopReason::Cancelled);
+
+    peer.update("s", state("running")).await;
+    let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
+    let request = json!({"sessionId": "s", "title": "May I?", "options": options});
+    peer.ask(7, "session/request_permission", request).await;
+    assert_eq!(peer.result(7).await["outcome"]["optionId"], "y");
+    session.cancel().await.unwrap();
+    peer.notification("session/cancel").await;
+    peer.update("s", idle("cancelled")).await;
+    until(session.thread(), |thread| !thread.is_running()).await;
+    session.cancel().await.unwrap();
+    peer.silence().await;
+}

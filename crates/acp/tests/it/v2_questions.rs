@@ -1,0 +1,189 @@
+//! What a client of version 2 is told while the agent waits for the person, and once it does not any more.
+
+use acp::agent::Turn;
+use acp::v1::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, StopReason, ToolCallUpdate,
+};
+use acp::{Agent, Connection, Limits, Options, Result};
+use serde_json::{Value, json};
+
+use crate::common::{OnPrompt, PIPE, Peer, pipes};
+
+/// A client of version 2 whose prompt the agent is working on.
+async fn in_turn(agent: impl Agent) -> (Connection, Peer, String) {
+    let (transport, mut peer) = pipes(PIPE);
+    let options = Options::from(Limits::default()).draft_version_2();
+    let conn = acp::agent::start(transport, agent, options);
+    let params =
+        json!({"protocolVersion": 2, "info": {"name": "c", "version": "1"}, "capabilities": {}});
+    peer.ask("init", "initialize", params).await;
+    assert_eq!(peer.result("init").await["protocolVersion"], 2);
+    let session = peer.new_session().await;
+    peer.prompt(1, &session, "go").await;
+    peer.result(1).await;
+    assert_eq!(update(&mut peer).await["sessionUpdate"], "user_message");
+    state(&mut peer, "running").await;
+    (conn, peer, session)
+}
+
+async fn update(peer: &mut Peer) -> Value {
+    peer.notification("session/update").await["update"].take()
+}
+
+/// The next message tells this state.
+async fn state(peer: &mut Peer, expected: &str) -> Value {
+    let told = update(peer).await;
+    assert_eq!(told["sessionUpdate"], "state_update", "{told}");
+    assert_eq!(told["state"], expected, "{told}");
+    told
+}
+
+/// The next message asks for permission.
+async fn question(peer: &mut Peer) -> Value {
+    peer.request("session/request_permission").await.0
+}
+
+/// The turn ends with this.
+async fn ends(peer: &mut Peer, reason: &str) {
+    assert_eq!(state(peer, "idle").await["stopReason"], reason);
+}
+
+async fn ask(turn: &Turn, call: &str) -> Result<RequestPermissionOutcome> {
+    let options = vec![PermissionOption::new(
+        "y",
+        "Yes",
+        PermissionOptionKind::AllowOnce,
+    )];
+    turn.request_permission(ToolCallUpdate::new(call), options)
+        .await
+}
+
+fn yes() -> Value {
+    json!({"outcome": {"outcome": "selected", "optionId": "y"}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_an_error_lets_the_agent_run_on() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        let refused = ask(&turn, "a").await;
+        turn.message(&refused.unwrap_err().to_string()).await?;
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, _) = in_turn(agent).await;
+    state(&mut peer, "requires_action").await;
+    let id = question(&mut peer).await;
+    peer.refuse(&id, -32603).await;
+    state(&mut peer, "running").await;
+    assert_eq!(
+        update(&mut peer).await["sessionUpdate"],
+        "agent_message_chunk"
+    );
+    ends(&mut peer, "end_turn").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_cannot_be_read_lets_the_agent_run_on() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        assert!(ask(&turn, "a").await.is_err());
+        turn.message("on").await?;
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, _) = in_turn(agent).await;
+    state(&mut peer, "requires_action").await;
+    let id = question(&mut peer).await;
+    // An array in the place of the object, its one value in its place.
+    peer.answer(&id, json!([{"outcome": "selected", "optionId": "y"}]))
+        .await;
+    state(&mut peer, "running").await;
+    assert_eq!(
+        update(&mut peer).await["sessionUpdate"],
+        "agent_message_chunk"
+    );
+    ends(&mut peer, "end_turn").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_the_client_has_cancelled_lets_the_agent_run_on() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        assert!(ask(&turn, "a").await.is_err());
+        let outcome = ask(&turn, "b").await?;
+        assert_eq!(outcome, RequestPermissionOutcome::cancelled());
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, _) = in_turn(agent).await;
+    state(&mut peer, "requires_action").await;
+    let id = question(&mut peer).await;
+    peer.refuse(&id, -32800).await;
+    state(&mut peer, "running").await;
+    // Cancelled by its outcome.
+    state(&mut peer, "requires_action").await;
+    let id = question(&mut peer).await;
+    peer.answer(&id, json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    state(&mut peer, "running").await;
+    ends(&mut peer, "end_turn").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_the_agent_drops_lets_it_run_on() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        let second = std::time::Duration::from_secs(1);
+        let waited = tokio::time::timeout(second, ask(&turn, "a")).await;
+        assert!(waited.is_err());
+        turn.message("on").await?;
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, _) = in_turn(agent).await;
+    state(&mut peer, "requires_action").await;
+    let id = question(&mut peer).await;
+    let withdrawn = peer.notification("$/cancel_request").await;
+    assert_eq!(withdrawn, json!({"requestId": id}));
+    state(&mut peer, "running").await;
+    assert_eq!(
+        update(&mut peer).await["sessionUpdate"],
+        "agent_message_chunk"
+    );
+    ends(&mut peer, "end_turn").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_several_questions_the_last_answer_lets_the_agent_run_on() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        let second = std::time::Duration::from_secs(1);
+        let (refused, dropped, answered) = tokio::join!(
+            ask(&turn, "a"),
+            tokio::time::timeout(second, ask(&turn, "b")),
+            ask(&turn, "c"),
+        );
+        assert!(refused.is_err() && dropped.is_err() && answered.is_ok());
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, _) = in_turn(agent).await;
+    state(&mut peer, "requires_action").await;
+    let first = question(&mut peer).await;
+    let second = question(&mut peer).await;
+    let third = question(&mut peer).await;
+    peer.refuse(&first, -32603).await;
+    // The next that comes is about the second one, a second later, and is no state.
+    let withdrawn = peer.notification("$/cancel_request").await;
+    assert_eq!(withdrawn, json!({"requestId": second}));
+    peer.silence().await;
+    peer.answer(&third, yes()).await;
+    state(&mut peer, "running").await;
+    ends(&mut peer, "end_turn").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_that_is_cancelled_does_not_run_on() {
+    let agent = OnPrompt(async |turn: Turn, _| {
+        ask(&turn, "a").await?;
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, session) = in_turn(agent).await;
+    state(&mut peer, "requires_action").await;
+    question(&mut peer).await;
+    peer.tell("session/cancel", json!({"sessionId": session}))
+        .await;
+    peer.notification("$/cancel_request").await;
+    ends(&mut peer, "cancelled").await;
+}

@@ -1,0 +1,511 @@
+//! Running peers, and telling what happened in a few words.
+
+mod person;
+pub(crate) mod typescript;
+pub(crate) mod version2;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+pub(crate) use person::{Person, cancel_when, code, current, item, last, prompt, until};
+
+/// The prompt `work`, as an official client sees it done by our agent.
+pub(crate) const WORK: [&str; 37] = [
+    "thought \"First I look.\"",
+    "message \"Reading \"",
+    "message \"the \"",
+    "message \"note.\"",
+    "plan in_progress pending pending",
+    "new read in_progress",
+    "read note.txt",
+    "read note.txt",
+    "call read completed",
+    "new edit pending",
+    "permission edit",
+    "call edit in_progress",
+    "write note.txt",
+    "call edit completed",
+    "plan completed in_progress pending",
+    "new run pending",
+    "create sh",
+    "call run in_progress",
+    "wait terminal-0",
+    "output terminal-0",
+    "release terminal-0",
+    "call run completed",
+    "new kill pending",
+    "create sleep",
+    "call kill in_progress",
+    "output terminal-1",
+    "kill terminal-1",
+    "wait terminal-1",
+    "release terminal-1",
+    "call kill failed",
+    "plan completed completed completed",
+    "usage_update",
+    "config_option_update",
+    "mode code",
+    "session_info_update",
+    "message \" Done.\"",
+    "ended end_turn",
+];
+
+/// What an agent sends in [`WORK`]: all but what the client does and says itself.
+pub(crate) fn updates_of_work() -> Vec<&'static str> {
+    let of_clients = [
+        "read ",
+        "permission ",
+        "write ",
+        "create ",
+        "wait ",
+        "output ",
+        "kill ",
+        "release ",
+        "ended ",
+    ];
+    WORK.into_iter()
+        .filter(|line| !of_clients.iter().any(|start| line.starts_with(start)))
+        .collect()
+}
+
+/// How long something that must happen may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits for what must happen.
+#[track_caller]
+pub(crate) fn soon<T>(what: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+    within(PATIENCE, what, work)
+}
+
+/// As [`soon`], with a patience of its own.
+#[track_caller]
+fn within<T>(
+    patience: Duration,
+    what: &str,
+    work: impl Future<Output = T>,
+) -> impl Future<Output = T> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(patience, work).await {
+            Ok(done) => done,
+            Err(_) => panic!("{caller}: it does not happen that {what}"),
+        }
+    }
+}
+
+/// A directory to work in, with a note.
+pub(crate) struct Project(tempfile::TempDir);
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let project = Self(tempfile::tempdir().unwrap());
+        project.write("note.txt", "one\ntwo\n");
+        project
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap()
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// Where programs keep what is not of the project, instead of where whoever runs the test has that.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.file(".state")
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.file(name), text).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.file(name)).unwrap()
+    }
+
+    /// The command that wrote its process id to the file `pid` does not run any more. It has been told to
+    /// end: whoever told it may be gone before it is.
+    #[track_caller]
+    pub(crate) fn command_has_ended(&self) {
+        let pid = self.read("pid").trim().parse().unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        assert!(has_ended(pid), "process {pid:?} is still there");
+    }
+
+    /// Runs a program here until it ends.
+    pub(crate) async fn run<A: AsRef<OsStr>>(
+        &self,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Ended {
+        self.run_within(PATIENCE, program, args).await
+    }
+
+    /// As [`run`](Self::run), with a patience of its own.
+    pub(crate) async fn run_within<A: AsRef<OsStr>>(
+        &self,
+        patience: Duration,
+        program: impl AsRef<OsStr>,
+        args: impl IntoIterator<Item = A>,
+    ) -> Ended {
+        let mut command = tokio::process::Command::new(program);
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("XDG_STATE_HOME", self.state())
+            .stdin(Stdio::null())
+            .kill_on_drop(true);
+        let output = within(patience, "the program ends", command.output()).await;
+        Ended::of(output.unwrap())
+    }
+
+    /// Has the official Rust client run a turn here.
+    pub(crate) async fn official_client(&self, args: &[&str], agent: &[&str]) -> Told {
+        self.client(&[env!("CARGO_BIN_EXE_official-client")], args, agent)
+            .await
+    }
+
+    /// Has a client run a turn here.
+    pub(crate) async fn client(&self, client: &[&str], args: &[&str], agent: &[&str]) -> Told {
+        let (program, client_args) = client.split_first().unwrap();
+        let args = client_args.iter().chain(args).chain(&["--"]).chain(agent);
+        Told(self.run(program, args).await.code(0).lines())
+    }
+
+    /// Has `acp run` run a turn of an agent here, and presses Ctrl-C when a message of this method has
+    /// come. The last message it printed, and its exit code.
+    pub(crate) async fn interrupted_run(
+        &self,
+        turn: &str,
+        agent: &[&str],
+        at: &str,
+    ) -> (Value, Option<i32>) {
+        let arguments = ["run", "--allow", "all", "--format", "json", turn, "--"];
+        let mut run = tokio::process::Command::new(acp())
+            .args(arguments.iter().chain(agent))
+            .current_dir(self.path())
+            .env("XDG_STATE_HOME", self.state())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(run.stdout.take().unwrap()).lines();
+        let mut next = async || -> Option<Value> {
+            let line = soon("there is a line, or the end", lines.next_line())
+                .await
+                .unwrap()?;
+            Some(serde_json::from_str(&line).unwrap())
+        };
+        while next().await.unwrap()["method"] != at {}
+        let pid = i32::try_from(run.id().unwrap()).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let mut last = None;
+        while let Some(message) = next().await {
+            last = Some(message);
+        }
+        let ended = soon("it ends", run.wait()).await.unwrap();
+        (last.unwrap(), ended.code())
+    }
+}
+
+/// Waits for the end of a process that is not ours; also of one that has ended and is still listed, since
+/// nobody has asked for its exit code.
+#[cfg(target_os = "linux")]
+fn has_ended(pid: rustix::process::Pid) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let process = match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(process) => process,
+        Err(error) => return error == rustix::io::Errno::SRCH,
+    };
+    let patience = Timespec::try_from(PATIENCE).unwrap();
+    let mut ended = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut ended, Some(&patience)) == Ok(1)
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn has_ended(pid: rustix::process::Pid) -> bool {
+    rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
+}
+
+/// How a program ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// That these appear on stderr.
+    #[track_caller]
+    pub(crate) fn says(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.stderr.contains(part), "no {part:?} in {self:#?}");
+        }
+        self
+    }
+
+    /// That these appear on stdout, in this order.
+    #[track_caller]
+    pub(crate) fn shows(self, parts: &[&str]) -> Self {
+        let mut rest = self.stdout.as_str();
+        for part in parts {
+            let (_, after) = rest
+                .split_once(part)
+                .unwrap_or_else(|| panic!("no {part:?} in {self:#?}"));
+            rest = after;
+        }
+        self
+    }
+
+    /// That these appear on stdout, in any order: where a terminal is shown that still runs is a matter of
+    /// time.
+    #[track_caller]
+    pub(crate) fn shows_somewhere(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.stdout.contains(part), "no {part:?} in {self:#?}");
+        }
+    }
+
+    /// Its stdout as JSON, one value a line.
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+/// What the official client told, in its order. Each is an object with one field, which says what it is.
+pub(crate) struct Told(pub(crate) Vec<Value>);
+
+impl Told {
+    /// All messages of a kind.
+    pub(crate) fn all(&self, what: &str) -> Vec<&Value> {
+        self.0.iter().filter_map(|told| told.get(what)).collect()
+    }
+
+    /// The only message of a kind.
+    #[track_caller]
+    pub(crate) fn one(&self, what: &str) -> &Value {
+        match self.all(what)[..] {
+            [one] => one,
+            _ => panic!("not one {what}: {:#?}", self.0),
+        }
+    }
+
+    /// The last update of a tool call that has a field.
+    #[track_caller]
+    pub(crate) fn of_call(&self, call: &str, field: &str) -> &Value {
+        let updates = self.all("update").into_iter().rev();
+        let mut found = updates
+            .filter(|u| u["toolCallId"] == call)
+            .filter_map(|u| u.get(field));
+        found
+            .next()
+            .unwrap_or_else(|| panic!("no {field} of {call}: {:#?}", self.0))
+    }
+
+    /// What happened, one thing after the other, in a few words. Left out is what has no place of its
+    /// own: the official SDK resumes who waits for an answer when it likes, and commands may be announced
+    /// at any time.
+    pub(crate) fn outline(&self) -> Vec<String> {
+        self.0.iter().filter_map(outline).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn ended(&self, reason: &str) -> &Self {
+        assert_eq!(self.one("ended")["stopReason"], reason, "{:#?}", self.0);
+        assert!(
+            self.0.last().unwrap().get("ended").is_some(),
+            "{:#?}",
+            self.0
+        );
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn failed(&self, code: i64) -> &Self {
+        assert_eq!(self.one("error")["code"], code, "{:#?}", self.0);
+        self
+    }
+}
+
+fn outline(told: &Value) -> Option<String> {
+    let (what, message) = told.as_object().unwrap().iter().next().unwrap();
+    Some(match what.as_str() {
+        "update" => return outline_of_update(message),
+        "initialized" | "opened" | "mode" | "option" | "authenticated" | "prompted"
+        | "completed" => {
+            return None;
+        }
+        "permission" => {
+            // In version 2 the tool call is one of several things a question can be about.
+            let calls = [&message["toolCall"], &message["subject"]["toolCall"]];
+            let mut ids = calls
+                .into_iter()
+                .filter_map(|call| call["toolCallId"].as_str());
+            format!("permission {}", ids.next().unwrap_or_default())
+        }
+        "read" | "write" => {
+            let file = Path::new(message["path"].as_str().unwrap())
+                .file_name()
+                .unwrap();
+            format!("{what} {}", file.to_str().unwrap())
+        }
+        "create" => format!("create {}", message["command"].as_str().unwrap()),
+        "output" | "wait" | "kill" | "release" => {
+            format!("{what} {}", message["terminalId"].as_str().unwrap())
+        }
+        "ended" => format!("ended {}", message["stopReason"].as_str().unwrap()),
+        _ => what.clone(),
+    })
+}
+
+/// An update in a few words.
+pub(crate) fn outline_of_update(update: &Value) -> Option<String> {
+    let text = || update["content"]["text"].as_str().unwrap();
+    Some(match update["sessionUpdate"].as_str().unwrap() {
+        "available_commands_update" => return None,
+        "user_message_chunk" => format!("user {:?}", text()),
+        "agent_message_chunk" => format!("message {:?}", text()),
+        "agent_thought_chunk" => format!("thought {:?}", text()),
+        "plan" => {
+            let entries = update["entries"].as_array().unwrap().iter();
+            let statuses: Vec<&str> = entries
+                .map(|entry| entry["status"].as_str().unwrap())
+                .collect();
+            format!("plan {}", statuses.join(" "))
+        }
+        "tool_call" => {
+            let status = update["status"].as_str().unwrap_or("pending");
+            format!("new {} {status}", update["toolCallId"].as_str().unwrap())
+        }
+        "tool_call_update" => {
+            let status = update["status"].as_str().unwrap_or("changed");
+            format!("call {} {status}", update["toolCallId"].as_str().unwrap())
+        }
+        "state_update" => {
+            let reason = update["stopReason"]
+                .as_str()
+                .map(|reason| format!(" {reason}"));
+            format!(
+                "state {}{}",
+                update["state"].as_str().unwrap(),
+                reason.unwrap_or_default()
+            )
+        }
+        "plan_update" => {
+            let plan = &update["plan"];
+            let entries = plan["entries"].as_array().unwrap().iter();
+            let statuses = entries.map(|entry| entry["status"].as_str().unwrap());
+            let statuses: Vec<&str> = statuses.collect();
+            format!(
+                "plan {} {}",
+                plan["planId"].as_str().unwrap(),
+                statuses.join(" ")
+            )
+        }
+        "current_mode_update" => format!("mode {}", update["currentModeId"].as_str().unwrap()),
+        other => other.to_owned(),
+    })
+}
+
+/// That these are there, in this order.
+#[track_caller]
+pub(crate) fn in_order(outline: &[String], expected: &[&str]) {
+    let mut lines = outline.iter();
+    for line in expected {
+        assert!(
+            lines.any(|found| found == line),
+            "no {line:?} in its place in {outline:#?}"
+        );
+    }
+}
+
+/// Our command.
+pub(crate) fn acp() -> &'static str {
+    static ACP: OnceLock<String> = OnceLock::new();
+    ACP.get_or_init(|| program("acp", ["--package", "acp-cli", "--bin", "acp"]))
+}
+
+/// An example of our library.
+pub(crate) fn example(name: &str) -> String {
+    let path = format!("examples/{name}");
+    program(&path, ["--package", "acp-sdk", "--example", name])
+}
+
+/// A program of ours: built when it is not there, or older than what it was built from.
+fn program(path: &str, target: [&str; 4]) -> String {
+    // Programs of one build are in one directory, named after the profile.
+    let directory = Path::new(env!("CARGO_BIN_EXE_official-client"))
+        .parent()
+        .unwrap();
+    let program = directory.join(format!("{path}{}", std::env::consts::EXE_SUFFIX));
+    if !is_up_to_date(&program) {
+        build(directory, target);
+    }
+    program.into_os_string().into_string().unwrap()
+}
+
+/// Cargo writes beside a program what it was built from. Most often the program has just been built for
+/// its own tests.
+fn is_up_to_date(program: &Path) -> bool {
+    let changed = |file: &Path| std::fs::metadata(file).and_then(|file| file.modified());
+    let (Ok(built), Ok(rule)) = (
+        changed(program),
+        std::fs::read_to_string(program.with_extension("d")),
+    ) else {
+        return false;
+    };
+    let Some((_, sources)) = rule.split_once(": ") else {
+        return false;
+    };
+    let sources = sources.trim_end().replace("\\ ", "\0");
+    sources
+        .split(' ')
+        .map(|source| source.replace('\0', " "))
+        .all(|source| changed(Path::new(&source)).is_ok_and(|changed| changed <= built))
+}
+
+fn build(directory: &Path, target: [&str; 4]) {
+    let profile = match directory.file_name().unwrap().to_str().unwrap() {
+        "debug" => "dev",
+        profile => profile,
+    };
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| env!("CARGO").into());
+    let status = std::process::Command::new(cargo)
+        .arg("build")
+        .args(target)
+        .args(["--profile", profile, "--target-dir"])
+        .arg(directory.parent().unwrap())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()
+        .unwrap();
+    assert!(status.success(), "{target:?} cannot be built");
+}

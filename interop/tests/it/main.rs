@@ -1,0 +1,18 @@
+//! The tests of this crate in one program, a module a subject.
+
+// Clippy takes only what is in a test function for a test.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used)]
+
+#[cfg(unix)]
+mod bridge;
+mod common;
+#[cfg(unix)]
+mod conformance;
+#[cfg(unix)]
+mod mcp_everything;
+#[cfg(unix)]
+mod official_rust;
+#[cfg(unix)]
+mod official_rust_v2;
+#[cfg(unix)]
+mod official_typescript;

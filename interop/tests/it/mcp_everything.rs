@@ -1,0 +1,216 @@
+//! The bundled agent and the official reference server of MCP, `@modelcontextprotocol/server-everything`: its
+//! tools called in a turn, through `acp agent`, over each transport that it has.
+//!
+//! It is installed with the programs on the official TypeScript SDK. Without node the tests are skipped, and
+//! say so.
+
+use std::net::TcpListener;
+use std::process::Stdio;
+
+use crate::common::typescript::TypeScript;
+use crate::common::{Person, Project, acp, soon, until};
+use acp::agent::SessionSetup;
+use acp::client::Session;
+use acp::thread::{ItemKind, ThreadToolCall, ToolCallContent, ToolCallStatus};
+use acp::v1::{McpServer, McpServerHttp, McpServerSse, McpServerStdio, StopReason};
+use acp_host::Policy;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+const PROGRAM: &str = "node_modules/@modelcontextprotocol/server-everything/dist/index.js";
+
+/// The server on HTTP. It ends with this.
+struct Listening {
+    _process: Child,
+    address: String,
+}
+
+impl Listening {
+    /// Starts it, and waits until it says that it listens.
+    async fn start(program: &str, transport: &str) -> Self {
+        // Free a moment ago. The server takes no port of the system's choice.
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let mut process = Command::new("node")
+            .args([program, transport])
+            .env("PORT", port.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(process.stderr.take().unwrap()).lines();
+        let listens = async {
+            while let Some(line) = said.next_line().await.unwrap() {
+                if line.contains(&format!("port {port}")) {
+                    return;
+                }
+            }
+            panic!("it has ended");
+        };
+        soon("the server listens", listens).await;
+        // What nobody reads would hold it up.
+        tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
+        Self {
+            _process: process,
+            address: format!("http://127.0.0.1:{port}"),
+        }
+    }
+}
+
+fn call(tool: &str, arguments: Value) -> Value {
+    json!({"call": {"tool": format!("everything__{tool}"), "arguments": arguments}})
+}
+
+/// Has `acp agent` call the server's tools, and looks at what came of it.
+async fn works(server: McpServer) {
+    let project = Project::new();
+    let script = json!({"turns": [
+        [
+            call("echo", json!({"message": "hello"})),
+            call("get-sum", json!({"a": 2, "b": 40})),
+            call("get-tiny-image", json!({})),
+            call("get-structured-content", json!({"location": "New York"})),
+            call("get-resource-links", json!({"count": 2})),
+            call("get-resource-reference", json!({"resourceType": "Text", "resourceId": 1})),
+            call("trigger-long-running-operation", json!({"duration": 0.4, "steps": 2})),
+            {"call": {"tool": "list_resources", "arguments": {}}},
+            {"call": {"tool": "read_resource", "arguments": {"uri": "demo://resource/dynamic/text/1"}}},
+            {"say": "done"}
+        ],
+        [{"say": "It rains."}],
+        [call("get-roots-list", json!({})), {"say": "done"}]
+    ]});
+    project.write("script.json", &script.to_string());
+    let person = Person::new(&project, Policy::All);
+    let script = project.file("script.json");
+    let agent = [
+        acp(),
+        "agent",
+        "--script",
+        script.to_str().unwrap(),
+        "--sessions",
+        "none",
+    ];
+    let (agent, _process) = person.start(&project, &agent).await;
+    let setup = SessionSetup::new(project.path()).mcp_servers(vec![server]);
+    let session = soon("a session opens", agent.new_session(setup))
+        .await
+        .unwrap();
+
+    let ended = soon("the turn ends", session.prompt("go")).await.unwrap();
+    assert_eq!(ended, StopReason::EndTurn);
+    let calls = calls(&session);
+    assert_eq!(calls.len(), 9, "{calls:#?}");
+    for (call, shows) in calls.iter().zip([
+        "Echo: hello",
+        "sum of 2 and 40 is 42",
+        "image/png",
+        "temperature",
+        "resource_link",
+        "demo://resource/dynamic/text/1",
+        "operation completed",
+        "demo://resource/",
+        "Resource 1",
+    ]) {
+        let shown = shown(call);
+        assert_eq!(
+            call.status,
+            ToolCallStatus::Completed,
+            "{}: {shown}",
+            call.title
+        );
+        assert!(
+            shown.contains(shows),
+            "{}: no {shows:?} in {shown}",
+            call.title
+        );
+    }
+    // The progress that it told of was shown.
+    let seen = person.seen.lock().unwrap().clone();
+    assert!(
+        seen.iter()
+            .any(|(update, _)| update.to_string().contains("1 of 2")),
+        "{seen:#?}"
+    );
+
+    until(session.thread(), |thread| {
+        thread
+            .commands()
+            .iter()
+            .any(|command| command.name == "everything:args-prompt")
+    })
+    .await;
+    let ended = session.prompt("/everything:args-prompt Bern");
+    assert_eq!(
+        soon("the turn ends", ended).await.unwrap(),
+        StopReason::EndTurn
+    );
+
+    soon("the turn ends", session.prompt("go")).await.unwrap();
+    let roots = self::calls(&session).pop().unwrap();
+    let directory = format!("file://{}", project.path().display());
+    assert!(shown(&roots).contains(&directory), "{}", shown(&roots));
+    soon("the session closes", session.close()).await.unwrap();
+}
+
+fn calls(session: &Session) -> Vec<ThreadToolCall> {
+    session.thread().read(|thread| {
+        let calls = thread.items().iter().filter_map(|item| match &item.kind {
+            ItemKind::ToolCall(call) => Some((**call).clone()),
+            _ => None,
+        });
+        calls.collect()
+    })
+}
+
+fn shown(call: &ThreadToolCall) -> String {
+    let parts = call.content.iter().filter_map(|content| match content {
+        ToolCallContent::Content(content) => serde_json::to_string(content).ok(),
+        _ => None,
+    });
+    parts.collect()
+}
+
+#[tokio::test]
+async fn its_tools_are_called_over_stdio() {
+    let Some(programs) = TypeScript::installed() else {
+        return;
+    };
+    let args = vec![programs.program(PROGRAM), "stdio".to_owned()];
+    works(McpServer::Stdio(McpServerStdio::new(
+        "everything",
+        "node",
+        args,
+        vec![],
+    )))
+    .await;
+}
+
+#[tokio::test]
+async fn its_tools_are_called_over_streamable_http() {
+    let Some(programs) = TypeScript::installed() else {
+        return;
+    };
+    let listening = Listening::start(&programs.program(PROGRAM), "streamableHttp").await;
+    let url = format!("{}/mcp", listening.address);
+    works(McpServer::Http(McpServerHttp::new(
+        "everything",
+        url,
+        vec![],
+    )))
+    .await;
+}
+
+#[tokio::test]
+async fn its_tools_are_called_over_server_sent_events() {
+    let Some(programs) = TypeScript::installed() else {
+        return;
+    };
+    let listening = Listening::start(&programs.program(PROGRAM), "sse").await;
+    let url = format!("{}/sse", listening.address);
+    works(McpServer::Sse(McpServerSse::new("everything", url, vec![]))).await;
+}

@@ -1,0 +1,896 @@
+//! The official Rust SDK and we, as each other's peer, in processes of their own.
+//!
+//! `official-client` and `official-agent` are built on the official SDK, `our-agent` on our library;
+//! `acp` is our command. Two more are the official SDK's own examples.
+
+use crate::common::{
+    Person, Project, WORK, acp, cancel_when, code, current, in_order, item, last,
+    outline_of_update, prompt, soon, until, updates_of_work,
+};
+use acp::thread::{PLAN, PlanEntryStatus, ToolCallContent, ToolCallStatus};
+use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionConfigOptionCategory, StopReason};
+use acp::{Error, Thread, jsonrpc};
+use acp_host::Policy;
+use serde_json::{Value, json};
+
+const OFFICIAL_AGENT: &str = env!("CARGO_BIN_EXE_official-agent");
+const OFFICIAL_YOLO: &str = env!("CARGO_BIN_EXE_official-yolo");
+const OFFICIAL_SIMPLE_AGENT: &str = env!("CARGO_BIN_EXE_official-simple-agent");
+const OUR_AGENT: &str = env!("CARGO_BIN_EXE_our-agent");
+
+// The official client and an agent on our library.
+
+#[tokio::test]
+async fn the_official_client_serves_a_whole_turn_of_our_agent() {
+    let project = Project::new();
+    let told = project.official_client(&["work"], &[OUR_AGENT]).await;
+    assert_eq!(told.outline(), WORK);
+    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+    let initialized = told.one("initialized");
+    assert_eq!(initialized["protocolVersion"], 1);
+    assert_eq!(initialized["agentInfo"]["name"], "our-agent");
+    assert_eq!(
+        told.of_call("read", "rawOutput"),
+        &json!({"second": "two\n"})
+    );
+    assert_eq!(
+        told.of_call("edit", "content"),
+        &json!([{
+            "type": "diff",
+            "path": project.file("note.txt"),
+            "oldText": "one\ntwo\n",
+            "newText": "ONE\nTWO\n",
+        }])
+    );
+    let printed = told.of_call("run", "rawOutput");
+    assert_eq!(
+        (&printed["code"], &printed["ended"]),
+        (&json!(3), &json!(true))
+    );
+    // Two pipes: what went to stderr may come before what went to stdout.
+    let mut lines: Vec<&str> = printed["output"].as_str().unwrap().lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["ONE", "TWO", "hello"]);
+    assert_eq!(
+        told.of_call("run", "content"),
+        &json!([{"type": "terminal", "terminalId": "terminal-0"}])
+    );
+    assert_eq!(
+        told.of_call("kill", "rawOutput"),
+        &json!({"ran": true, "signal": "9"})
+    );
+}
+
+#[tokio::test]
+async fn the_official_client_can_say_no_to_our_agent() {
+    let project = Project::new();
+    let told = project
+        .official_client(&["--reject", "work"], &[OUR_AGENT])
+        .await;
+    told.ended("end_turn");
+    assert_eq!(told.of_call("edit", "status"), "failed");
+    assert_eq!(told.all("write").len(), 0);
+    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+}
+
+#[tokio::test]
+async fn the_official_client_cancels_our_agent_at_every_point() {
+    let project = Project::new();
+    let told = project
+        .official_client(&["--cancel-at", "message", "wait"], &[OUR_AGENT])
+        .await;
+    told.ended("cancelled");
+
+    let told = project
+        .official_client(
+            &["--cancel-at", "permission", "wait-permission"],
+            &[OUR_AGENT],
+        )
+        .await;
+    told.ended("cancelled");
+    assert!(
+        told.outline()
+            .contains(&"message \"the question was withdrawn\"".to_owned()),
+        "{:?}",
+        told.outline()
+    );
+
+    let told = project
+        .official_client(&["--cancel-at", "output", "wait-command"], &[OUR_AGENT])
+        .await;
+    told.ended("cancelled");
+    assert!(
+        told.outline().contains(&"release terminal-0".to_owned()),
+        "{:?}",
+        told.outline()
+    );
+    project.command_has_ended();
+}
+
+#[tokio::test]
+async fn extensions_go_both_ways_with_the_official_client() {
+    let project = Project::new();
+    let told = project
+        .official_client(&["--extension", "ask-extension"], &[OUR_AGENT])
+        .await;
+    told.ended("end_turn");
+    assert_eq!(told.one("answer")["answer"], "our agent heard who are you");
+    assert_eq!(told.one("asked")["question"], "how are you");
+    let heard: Vec<&Value> = told
+        .all("told")
+        .into_iter()
+        .map(|told| &told["what"])
+        .collect();
+    assert_eq!(heard, ["our agent was told hello", "a turn runs"]);
+    assert!(
+        told.outline()
+            .contains(&"message \"the official client heard how are you\"".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn the_official_client_and_our_agent_refuse_each_other_in_words_both_know() {
+    let project = Project::new();
+    let calls = [
+        "--call",
+        "session/explode",
+        "--call",
+        "_nobody/knows",
+        "ask-unknown",
+    ];
+    let told = project.official_client(&calls, &[OUR_AGENT]).await;
+    told.ended("end_turn");
+    assert_eq!(
+        told.all("refused"),
+        [&json!({"code": -32601}), &json!({"code": -32601})]
+    );
+    assert!(
+        told.outline()
+            .contains(&"message \"error -32601\"".to_owned())
+    );
+
+    let told = project
+        .official_client(&["ask-missing-file"], &[OUR_AGENT])
+        .await;
+    assert!(
+        told.outline()
+            .contains(&"message \"error -32002\"".to_owned())
+    );
+
+    project
+        .official_client(&["refuse"], &[OUR_AGENT])
+        .await
+        .ended("refusal");
+    project
+        .official_client(&["max-tokens"], &[OUR_AGENT])
+        .await
+        .ended("max_tokens");
+    let told = project.official_client(&["fail"], &[OUR_AGENT]).await;
+    assert_eq!(
+        told.failed(-32050).one("error")["message"],
+        "the model is on holiday"
+    );
+}
+
+#[tokio::test]
+async fn the_official_client_authenticates_with_our_agent() {
+    let project = Project::new();
+    let told = project
+        .official_client(&["hello"], &[OUR_AGENT, "--auth"])
+        .await;
+    told.failed(-32000);
+    assert_eq!(
+        told.one("initialized")["authMethods"],
+        json!([{"id": "key", "name": "A key"}])
+    );
+    let told = project
+        .official_client(&["--authenticate", "key", "hello"], &[OUR_AGENT, "--auth"])
+        .await;
+    assert_eq!(told.outline(), ["message \"hello\"", "ended end_turn"]);
+}
+
+#[tokio::test]
+async fn the_official_client_loads_a_session_of_our_agent() {
+    let project = Project::new();
+    let told = project
+        .official_client(&["--load", "old-1", "hello"], &[OUR_AGENT])
+        .await;
+    assert_eq!(
+        told.outline(),
+        [
+            "user \"what was said\"",
+            "thought \"what was thought\"",
+            "new call pending",
+            "call call completed",
+            "message \"what was answered\"",
+            "loaded",
+            "message \"hello\"",
+            "ended end_turn",
+        ]
+    );
+    assert_eq!(told.one("loaded")["modes"]["currentModeId"], "code");
+    project
+        .official_client(&["--load", "new-1", "hello"], &[OUR_AGENT])
+        .await
+        .failed(-32002);
+}
+
+#[tokio::test]
+async fn the_official_client_sets_a_mode_of_our_agent() {
+    let project = Project::new();
+    let told = project
+        .official_client(&["--mode", "code", "hello"], &[OUR_AGENT])
+        .await;
+    told.ended("end_turn");
+    let changed = told
+        .all("update")
+        .into_iter()
+        .find(|u| u["sessionUpdate"] == "config_option_update")
+        .unwrap();
+    assert_eq!(changed["configOptions"][0]["currentValue"], "code");
+    project
+        .official_client(&["--mode", "none", "hello"], &[OUR_AGENT])
+        .await
+        .failed(-32602);
+}
+
+// The official client and the bundled agent.
+
+#[tokio::test]
+async fn the_official_client_reads_writes_and_edits_with_the_bundled_agent() {
+    let project = Project::new();
+    let told = project
+        .official_client(&["/read note.txt"], &[acp(), "agent"])
+        .await;
+    told.ended("end_turn");
+    assert_eq!(
+        told.outline()[..5],
+        [
+            "session_info_update",
+            "new call_1 pending",
+            "call call_1 in_progress",
+            "read note.txt",
+            "call call_1 completed"
+        ]
+    );
+    assert!(
+        told.of_call("call_1", "content")[0]["content"]["text"]
+            .as_str()
+            .unwrap()
+            .contains("one\ntwo")
+    );
+
+    let told = project
+        .official_client(&["/edit note.txt\ntwo\n===\n2"], &[acp(), "agent"])
+        .await;
+    told.ended("end_turn");
+    let outline = told.outline();
+    in_order(
+        &outline,
+        &[
+            "new call_1 pending",
+            "permission call_1",
+            "call call_1 in_progress",
+            "write note.txt",
+            "call call_1 completed",
+        ],
+    );
+    let diff = &told.of_call("call_1", "content")[0];
+    assert_eq!(
+        (&diff["oldText"], &diff["newText"]),
+        (&json!("one\ntwo\n"), &json!("one\n2\n"))
+    );
+    assert_eq!(project.read("note.txt"), "one\n2\n");
+
+    let told = project
+        .official_client(&["/write new.txt hello"], &[acp(), "agent"])
+        .await;
+    told.ended("end_turn");
+    assert_eq!(project.read("new.txt"), "hello");
+    let told = project
+        .official_client(&["--reject", "/write other.txt hello"], &[acp(), "agent"])
+        .await;
+    told.ended("end_turn");
+    assert_eq!(told.of_call("call_1", "status"), "failed");
+    assert!(!project.file("other.txt").exists());
+}
+
+#[tokio::test]
+async fn the_official_client_runs_commands_for_the_bundled_agent() {
+    let project = Project::new();
+    let told = project
+        .official_client(
+            &["/run echo made > made; echo out; exit 3"],
+            &[acp(), "agent"],
+        )
+        .await;
+    told.ended("end_turn");
+    in_order(
+        &told.outline(),
+        &[
+            "new call_1 pending",
+            "permission call_1",
+            "call call_1 in_progress",
+            "create sh",
+            "wait terminal-0",
+            "release terminal-0",
+            "call call_1 failed",
+        ],
+    );
+    assert_eq!(told.of_call("call_1", "rawOutput")["exitCode"], 3);
+    assert_eq!(project.read("made"), "made\n");
+
+    project.write("Makefile", "test:\n\t@echo testing\n");
+    let told = project.official_client(&["/test"], &[acp(), "agent"]).await;
+    told.ended("end_turn");
+    in_order(
+        &told.outline(),
+        &[
+            "plan in_progress pending pending",
+            "create sh",
+            "plan completed completed completed",
+            "ended end_turn",
+        ],
+    );
+
+    // In this mode it does not ask for a change of a file.
+    let told = project
+        .official_client(&["--mode", "code", "/write made again"], &[acp(), "agent"])
+        .await;
+    told.ended("end_turn");
+    assert_eq!(told.all("permission").len(), 0);
+    assert_eq!(project.read("made"), "again");
+}
+
+#[tokio::test]
+async fn the_official_client_cancels_the_bundled_agent() {
+    let project = Project::new();
+    let told = project
+        .official_client(
+            &["--cancel-at", "permission", "/write new.txt x"],
+            &[acp(), "agent"],
+        )
+        .await;
+    told.ended("cancelled");
+    assert!(!project.file("new.txt").exists());
+
+    let run = "/run echo $$ > pid; echo started; exec sleep 600";
+    let told = project
+        .official_client(&["--cancel-at", "output", run], &[acp(), "agent"])
+        .await;
+    told.ended("cancelled");
+    assert!(
+        told.outline().contains(&"release terminal-0".to_owned()),
+        "{:?}",
+        told.outline()
+    );
+    project.command_has_ended();
+}
+
+#[tokio::test]
+async fn the_official_sdk_s_example_client_completes_a_turn_with_the_bundled_agent() {
+    let project = Project::new();
+    let agent = format!("'{}' agent", acp());
+    let prompt = "/edit note.txt\ntwo\n===\n2";
+    let ended = project
+        .run(OFFICIAL_YOLO, ["--command", &agent, prompt])
+        .await;
+    ended
+        .code(0)
+        .shows(&[
+            "AvailableCommandsUpdate",
+            "status: Pending",
+            "Diff {",
+            "Completed",
+            "AgentMessageChunk",
+        ])
+        .says(&["acp-agent", "Auto-approving", "Stop reason: EndTurn"]);
+    assert_eq!(project.read("note.txt"), "one\n2\n");
+
+    // It offers no terminals: the agent runs the command itself.
+    let ended = project
+        .run(
+            OFFICIAL_YOLO,
+            ["--command", &agent, "/run echo made > made"],
+        )
+        .await;
+    ended.code(0).says(&["Stop reason: EndTurn"]);
+    assert_eq!(project.read("made"), "made\n");
+}
+
+// Our client and the official agent.
+
+#[tokio::test]
+async fn our_client_serves_a_whole_turn_of_the_official_agent() {
+    let project = Project::new();
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    assert_eq!(agent.info().unwrap().name, "official-agent");
+    let session = agent.new_session(project.path()).await.unwrap();
+    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+
+    // Each update, once and in order: as ours, but for what the client itself does and says. This agent
+    // has modes, and not as a config option.
+    let mut expected = updates_of_work();
+    expected.retain(|line| *line != "config_option_update");
+    assert_eq!(person.outline(), expected);
+
+    session.thread().read(|thread| {
+        let items: Vec<String> = thread.items().iter().map(item).collect();
+        assert_eq!(
+            items,
+            [
+                "user work",
+                "thought First I look.",
+                "agent Reading the note.",
+                "call Read note.txt Completed",
+                "call Shout Completed",
+                "call Count Completed",
+                "call Wait Failed",
+                "agent  Done.",
+            ]
+        );
+        assert_eq!(thread.plans().len(), 1);
+        let plan = &thread.plans()[0];
+        assert_eq!(plan.id.as_str(), PLAN);
+        assert!(
+            plan.entries()
+                .iter()
+                .all(|entry| entry.status == PlanEntryStatus::Completed)
+        );
+
+        let read = thread.tool_call(&"read".into()).unwrap();
+        assert_eq!(read.raw_output, Some(json!({"second": "two\n"})));
+        assert_eq!(read.locations[0].line, Some(1));
+        let edit = thread.tool_call(&"edit".into()).unwrap();
+        let [ToolCallContent::Diff(diff)] = &edit.content[..] else {
+            panic!("{edit:?}")
+        };
+        let (path, texts) = diff.file_texts().unwrap();
+        assert_eq!(path, project.file("note.txt").to_str().unwrap());
+        assert_eq!(
+            (texts.old.as_deref(), texts.new.as_str()),
+            (Some("one\ntwo\n"), "ONE\nTWO\n")
+        );
+
+        let run = thread.tool_call(&"run".into()).unwrap();
+        let [ToolCallContent::Terminal(terminal)] = &run.content[..] else {
+            panic!("{run:?}")
+        };
+        let terminal = thread.terminal(terminal).unwrap();
+        assert_eq!(terminal.output(), "ONE\nTWO\nhello\n");
+        assert_eq!(terminal.exit_status.as_ref().unwrap().exit_code, Some(3));
+        assert!(terminal.released);
+        let told =
+            json!({"code": 3, "output": "ONE\nTWO\nhello\n", "truncated": false, "ended": true});
+        assert_eq!(run.raw_output, Some(told));
+        let kill = thread.tool_call(&"kill".into()).unwrap();
+        assert_eq!(kill.status, ToolCallStatus::Failed);
+        assert_eq!(
+            kill.raw_output,
+            Some(json!({"ran": true, "signal": "SIGKILL", "gone": true}))
+        );
+
+        let usage = thread.usage().unwrap();
+        assert_eq!(
+            (usage.used, usage.size, usage.cost.as_ref().unwrap().amount),
+            (1200, 200_000, 0.25)
+        );
+        assert_eq!(thread.title(), Some("A loud note"));
+        assert_eq!(thread.commands()[0].name, "work");
+        assert_eq!(current(thread, &SessionConfigOptionCategory::Mode), "code");
+        assert_eq!(thread.stop_reason(), Some(&StopReason::EndTurn));
+    });
+    assert_eq!(agent.connection().noise(), acp::Noise::default());
+}
+
+#[tokio::test]
+async fn our_client_can_say_no_to_the_official_agent() {
+    let project = Project::new();
+    let mut person = Person::new(&project, Policy::All);
+    person.says_no = true;
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    let session = agent.new_session(project.path()).await.unwrap();
+    assert_eq!(prompt(&session, "work").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+    session.thread().read(|thread| {
+        assert_eq!(
+            thread.tool_call(&"edit".into()).unwrap().status,
+            ToolCallStatus::Failed
+        );
+        assert_eq!(
+            item(thread.items().last().unwrap()),
+            "agent  I was not allowed to."
+        );
+    });
+}
+
+#[tokio::test]
+async fn our_client_cancels_the_official_agent_at_every_point() {
+    let project = Project::new();
+    let mut person = Person::new(&project, Policy::All);
+    person.never_answers = true;
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    let session = agent.new_session(project.path()).await.unwrap();
+
+    cancel_when(&session, "wait", |thread| last(thread) == "agent waiting").await;
+    cancel_when(&session, "wait-permission", |thread| {
+        last(thread) == "call Ask Pending"
+    })
+    .await;
+    assert_eq!(
+        session.thread().read(last),
+        "agent the question was withdrawn"
+    );
+    cancel_when(&session, "wait-command", |thread| {
+        let call = thread.tool_call(&"run".into());
+        let Some(ToolCallContent::Terminal(shown)) = call.and_then(|call| call.content.first())
+        else {
+            return false;
+        };
+        thread
+            .terminal(shown)
+            .is_some_and(|terminal| terminal.output() == "started\n")
+    })
+    .await;
+    assert_eq!(session.thread().read(last), "agent the command was ended");
+    project.command_has_ended();
+
+    // Dropping a prompt cancels it, too, and the session goes on.
+    {
+        let mut turn = std::pin::pin!(session.prompt("wait"));
+        tokio::select! {
+            _ = &mut turn => panic!("it waits"),
+            () = until(session.thread(), |thread| last(thread) == "agent waiting") => {}
+        }
+    }
+    until(session.thread(), |thread| !thread.is_running()).await;
+    assert_eq!(
+        session
+            .thread()
+            .read(|thread| thread.stop_reason().cloned()),
+        Some(StopReason::Cancelled)
+    );
+    assert_eq!(
+        prompt(&session, "hello").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(session.thread().read(last), "agent hello");
+}
+
+#[tokio::test]
+async fn sessions_of_the_official_agent_run_at_the_same_time() {
+    let project = Project::new();
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    let first = agent.new_session(project.path()).await.unwrap();
+    let second = agent.new_session(project.path()).await.unwrap();
+    let waiting = tokio::spawn({
+        let first = first.clone();
+        async move { first.prompt("wait").await }
+    });
+    until(first.thread(), |thread| last(thread) == "agent waiting").await;
+    assert_eq!(prompt(&second, "hello").await.unwrap(), StopReason::EndTurn);
+    assert_eq!(second.thread().read(last), "agent hello");
+    assert!(first.thread().read(Thread::is_running));
+    first.cancel().await.unwrap();
+    assert_eq!(
+        soon("the turn ends", waiting).await.unwrap().unwrap(),
+        StopReason::Cancelled
+    );
+    assert_eq!(first.thread().read(|thread| thread.items().len()), 2);
+}
+
+#[tokio::test]
+async fn extensions_go_both_ways_with_the_official_agent() {
+    let project = Project::new();
+    let mut person = Person::new(&project, Policy::All);
+    let mut told = person.hear();
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    let connection = agent.connection();
+    connection
+        .notify_raw("_interop/told", &json!({"what": "hello"}))
+        .await
+        .unwrap();
+    assert_eq!(
+        soon("it is told back", told.recv()).await.unwrap(),
+        "the official agent was told hello"
+    );
+    let answer = connection
+        .request_raw("_interop/ask", &json!({"question": "who are you"}))
+        .await
+        .unwrap();
+    let answer: Value = serde_json::from_str(answer.get()).unwrap();
+    assert_eq!(
+        answer,
+        json!({"answer": "the official agent heard who are you"})
+    );
+
+    let session = agent.new_session(project.path()).await.unwrap();
+    assert_eq!(
+        prompt(&session, "ask-extension").await.unwrap(),
+        StopReason::EndTurn
+    );
+    assert_eq!(
+        soon("it is told", told.recv()).await.unwrap(),
+        "a turn runs"
+    );
+    assert_eq!(
+        session.thread().read(last),
+        "agent our client heard how are you"
+    );
+}
+
+#[tokio::test]
+async fn our_client_and_the_official_agent_refuse_each_other_in_words_both_know() {
+    let project = Project::new();
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    for method in ["session/explode", "_nobody/knows"] {
+        let error = agent
+            .connection()
+            .request_raw(method, &json!({}))
+            .await
+            .unwrap_err();
+        assert_eq!(code(&error), jsonrpc::Error::METHOD_NOT_FOUND, "{error}");
+    }
+    let session = agent.new_session(project.path()).await.unwrap();
+    prompt(&session, "ask-unknown").await.unwrap();
+    assert_eq!(session.thread().read(last), "agent error -32601");
+    prompt(&session, "ask-missing-file").await.unwrap();
+    assert_eq!(session.thread().read(last), "agent error -32002");
+
+    assert_eq!(
+        prompt(&session, "refuse").await.unwrap(),
+        StopReason::Refusal
+    );
+    assert_eq!(
+        prompt(&session, "max-tokens").await.unwrap(),
+        StopReason::MaxTokens
+    );
+    let error = prompt(&session, "fail").await.unwrap_err();
+    let Error::Rpc(error) = error else {
+        panic!("{error}")
+    };
+    assert_eq!(
+        (i64::from(error.code), error.message.as_str()),
+        (-32050, "the model is on holiday")
+    );
+    let data: Value = serde_json::to_value(&error.data).unwrap();
+    assert_eq!(data, json!({"until": "Monday"}));
+    assert_eq!(
+        prompt(&session, "hello").await.unwrap(),
+        StopReason::EndTurn
+    );
+}
+
+#[tokio::test]
+async fn the_official_agent_gets_the_content_it_takes() {
+    let project = Project::new();
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    let session = agent.new_session(project.path()).await.unwrap();
+    let link =
+        ContentBlock::ResourceLink(Box::new(ResourceLink::new("note.txt", "file:///note.txt")));
+    let content = vec![ContentBlock::text("content"), link];
+    assert_eq!(session.prompt(content).await.unwrap(), StopReason::EndTurn);
+    assert_eq!(session.thread().read(last), "agent text resource_link ");
+    let image = ContentBlock::Image(Box::new(ImageContent::new("aGk=", "image/png")));
+    let error = session.prompt(vec![image]).await.unwrap_err();
+    assert!(
+        matches!(error, Error::NotOffered { peer: "agent", .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn our_client_sets_modes_and_options_of_the_official_agent() {
+    let project = Project::new();
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT]).await;
+    let session = agent.new_session(project.path()).await.unwrap();
+    let shown = |category| session.thread().read(|thread| current(thread, category));
+    assert_eq!(shown(&SessionConfigOptionCategory::Model), "small");
+    session.set_config_option("model", "large").await.unwrap();
+    assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
+    assert!(session.set_config_option("model", "huge").await.is_err());
+    // It has modes beside its options.
+    session.set_mode("code").await.unwrap();
+    assert_eq!(shown(&SessionConfigOptionCategory::Mode), "code");
+    assert_eq!(shown(&SessionConfigOptionCategory::Model), "large");
+}
+
+#[tokio::test]
+async fn our_client_loads_a_session_of_the_official_agent_in_another_process() {
+    let project = Project::new();
+    let store = project.file("store.json");
+    let with_store = [OFFICIAL_AGENT, "--store", store.to_str().unwrap()];
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &with_store).await;
+    let session = agent.new_session(project.path()).await.unwrap();
+    prompt(&session, "work").await.unwrap();
+    let id = session.id().clone();
+    let before: Vec<String> = session
+        .thread()
+        .read(|thread| thread.items().iter().map(item).collect());
+    assert_eq!(before.len(), 8);
+    drop((session, agent));
+
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &with_store).await;
+    let error = agent
+        .load_session("nothing", project.path())
+        .await
+        .unwrap_err();
+    assert_eq!(code(&error), jsonrpc::Error::RESOURCE_NOT_FOUND, "{error}");
+    let session = agent.load_session(id, project.path()).await.unwrap();
+    // Complete as soon as it is loaded, and all of it is told as the past.
+    let after: Vec<String> = session
+        .thread()
+        .read(|thread| thread.items().iter().map(item).collect());
+    assert_eq!(after, before);
+    assert_eq!(
+        session
+            .thread()
+            .read(|thread| thread.title().map(str::to_owned))
+            .as_deref(),
+        Some("A loud note")
+    );
+    assert!(
+        person
+            .seen
+            .lock()
+            .unwrap()
+            .iter()
+            .all(|(_, replay)| *replay)
+    );
+    prompt(&session, "hello").await.unwrap();
+    assert_eq!(session.thread().read(last), "agent hello");
+}
+
+#[tokio::test]
+async fn our_client_authenticates_with_the_official_agent() {
+    let project = Project::new();
+    let person = Person::new(&project, Policy::All);
+    let (agent, _process) = person.start(&project, &[OFFICIAL_AGENT, "--auth"]).await;
+    assert_eq!(agent.auth_methods()[0].id_and_name().unwrap().1, "A key");
+    let error = agent.new_session(project.path()).await.unwrap_err();
+    assert!(error.is_auth_required(), "{error}");
+    assert!(agent.authenticate("nothing").await.is_err());
+    agent.authenticate("key").await.unwrap();
+    let session = agent.new_session(project.path()).await.unwrap();
+    assert_eq!(
+        prompt(&session, "hello").await.unwrap(),
+        StopReason::EndTurn
+    );
+}
+
+// `acp run` and the official agent.
+
+#[tokio::test]
+async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
+    let project = Project::new();
+    let ended = project
+        .run(
+            acp(),
+            ["run", "--allow", "all", "work", "--", OFFICIAL_AGENT],
+        )
+        .await
+        .code(0);
+    ended.shows(&[
+        "First I look.",
+        "Reading the note.",
+        "Look",
+        "Read note.txt (read)",
+        "completed",
+        "Shout (edit)",
+        "-two",
+        "+TWO",
+        "completed",
+        "Count (execute)",
+        "| hello",
+        "exit code 3",
+        "Wait (execute)",
+        "failed",
+        "Done.",
+    ]);
+    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+}
+
+#[tokio::test]
+async fn acp_run_prints_the_official_agent_s_messages() {
+    let project = Project::new();
+    let arguments = [
+        "run",
+        "--allow",
+        "all",
+        "--format",
+        "json",
+        "work",
+        "--",
+        OFFICIAL_AGENT,
+    ];
+    let messages = project.run(acp(), arguments).await.code(0).lines();
+    let updates = messages
+        .iter()
+        .filter(|message| message["method"] == "session/update");
+    let outline: Vec<String> = updates
+        .filter_map(|message| outline_of_update(&message["params"]["update"]))
+        .collect();
+    assert_eq!(outline[..4], WORK[..4]);
+    for method in [
+        "session/request_permission",
+        "fs/read_text_file",
+        "fs/write_text_file",
+        "terminal/create",
+        "terminal/output",
+        "terminal/wait_for_exit",
+        "terminal/kill",
+        "terminal/release",
+    ] {
+        assert!(
+            messages.iter().any(|message| message["method"] == method),
+            "no {method}"
+        );
+    }
+    assert_eq!(
+        messages.last().unwrap()["result"],
+        json!({"stopReason": "end_turn"})
+    );
+    assert_eq!(project.read("note.txt"), "ONE\nTWO\n");
+}
+
+#[tokio::test]
+async fn acp_run_says_how_a_turn_of_the_official_agent_ends() {
+    let project = Project::new();
+    let run = async |arguments: &[&str], agent: &[&str]| {
+        let arguments = ["run"].iter().chain(arguments).chain(&["--"]).chain(agent);
+        project.run(acp(), arguments).await
+    };
+    run(&["hello"], &[OFFICIAL_AGENT, "--auth"])
+        .await
+        .code(1)
+        .says(&["Authentication required", "acp login ", "# A key"]);
+    run(&["fail"], &[OFFICIAL_AGENT])
+        .await
+        .code(1)
+        .says(&["the model is on holiday", "-32050"]);
+    run(&["refuse"], &[OFFICIAL_AGENT])
+        .await
+        .code(4)
+        .says(&["refused"]);
+    run(&["max-tokens"], &[OFFICIAL_AGENT]).await.code(5);
+    let ended = run(&["--format", "quiet", "hello"], &[OFFICIAL_AGENT])
+        .await
+        .code(0);
+    assert_eq!(
+        (ended.stdout.as_str(), ended.stderr.as_str()),
+        ("hello\n", "")
+    );
+    // The official SDK's own example knows `initialize` and nothing else.
+    run(&["hello"], &[OFFICIAL_SIMPLE_AGENT])
+        .await
+        .code(1)
+        .says(&["Method not found", "-32601"]);
+    // Nothing may be changed, and nothing was.
+    run(&["--allow", "reads", "work"], &[OFFICIAL_AGENT])
+        .await
+        .code(0)
+        .shows(&["I was not allowed to."]);
+    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+}
+
+#[tokio::test]
+async fn ctrl_c_cancels_a_turn_of_the_official_agent() {
+    let project = Project::new();
+    let (last, code) = project
+        .interrupted_run("wait-command", &[OFFICIAL_AGENT], "terminal/wait_for_exit")
+        .await;
+    assert_eq!(last["result"], json!({"stopReason": "cancelled"}));
+    assert_eq!(code, Some(130));
+    // It may not have come to write its process id; whoever did is gone.
+    if project.file("pid").exists() && !project.read("pid").is_empty() {
+        project.command_has_ended();
+    }
+}

@@ -1,0 +1,123 @@
+//! The official SDK's own examples, unchanged.
+
+use acp::Thread;
+use acp::thread::Activity;
+use acp::v1::{ListSessionsRequest, ProtocolVersion, StopReason};
+
+use crate::common::{Person, Project, acp, code, item, prompt};
+use crate::official_rust_v2::{OFFICIAL_AGENT, OUR_AGENT};
+
+pub(crate) const SIMPLE_AGENT: &str = env!("CARGO_BIN_EXE_official-simple-agent-v2");
+const ONE_SHOT: &str = env!("CARGO_BIN_EXE_official-one-shot-v2");
+const COORDINATION: &str = env!("CARGO_BIN_EXE_official-coordination-v2");
+
+#[tokio::test]
+async fn our_client_uses_all_that_the_example_agent_has() {
+    let project = Project::new();
+    let person = Person::of_version_2(&project);
+    let (agent, _process) = person.start(&project, &[SIMPLE_AGENT]).await;
+    assert_eq!(agent.version(), ProtocolVersion::V2);
+    let session = agent.new_session(project.path()).await.unwrap();
+    let ended = prompt(&session, "hello").await.unwrap();
+    assert_eq!(ended, StopReason::EndTurn);
+    let items = |thread: &Thread| -> Vec<String> { thread.items().iter().map(item).collect() };
+    // It says everything twice: in pieces, then whole.
+    let turn = ["user hello", "agent Echo: hello"];
+    assert_eq!(session.thread().read(items), turn);
+    let page = agent.list_sessions(&ListSessionsRequest::new()).await;
+    let page = page.unwrap().sessions;
+    let [listed] = &page[..] else {
+        panic!("{page:?}")
+    };
+    assert_eq!(listed.session_id, *session.id());
+    assert_eq!(listed.title.as_deref(), Some("Echo agent session"));
+
+    // Closed twice, and opened again without its past, then with it.
+    let id = session.id().clone();
+    session.close().await.unwrap();
+    let resumed = agent.resume_session(&id, project.path()).await.unwrap();
+    assert_eq!(resumed.thread().read(items), [""; 0]);
+    let title = |thread: &Thread| thread.title().map(str::to_owned);
+    let title = resumed.thread().read(title);
+    assert_eq!(title.as_deref(), Some("Echo agent session"));
+    let replayed = agent.load_session(&id, project.path()).await.unwrap();
+    assert_eq!(replayed.thread().read(items), turn);
+    assert_eq!(replayed.thread().read(Thread::activity), Activity::Idle);
+    prompt(&replayed, "again").await.unwrap();
+    let both = [&turn[..], &["user again", "agent Echo: again"]].concat();
+    assert_eq!(replayed.thread().read(items), both);
+    // Nothing runs: it is told all the same, and the next turn is not harmed.
+    replayed.cancel().await.unwrap();
+    let ended = prompt(&replayed, "more").await.unwrap();
+    assert_eq!(ended, StopReason::EndTurn);
+    let unknown = agent.load_session("nothing", project.path()).await;
+    assert_eq!(code(&unknown.unwrap_err()), -32002);
+}
+
+#[tokio::test]
+async fn acp_run_completes_a_turn_with_the_example_agent() {
+    let project = Project::new();
+    let run = ["run", "--protocol", "2", "hello", "--", SIMPLE_AGENT];
+    let ended = project.run(acp(), run).await.code(0);
+    assert_eq!(ended.stdout, "Echo: hello\n");
+    // It keeps its sessions, as every agent of version 2 does.
+    assert!(
+        ended
+            .stderr
+            .starts_with("go on with: acp run --resume echo-session-1"),
+        "{ended:#?}"
+    );
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:#?}");
+}
+
+/// It says no to whatever it is asked.
+#[tokio::test]
+async fn the_example_client_completes_a_turn_with_agents_of_ours() {
+    let project = Project::new();
+    let one_shot = async |agent: String, text| {
+        let ended = project.run(ONE_SHOT, ["--command", &agent, text]).await;
+        ended
+            .code(0)
+            .says(&["Prompt accepted", "Session is idle: Some(EndTurn)"])
+    };
+    let bundled = || format!("'{}' agent --protocol 2", acp());
+    one_shot(bundled(), "/read note.txt")
+        .await
+        .shows(&["one\ntwo"]);
+    let ended = one_shot(bundled(), "/write new.txt hello").await;
+    ended
+        .says(&["rejecting it once"])
+        .shows(&["Nothing was changed"]);
+    assert!(!project.file("new.txt").exists());
+
+    let ours = || format!("{OUR_AGENT} --protocol 2");
+    let ended = one_shot(ours(), "work").await;
+    ended
+        .says(&["rejecting it once"])
+        .shows(&["Reading the note. I was not allowed to."]);
+    assert_eq!(project.read("note.txt"), "one\ntwo\n");
+}
+
+/// It opens an old session twice at once and once more, with its past.
+#[tokio::test]
+async fn the_example_of_coordination_opens_sessions_of_our_agent() {
+    let project = Project::new();
+    let open = async |agent: &str, id: &str| {
+        let args = ["--command", agent, "--session-id", id];
+        project.run(COORDINATION, args).await
+    };
+    // Six updates of the past, and the state it is in.
+    let ours = format!("{OUR_AGENT} --protocol 2");
+    let ended = open(&ours, "old-1").await;
+    let expected = [
+        "Shared replay: 6 updates",
+        "code",
+        "Fresh replay after close: 6 updates",
+    ];
+    ended.code(0).shows(&expected);
+    let ended = open(&ours, "new-1").await;
+    ended.code(1).says(&["Resource not found"]);
+    // As it does with one of theirs.
+    let ended = open(OFFICIAL_AGENT, "new-1").await;
+    ended.code(1).says(&["Resource not found"]);
+}

@@ -1,0 +1,102 @@
+//! The official SDK's own examples, unchanged, as they came with an older release: newer ones leave them
+//! out.
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+
+use crate::common::typescript::TypeScript;
+use crate::common::{acp, soon};
+use crate::official_typescript::Official;
+
+const EXAMPLES: &str = "node_modules/sdk-with-examples/dist/examples";
+
+#[tokio::test]
+async fn acp_run_completes_a_turn_with_the_example_agent() {
+    let Some(official) = Official::new() else {
+        return;
+    };
+    let agent = TypeScript::installed().unwrap();
+    let agent = agent.program(&format!("{EXAMPLES}/agent.js"));
+    let run = async |policy, end| {
+        let args = ["run", "--allow", policy, "Hello", "--", "node", &agent];
+        let ended = official.project.run(acp(), args).await;
+        ended.code(0).shows(&[
+            "I'll help you with that.",
+            "Reading project files (read)",
+            "completed",
+            "Now I understand the project structure.",
+            "Modifying critical configuration file (edit)",
+            end,
+        ]);
+    };
+    // It pretends to think for seconds: both at once.
+    tokio::join!(
+        run(
+            "all",
+            "Perfect! I've successfully updated the configuration."
+        ),
+        run("reads", "I understand you prefer not to make that change."),
+    );
+}
+
+/// The example client starts its agent by `npx`, and asks its person on stdin. Its prompt cannot be
+/// chosen, so the bundled agent plays a script.
+#[tokio::test]
+async fn the_example_client_completes_a_turn_with_the_bundled_agent() {
+    let Some(official) = Official::new() else {
+        return;
+    };
+    let programs = TypeScript::installed().unwrap();
+    let project = &official.project;
+    let script = json!({"turns": [[
+        {"say": "I write."},
+        {"write": {"path": "new.txt", "text": "hello"}},
+        {"say": "Written."},
+    ]]});
+    project.write("script.json", &script.to_string());
+    let npx = format!("#!/bin/sh\nexec '{}' agent --script script.json\n", acp());
+    project.write("npx", &npx);
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(project.file("npx"), executable).unwrap();
+
+    let path = std::env::var("PATH").unwrap();
+    let mut client = tokio::process::Command::new("node")
+        .arg(programs.program(&format!("{EXAMPLES}/client.js")))
+        .env("PATH", format!("{}:{path}", project.path().display()))
+        .env("XDG_STATE_HOME", project.state())
+        .current_dir(project.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    // Kept open: the client takes the end of its stdin for no answer.
+    let mut person = client.stdin.take().unwrap();
+    person.write_all(b"1\n").await.unwrap();
+    let output = soon("the client ends", client.wait_with_output()).await;
+    let output = output.unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    let mut rest = shown.as_str();
+    for part in [
+        "Connected to agent (protocol v1)",
+        "I write.",
+        "(pending)",
+        "Permission requested",
+        "(allow_once)",
+        "updated: completed",
+        "Written.",
+        "Agent completed with: end_turn",
+    ] {
+        let found = rest.split_once(part);
+        (_, rest) = found.unwrap_or_else(|| panic!("no {part:?} in {shown}"));
+    }
+    // This client writes no files, it tells of them.
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("Write text file called with"), "{told}");
+    assert!(told.contains("new.txt"), "{told}");
+    drop(person);
+}

@@ -1,0 +1,52 @@
+//! The official TypeScript SDK and we, as each other's peer, in processes of their own.
+//!
+//! The programs on the official SDK are in `interop/typescript`, and are installed when a test first
+//! needs them. Without node the tests are skipped, and say so.
+
+mod agent;
+mod client;
+mod examples;
+mod run;
+mod version2;
+
+use crate::common::typescript::TypeScript;
+use crate::common::{Person, Project, Told};
+use acp::client::AgentConnection;
+use acp_host::AgentProcess;
+
+const OUR_AGENT: &str = env!("CARGO_BIN_EXE_our-agent");
+
+/// A project to work in, with the official client and agent.
+struct Official {
+    project: Project,
+    client: String,
+    agent: String,
+}
+
+impl Official {
+    /// `None` where they cannot be run.
+    fn new() -> Option<Self> {
+        let programs = TypeScript::installed()?;
+        Some(Self {
+            project: Project::new(),
+            client: programs.program("official-client.mjs"),
+            agent: programs.program("official-agent.mjs"),
+        })
+    }
+
+    /// Has the official client run a turn.
+    async fn client(&self, args: &[&str], agent: &[&str]) -> Told {
+        let client = ["node", &self.client];
+        self.project.client(&client, args, agent).await
+    }
+
+    /// The official agent, as a command.
+    fn agent<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
+        [&["node", &*self.agent], args].concat()
+    }
+
+    /// Starts the official agent and connects to it.
+    async fn start(&self, person: &Person, args: &[&str]) -> (AgentConnection, AgentProcess) {
+        person.start(&self.project, &self.agent(args)).await
+    }
+}
