@@ -79,8 +79,6 @@ struct GrantedEdit {
 /// What the person saw of a change.
 #[derive(Debug)]
 enum ShownEdit {
-    /// Only the file's name. It may be changed once.
-    Nothing,
     /// The whole new text.
     Text(String),
     /// Diffs, of the whole text or of parts of it. They may be applied together or one after the other.
@@ -225,7 +223,6 @@ impl Grant {
         };
         let covers = match self.edits.get_mut(at).map(|edit| &mut edit.shown) {
             None => false,
-            Some(ShownEdit::Nothing) => true,
             Some(ShownEdit::Text(text)) => is_same(text, change.new),
             Some(ShownEdit::Diffs(diffs)) => match applied(diffs, change) {
                 None => false,
@@ -253,8 +250,8 @@ fn may_edit(action: &Action) -> bool {
         )
 }
 
-/// What the request shows of the change of a file. `None` if it shows the changes of others only: nobody who sees a diff
-/// of one file allows a change of another.
+/// What the request shows of the change of a file. `None` if it shows nothing of it, or the changes of others only: a
+/// person who has not seen a change has not allowed it, and is asked when it is made.
 fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> Option<ShownEdit> {
     let is_it = |path: &str| {
         let path = Path::new(path);
@@ -282,10 +279,7 @@ fn shown_of(request: &PermissionRequest, action: &Action, file: &Path) -> Option
         let mut texts = TEXT_KEYS.iter().filter_map(|key| input.get(key));
         texts.find_map(|text| text.as_str())
     });
-    Some(match text {
-        Some(text) => ShownEdit::Text(text.to_owned()),
-        None => ShownEdit::Nothing,
-    })
+    text.map(|text| ShownEdit::Text(text.to_owned()))
 }
 
 /// How many of the diffs, from the first on, make of the old text the new one; `None` if no number of them does.

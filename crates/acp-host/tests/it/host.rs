@@ -174,22 +174,22 @@ async fn a_yes_covers_the_edit_that_was_shown() {
     assert_eq!(write("1").await, (true, 2));
     assert_eq!(write("1").await, (false, 3), "once");
 
-    // Only the file is known.
+    // Only the file is known: what becomes of it was not seen.
     let mut request = self::request(Some(ToolKind::Edit), &thread);
     let file = root.path().join("file");
     request.tool_call.locations = vec![ToolCallLocation::new(file.to_str().unwrap())];
     host.request_permission(&request).await.unwrap();
-    assert_eq!(write("3").await, (true, 4));
+    assert_eq!(write("3").await, (false, 5));
 
-    let request = edit(root.path(), &thread, Some("3"), "4");
+    let request = edit(root.path(), &thread, Some("1"), "4");
     host.request_permission(&request).await.unwrap();
     host.turn_ended(&session, Some(&StopReason::EndTurn));
-    assert_eq!(write("4").await, (false, 6), "the turn has ended");
+    assert_eq!(write("4").await, (false, 7), "the turn has ended");
 
     // Between two turns, and used in the next one.
     host.request_permission(&request).await.unwrap();
     thread.change(|thread| thread.begin_turn(&[]));
-    assert_eq!(write("4").await, (false, 8), "another turn");
+    assert_eq!(write("4").await, (false, 9), "another turn");
 }
 
 #[tokio::test]
