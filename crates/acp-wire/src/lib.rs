@@ -29,8 +29,10 @@ pub mod jsonrpc;
 mod lenient;
 #[macro_use]
 mod method;
+mod methods;
 mod object_only;
 mod raw_object;
+mod session_capabilities;
 mod surrogate;
 mod tagged;
 pub mod text;
@@ -38,7 +40,8 @@ pub mod v1;
 pub mod v2;
 
 pub use method::{
-    Method, MethodKind, Notification, ReadError, Request, Sender, read_params, read_result,
+    Capability, Handle, Method, MethodKind, Notification, ReadError, Request, Sender, read_params,
+    read_result,
 };
 pub use raw_object::RawObject;
 

@@ -26,6 +26,15 @@ pub enum MethodKind {
     Notification,
 }
 
+/// A capability, which the side that receives a method must have for it to be sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capability {
+    /// Where it is in the capabilities of that side, such as `sessionCapabilities.delete`.
+    pub path: &'static str,
+    /// It is a boolean. Otherwise it is an object.
+    pub is_flag: bool,
+}
+
 /// A row of the method table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -40,6 +49,8 @@ pub struct Method {
     pub params: &'static str,
     /// The type of its `result`; `None` for a notification.
     pub result: Option<&'static str>,
+    /// The capability that allows it. `None` if it may always be sent, or if no single capability decides.
+    pub capability: Option<Capability>,
     /// Why it is here though the stable schema of its version has it not; `None` if it has.
     pub unstable: Option<&'static str>,
 }
@@ -50,7 +61,6 @@ impl Method {
         sender: Sender,
         params: &'static str,
         result: &'static str,
-        unstable: Option<&'static str>,
     ) -> Self {
         Self {
             name,
@@ -58,14 +68,15 @@ impl Method {
             kind: MethodKind::Request,
             params,
             result: Some(result),
-            unstable,
+            capability: None,
+            unstable: None,
         }
     }
+
     pub(crate) const fn notification(
         name: &'static str,
         sender: Sender,
         params: &'static str,
-        unstable: Option<&'static str>,
     ) -> Self {
         Self {
             name,
@@ -73,9 +84,70 @@ impl Method {
             kind: MethodKind::Notification,
             params,
             result: None,
-            unstable,
+            capability: None,
+            unstable: None,
         }
     }
+
+    // What is noted behind a row of the table.
+
+    pub(crate) const fn shared(self) -> Self {
+        self
+    }
+
+    pub(crate) const fn needs(self, path: &'static str) -> Self {
+        Self {
+            capability: Some(Capability {
+                path,
+                is_flag: false,
+            }),
+            ..self
+        }
+    }
+
+    pub(crate) const fn needs_flag(self, path: &'static str) -> Self {
+        Self {
+            capability: Some(Capability {
+                path,
+                is_flag: true,
+            }),
+            ..self
+        }
+    }
+
+    pub(crate) const fn unstable(self, why: &'static str) -> Self {
+        Self {
+            unstable: Some(why),
+            ..self
+        }
+    }
+
+    /// Whether the receiver allows this method: `capabilities` are its own, as it sent them in `initialize`.
+    #[must_use]
+    pub fn is_offered(&self, capabilities: &serde_json::Value) -> bool {
+        let Some(needed) = self.capability else {
+            return true;
+        };
+        let mut capability = capabilities;
+        for name in needed.path.split('.') {
+            match capability.get(name) {
+                Some(inner) => capability = inner,
+                None => return false,
+            }
+        }
+        !matches!(
+            capability,
+            serde_json::Value::Null | serde_json::Value::Bool(false)
+        )
+    }
+}
+
+/// What handles messages of a type, and gives an `O` for each: [`v1::ClientRequest::handle`](crate::v1::ClientRequest::handle)
+/// and its like hand a message to the implementation for its type. A message that nothing handles is an error of the
+/// compiler's.
+pub trait Handle<M, O> {
+    /// Handles the message.
+    fn handle(self, message: M) -> O;
 }
 
 /// The `params` of a request, which name its method and the type of its answer.
@@ -137,57 +209,68 @@ pub fn read_result<T: DeserializeOwned>(method: &str, result: &RawValue) -> Resu
 }
 
 /// Makes the method table of one version: `METHODS`, and for each direction an enum of what can be
-/// sent in it. There is no other list of methods. `[shared]` behind a row: its types are those of another
-/// version, which has told the method's name already. `[unstable "…"]`: the stable schema has it not,
-/// and what it is here for.
+/// sent in it. There is no other list of methods. Notes follow a row's types:
+///
+/// - `shared`, the first of them: the types are those of version 1, which has told the method's name already.
+/// - `needs "path"`, `needs_flag "path"`: the capability that allows it, an object or a boolean.
+/// - `unstable "…"`: the stable schema has it not, and what it is here for.
 macro_rules! method_table {
     (
         requests { $(
             $(#[$ea:meta])* $enum:ident from $sender:ident answered by $renum:ident {
-                $( $(#[$va:meta])* $var:ident = $name:literal, $params:ty => $result:ty $(, [$($note:tt)*])?; )+
+                $( $(#[$va:meta])* $var:ident = $name:literal, $params:ident => $result:ident $(, $note:ident $($text:literal)?)*; )+
             }
         )+ }
         notifications { $(
             $(#[$na:meta])* $nenum:ident from $nsender:ident {
-                $( $(#[$nva:meta])* $nvar:ident = $nname:literal, $nparams:ty $(, [$($nnote:tt)*])?; )+
+                $( $(#[$nva:meta])* $nvar:ident = $nname:literal, $nparams:ident $(, $nnote:ident $($ntext:literal)?)*; )+
             }
         )+ }
     ) => {
         /// Every method of this version of the protocol.
         pub const METHODS: &[crate::Method] = &[
-            $($( crate::Method::request(
-                $name, crate::Sender::$sender, stringify!($params), stringify!($result),
-                method_table!(@unstable [$($($note)*)?]),
-            ), )+)+
-            $($( crate::Method::notification(
-                $nname, crate::Sender::$nsender, stringify!($nparams),
-                method_table!(@unstable [$($($nnote)*)?]),
-            ), )+)+
+            $($(
+                crate::Method::request($name, crate::Sender::$sender, stringify!($params), stringify!($result))
+                    $( .$note($($text)?) )*,
+            )+)+
+            $($(
+                crate::Method::notification($nname, crate::Sender::$nsender, stringify!($nparams))
+                    $( .$nnote($($ntext)?) )*,
+            )+)+
         ];
+
+        /// The method of this name.
+        #[must_use]
+        pub fn method(name: &str) -> Option<&'static crate::Method> {
+            METHODS.iter().find(|method| method.name == name)
+        }
+
         $(
-            $( method_table!(@request [$($($note)*)?] $name, $params => $result); )+
+            $( method_table!(@request [$($note)*] $name, $params => $result); )+
             method_table!(@enum [$(#[$ea])*] $enum { $( [$(#[$va])*] $var = $name, $params; )+ });
             method_table!(@responses $enum $renum { $( $var = $name, $result; )+ });
         )+
         $(
-            $( method_table!(@notification [$($($nnote)*)?] $nname, $nparams); )+
+            $( method_table!(@notification [$($nnote)*] $nname, $nparams); )+
             method_table!(@enum [$(#[$na])*] $nenum { $( [$(#[$nva])*] $nvar = $nname, $nparams; )+ });
         )+
     };
-    (@unstable [$(shared)? unstable $why:literal]) => { Some($why) };
-    (@unstable [$(shared)?]) => { None };
-    (@request [shared $($rest:tt)*] $name:literal, $params:ty => $result:ty) => {};
-    (@request [$($rest:tt)*] $name:literal, $params:ty => $result:ty) => {
+    (@request [shared $($rest:ident)*] $name:literal, $params:ident => $result:ident) => {
+        pub use crate::v1::{$params, $result};
+    };
+    (@request [$($rest:ident)*] $name:literal, $params:ident => $result:ident) => {
         impl crate::Request for $params {
             const METHOD: &'static str = $name;
             type Response = $result;
         }
     };
-    (@notification [shared $($rest:tt)*] $name:literal, $params:ty) => {};
-    (@notification [$($rest:tt)*] $name:literal, $params:ty) => {
+    (@notification [shared $($rest:ident)*] $name:literal, $params:ident) => {
+        pub use crate::v1::$params;
+    };
+    (@notification [$($rest:ident)*] $name:literal, $params:ident) => {
         impl crate::Notification for $params { const METHOD: &'static str = $name; }
     };
-    (@enum [$($ea:tt)*] $enum:ident { $( [$($va:tt)*] $var:ident = $name:literal, $params:ty; )+ }) => {
+    (@enum [$($ea:tt)*] $enum:ident { $( [$($va:tt)*] $var:ident = $name:literal, $params:ident; )+ }) => {
         $($ea)*
         #[derive(Debug, Clone, serde::Serialize)]
         #[serde(untagged)]
@@ -215,9 +298,20 @@ macro_rules! method_table {
             pub fn method(&self) -> &str {
                 match self { $( Self::$var(_) => $name, )+ Self::Extension(ext) => &ext.method }
             }
+            /// Hands the message to what handles its type.
+            pub fn handle<H, O>(self, handler: H) -> O
+            where
+                $( H: crate::Handle<$params, O>, )+
+                H: crate::Handle<crate::v1::Extension, O>,
+            {
+                match self {
+                    $( Self::$var(message) => crate::Handle::<$params, O>::handle(handler, message), )+
+                    Self::Extension(message) => crate::Handle::<crate::v1::Extension, O>::handle(handler, message),
+                }
+            }
         }
     };
-    (@responses $enum:ident $renum:ident { $( $var:ident = $name:literal, $result:ty; )+ }) => {
+    (@responses $enum:ident $renum:ident { $( $var:ident = $name:literal, $result:ident; )+ }) => {
         #[doc = concat!("The answer to a [`", stringify!($enum), "`].")]
         #[derive(Debug, Clone, serde::Serialize)]
         #[serde(untagged)]

@@ -20,6 +20,9 @@
 //! - `testing`, off by default: [`testing`], a connection in memory and a scripted peer, for
 //!   `dev-dependencies`.
 
+#[macro_use]
+mod object;
+
 pub mod agent;
 pub mod bridge;
 mod capabilities;

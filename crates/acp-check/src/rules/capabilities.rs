@@ -36,6 +36,16 @@ fn is_offered(value: &Value) -> bool {
     !matches!(value, Value::Null | Value::Bool(false))
 }
 
+/// The capability that a method needs, by the table of methods, if its receiver has not offered it.
+fn missing(version: Version, method: &str, offered: &Value) -> Option<&'static str> {
+    let method = match version {
+        Version::V1 => acp_wire::v1::method(method),
+        Version::V2 => acp_wire::v2::method(method),
+    }?;
+    let needed = method.capability?;
+    (!method.is_offered(offered)).then_some(needed.path)
+}
+
 impl Capabilities {
     /// `initialize` was sent.
     pub(super) fn asked(&mut self, params: &Value) {
@@ -85,32 +95,26 @@ impl Capabilities {
     }
 
     fn agent_calls(&self, found: &mut Found, method: &str, params: &Value) {
-        let version_1 = found.version == Version::V1;
-        let not_offered = |rule, found: &mut Found, what: &str, offered: &Value| {
-            if !is_offered(offered) {
-                let text = format!("calls `{method}`, and the client has not offered `{what}`");
-                found.add(rule, Side::Agent, text);
+        // Of elicitation there are several kinds.
+        if method == "elicitation/create" {
+            if let Some(mode @ ("form" | "url")) = text(params, "mode")
+                && !is_offered(&self.client["elicitation"][mode])
+            {
+                let text = format!(
+                    "calls `{method}`, and the client has not offered `elicitation.{mode}`"
+                );
+                found.add(&ELICITATION, Side::Agent, text);
             }
-        };
-        let fs = &self.client["fs"];
-        match method {
-            "fs/read_text_file" if version_1 => {
-                not_offered(&FS, found, "fs.readTextFile", &fs["readTextFile"]);
-            }
-            "fs/write_text_file" if version_1 => {
-                not_offered(&FS, found, "fs.writeTextFile", &fs["writeTextFile"]);
-            }
-            "elicitation/create" => {
-                if let Some(mode @ ("form" | "url")) = text(params, "mode") {
-                    let what = format!("elicitation.{mode}");
-                    let offered = &self.client["elicitation"][mode];
-                    not_offered(&ELICITATION, found, &what, offered);
-                }
-            }
-            _ if version_1 && method.starts_with("terminal/") => {
-                not_offered(&TERMINAL, found, "terminal", &self.client["terminal"]);
-            }
-            _ => {}
+            return;
+        }
+        if let Some(capability) = missing(found.version, method, &self.client) {
+            let rule = if method.starts_with("terminal/") {
+                &TERMINAL
+            } else {
+                &FS
+            };
+            let text = format!("calls `{method}`, and the client has not offered `{capability}`");
+            found.add(rule, Side::Agent, text);
         }
     }
 
@@ -127,53 +131,29 @@ impl Capabilities {
     }
 
     fn client_calls(&self, found: &mut Found, method: &str, params: &Value) {
-        let needed = match found.version {
-            Version::V1 => self.method_of_v1(method),
-            Version::V2 => self.method_of_v2(method),
-        };
-        if let Some((rule, what, false)) = needed {
-            let text = format!("calls `{method}`, and the agent has not offered `{what}`");
+        if let Some(capability) = missing(found.version, method, &self.agent) {
+            let rule = if method == "logout" {
+                &LOGOUT
+            } else {
+                &SESSION
+            };
+            let text = format!("calls `{method}`, and the agent has not offered `{capability}`");
             found.add(rule, Side::Client, text);
             return;
         }
         match method {
             "authenticate" | "auth/login" => self.login(found, params),
+            // In version 2 whoever authenticates also ends it.
+            "auth/logout" if self.logins.as_ref().is_some_and(Vec::is_empty) => {
+                let text = format!("calls `{method}`, and the agent has not offered `authMethods`");
+                found.add(&LOGOUT, Side::Client, text);
+            }
             "session/prompt" => self.prompt(found, params),
             "session/new" | "session/load" | "session/resume" | "session/fork" => {
                 self.setup(found, params);
             }
             _ => {}
         }
-    }
-
-    /// What a method needs, and whether that is offered.
-    fn method_of_v1(&self, method: &str) -> Option<(&'static super::Rule, &'static str, bool)> {
-        let agent = &self.agent;
-        let session = &agent["sessionCapabilities"];
-        let (rule, what, offered) = match method {
-            "session/load" => (&SESSION, "loadSession", &agent["loadSession"]),
-            "session/list" => (&SESSION, "sessionCapabilities.list", &session["list"]),
-            "session/resume" => (&SESSION, "sessionCapabilities.resume", &session["resume"]),
-            "session/close" => (&SESSION, "sessionCapabilities.close", &session["close"]),
-            "session/delete" => (&SESSION, "sessionCapabilities.delete", &session["delete"]),
-            "session/fork" => (&SESSION, "sessionCapabilities.fork", &session["fork"]),
-            "logout" => (&LOGOUT, "auth.logout", &agent["auth"]["logout"]),
-            _ => return None,
-        };
-        Some((rule, what, is_offered(offered)))
-    }
-
-    fn method_of_v2(&self, method: &str) -> Option<(&'static super::Rule, &'static str, bool)> {
-        let session = &self.agent["session"];
-        let named = || self.logins.as_ref().is_none_or(|logins| !logins.is_empty());
-        let (rule, what, offered) = match method {
-            "session/delete" => (&SESSION, "session.delete", is_offered(&session["delete"])),
-            "session/fork" => (&SESSION, "session.fork", is_offered(&session["fork"])),
-            "auth/logout" => (&LOGOUT, "authMethods", named()),
-            _ if method.starts_with("session/") => (&SESSION, "session", is_offered(session)),
-            _ => return None,
-        };
-        Some((rule, what, offered))
     }
 
     fn login(&self, found: &mut Found, params: &Value) {

@@ -55,7 +55,7 @@ impl Place {
         let token = format!("{}.{number}", 1_000_000 + std::process::id());
         let words: Vec<String> = (0..20).map(|n| format!("word{n} ")).collect();
         // Children, grandchildren, and one that has left its process group for good.
-        let leave = format!("sleep {token} & setsid sleep {token} & (sleep {token} &)");
+        let leave = format!("sleep {token} & setsid sleep {token} & (sleep {token} &);");
         let turn = json!([
             {"think": ["I ", "look ", "at ", "it."]},
             {"say": ["First ", "I ", "read.\n"]},

@@ -36,6 +36,7 @@ mod hostile;
 #[cfg(unix)]
 mod login;
 mod mcp_proxy;
+mod method_files;
 mod model;
 #[cfg(unix)]
 #[path = "../../../acp-host/tests/it/common/ordinary_user.rs"]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
     AgentAuthCapabilities, AuthCapabilities, AuthMethod, CompactionCapabilities,
-    ElicitationCapabilities, NoticeCapabilities, PlanCapabilities, SessionForkCapabilities,
+    ElicitationCapabilities, NoticeCapabilities, PlanCapabilities, SessionCapabilities,
 };
 use crate::Meta;
 use crate::lenient::Lenient;
@@ -205,43 +205,4 @@ record! {
         /// Over SSE, which MCP has deprecated.
         defaulted sse: bool,
     }
-}
-
-record! {
-    /// Which further `session/*` methods an agent has.
-    pub struct SessionCapabilities {
-        /// `session/list`.
-        optional list: SessionListCapabilities,
-        /// `session/delete`.
-        optional delete: SessionDeleteCapabilities,
-        /// `additionalDirectories` in session setup.
-        optional additional_directories: SessionAdditionalDirectoriesCapabilities,
-        /// `session/resume`.
-        optional resume: SessionResumeCapabilities,
-        /// `session/close`.
-        optional close: SessionCloseCapabilities,
-        /// `session/fork`. Unstable.
-        optional fork: SessionForkCapabilities,
-    }
-}
-
-record! {
-    /// Present when the agent has `session/list`.
-    pub struct SessionListCapabilities {}
-}
-record! {
-    /// Present when the agent has `session/delete`.
-    pub struct SessionDeleteCapabilities {}
-}
-record! {
-    /// Present when the agent takes `additionalDirectories`.
-    pub struct SessionAdditionalDirectoriesCapabilities {}
-}
-record! {
-    /// Present when the agent has `session/resume`.
-    pub struct SessionResumeCapabilities {}
-}
-record! {
-    /// Present when the agent has `session/close`.
-    pub struct SessionCloseCapabilities {}
 }

@@ -125,11 +125,6 @@ record! {
 }
 
 record! {
-    /// Present when the agent has `session/fork`.
-    pub struct SessionForkCapabilities {}
-}
-
-record! {
     /// `session/list`.
     pub struct ListSessionsRequest {
         /// Only sessions with this working directory.

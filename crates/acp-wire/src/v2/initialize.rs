@@ -2,8 +2,7 @@
 
 use super::{
     AgentAuthCapabilities, AuthMethod, ClientAuthCapabilities, ElicitationCapabilities,
-    Implementation, ProtocolVersion, SessionAdditionalDirectoriesCapabilities,
-    SessionDeleteCapabilities, SessionForkCapabilities,
+    Implementation, ProtocolVersion, SessionCapabilities,
 };
 
 record! {
@@ -49,22 +48,6 @@ record! {
         optional session: SessionCapabilities,
         /// Extensions of authentication.
         optional auth: AgentAuthCapabilities,
-    }
-}
-
-record! {
-    /// What an agent's sessions have beyond new, list, resume, close, prompt, cancel and update.
-    pub struct SessionCapabilities {
-        /// Which content it takes in prompts, beside text and resource links.
-        optional prompt: PromptCapabilities,
-        /// Which MCP servers it connects to.
-        optional mcp: McpCapabilities,
-        /// `session/delete`.
-        optional delete: SessionDeleteCapabilities,
-        /// `additionalDirectories` in session setup.
-        optional additional_directories: SessionAdditionalDirectoriesCapabilities,
-        /// `session/fork`. Unstable.
-        optional fork: SessionForkCapabilities,
     }
 }
 

@@ -12,7 +12,6 @@ mod diff;
 mod initialize;
 mod mcp_server;
 mod message;
-mod methods;
 mod permission;
 mod plan;
 mod prompt;
@@ -22,26 +21,24 @@ mod state;
 mod terminal;
 mod tool_call;
 
+pub use crate::methods::v2::*;
+pub use crate::session_capabilities::v2::*;
 pub use crate::v1::{
     Annotations, AudioContent, AuthMethodId, BlobResourceContents, BooleanPropertySchema,
-    CancelNotification, CloseSessionRequest, CloseSessionResponse, CompactionId, CompactionStatus,
-    CompactionSummaryChunk, CompactionUpdate, CompleteElicitationNotification, Content,
-    ContentBlock, Cost, CreateElicitationRequest, CreateElicitationResponse, DeleteSessionRequest,
-    DeleteSessionResponse, ElicitationAcceptAction, ElicitationAction, ElicitationCapabilities,
+    CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, Content,
+    ContentBlock, Cost, ElicitationAcceptAction, ElicitationAction, ElicitationCapabilities,
     ElicitationContentValue, ElicitationFormCapabilities, ElicitationId, ElicitationMode,
     ElicitationNoContent, ElicitationPropertySchema, ElicitationSchema, ElicitationSchemaType,
     ElicitationScope, ElicitationUrlCapabilities, EmbeddedResource, EmbeddedResourceResource,
     EnumOption, EnvVariable, Extension, HttpHeader, Icon, IconTheme, ImageContent, Implementation,
-    IntegerPropertySchema, ListSessionsRequest, ListSessionsResponse, MessageId, MultiSelectItems,
-    MultiSelectPropertySchema, Notice, NoticeSeverity, NumberPropertySchema, PermissionOption,
-    PermissionOptionId, PermissionOptionKind, PlanEntryPriority, PlanFile, PlanId, PlanMarkdown,
-    PlanRemoved, ProtocolVersion, RequestPermissionOutcome, RequestPermissionResponse,
-    ResourceLink, Role, SelectedPermissionOutcome, SessionAdditionalDirectoriesCapabilities,
-    SessionConfigGroupId, SessionConfigId, SessionConfigOptionCategory, SessionConfigSelectOption,
-    SessionConfigValueId, SessionDeleteCapabilities, SessionForkCapabilities, SessionId,
-    SessionInfo, StringFormat, StringMultiSelectItems, StringPropertySchema, Terminal, TerminalId,
-    TextContent, TextResourceContents, TitledMultiSelectItems, ToolCallId, ToolCallLocation,
-    ToolKind,
+    IntegerPropertySchema, MessageId, MultiSelectItems, MultiSelectPropertySchema, Notice,
+    NoticeSeverity, NumberPropertySchema, PermissionOption, PermissionOptionId,
+    PermissionOptionKind, PlanEntryPriority, PlanFile, PlanId, PlanMarkdown, PlanRemoved,
+    ProtocolVersion, RequestPermissionOutcome, RequestPermissionResponse, ResourceLink, Role,
+    SelectedPermissionOutcome, SessionConfigGroupId, SessionConfigId, SessionConfigOptionCategory,
+    SessionConfigSelectOption, SessionConfigValueId, SessionId, SessionInfo, StringFormat,
+    StringMultiSelectItems, StringPropertySchema, Terminal, TerminalId, TextContent,
+    TextResourceContents, TitledMultiSelectItems, ToolCallId, ToolCallLocation, ToolKind,
 };
 pub use authentication::*;
 pub use background::*;
@@ -51,7 +48,6 @@ pub use diff::*;
 pub use initialize::*;
 pub use mcp_server::*;
 pub use message::*;
-pub use methods::*;
 pub use permission::*;
 pub use plan::*;
 pub use prompt::*;

@@ -104,7 +104,7 @@ version 2, with the types of `acp-wire` that hold them. The last two columns say
 (`acp-sdk`) has it on the agent's and on the client's side. Unstable is what the stable schema of its
 version has not; why it is here all the same stands below the table.
 
-This file is made from the method tables (`crates/acp-wire/src/v1/methods.rs`, `v2/methods.rs`) by
+This file is made from the method tables (`crates/acp-wire/src/methods.rs`) by
 `crates/acp-wire/tests/it/protocol_table.rs`, which fails when the file is not what it would write. To
 renew it: `UPDATE_DOCS=1 cargo test -p acp-wire --test it protocol_table`. Only the last two columns are kept by
 hand, in that test; `crates/acp/tests/it/protocol.rs` sends every message to both

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use acp_wire::v1::{
-    AgentAuthCapabilities, AgentCapabilities, AuthMethod, ClientCapabilities, Implementation,
-    InitializeRequest, InitializeResponse, LogoutCapabilities, ProtocolVersion,
-    SessionCapabilities,
+    self, AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
+    InitializeResponse, ProtocolVersion,
 };
-use acp_wire::{ReadError, Request, read_params, v2};
+use acp_wire::{ReadError, Request, Sender, read_params, v2};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Agent;
-use super::optional::Authentication;
-use super::request::{Answer, v1_answer, v2_answer};
-use crate::capabilities::this_library;
+use super::methods::{self, Authentication};
+use crate::capabilities::{OfferedCapabilities, this_library};
 use crate::convert;
+use crate::object::{object, raw};
 
 /// What is known of a client.
 #[derive(Debug, Clone)]
@@ -81,6 +81,14 @@ impl ClientInfo {
     }
 }
 
+/// The answer to `initialize`, in the words of the version that will be spoken.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum Answer {
+    V1(InitializeResponse),
+    V2(v2::InitializeResponse),
+}
+
 /// Reads `initialize`, and answers it: with the version that was asked for if it is spoken here, else
 /// with the latest that is.
 pub(crate) fn initialize<A: Agent>(
@@ -107,9 +115,9 @@ pub(crate) fn initialize<A: Agent>(
             .collect();
         let answer =
             v2::InitializeResponse::new(version, agent.info().unwrap_or_else(this_library))
-                .capabilities(convert::agent_to_v2(&capabilities, agent.mcp_stdio()))
+                .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
                 .auth_methods(methods);
-        return Ok((Arc::new(client), v2_answer!(Initialize(answer))));
+        return Ok((Arc::new(client), Answer::V2(answer)));
     }
     let client = ClientInfo {
         version,
@@ -120,29 +128,33 @@ pub(crate) fn initialize<A: Agent>(
         .agent_capabilities(capabilities)
         .auth_methods(auth_methods(agent, &client));
     answer.agent_info = agent.info();
-    Ok((Arc::new(client), v1_answer!(Initialize(answer))))
+    Ok((Arc::new(client), Answer::V1(answer)))
 }
 
-/// What the agent can do is what it gives.
+/// What the agent can do is what it gives: a method that is offered allows its capability.
 fn capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
-    let mut sessions = SessionCapabilities::new();
-    sessions.list = agent.list_sessions().map(|_| Default::default());
-    sessions.delete = agent.delete_session().map(|_| Default::default());
-    sessions.resume = agent.resume_session().map(|_| Default::default());
-    sessions.close = agent.close_session().map(|_| Default::default());
-    sessions.fork = agent.fork_session().map(|_| Default::default());
-    sessions.additional_directories = agent.additional_directories().then(Default::default);
-    let mut auth = AgentAuthCapabilities::new();
-    auth.logout = agent
-        .authentication()
-        .filter(|a| a.can_logout())
-        .map(|_| LogoutCapabilities::new());
-    AgentCapabilities::new()
-        .load_session(agent.load_session().is_some())
+    let mut offered = OfferedCapabilities::default();
+    for method in v1::METHODS {
+        if let Some(capability) = method.capability
+            && method.sender == Sender::Client
+            && methods::is_offered(agent, method.name)
+        {
+            offered.add(capability);
+        }
+    }
+    let mut capabilities: AgentCapabilities = offered.read();
+    if agent.additional_directories() {
+        capabilities.session_capabilities.additional_directories = Some(Default::default());
+    }
+    capabilities
         .prompt_capabilities(agent.prompt_capabilities())
         .mcp_capabilities(agent.mcp_capabilities())
-        .session_capabilities(sessions)
-        .auth(auth)
+}
+
+fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabilities {
+    let capabilities = object(Some(&raw(capabilities)));
+    let capabilities = convert::agent_to_v2(&capabilities, mcp_stdio);
+    capabilities.read().unwrap_or_default()
 }
 
 /// The ways to authenticate that this client can take part in.

@@ -4,17 +4,15 @@
 //! thought, planned and done in it is reported through its methods, whichever version of the
 //! protocol the client speaks.
 
-mod authentication;
 mod config;
 mod display_terminal;
 mod elicitation;
 mod initialize;
+mod methods;
 mod opening;
-mod optional;
 mod place;
 mod prompting;
 mod recording;
-mod request;
 mod session;
 mod side;
 mod terminal;
@@ -23,13 +21,13 @@ mod turn;
 mod updates;
 
 pub use crate::session_setup::SessionSetup;
-pub use authentication::AuthContext;
 pub use display_terminal::DisplayTerminal;
 pub use initialize::ClientInfo;
-pub use optional::{
-    Authentication, CancelWork, CloseSession, DeleteSession, ForkSession, ListSessions,
-    LoadSession, Recorder, ResumeSession,
+pub use methods::{
+    AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
+    ListSessions, LoadSession, ResumeSession,
 };
+pub use recording::Recorder;
 pub use session::{Session, SessionOpened};
 pub use side::{limits, serve, serve_stdio, serve_with, start};
 pub use terminal::{Terminal, TerminalCommand};
@@ -138,47 +136,47 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/load`.
     fn load_session(&self) -> Option<&impl LoadSession> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// `session/resume`.
     fn resume_session(&self) -> Option<&impl ResumeSession> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// `session/fork`, unstable.
     fn fork_session(&self) -> Option<&impl ForkSession> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// `tool_call/cancel` and `terminal/cancel`, of version 2.
     fn cancel_work(&self) -> Option<&impl CancelWork> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// `session/list`.
     fn list_sessions(&self) -> Option<&impl ListSessions> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// `session/close`.
     fn close_session(&self) -> Option<&impl CloseSession> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// `session/delete`.
     fn delete_session(&self) -> Option<&impl DeleteSession> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// Keeps what its sessions tell their clients, before they are told.
     fn recorder(&self) -> Option<&impl Recorder> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// `authenticate` and `logout`.
     fn authentication(&self) -> Option<&impl Authentication> {
-        None::<&optional::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// A request of an extension; `method` begins with `_`. Extensibility, "Custom Requests".

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use acp_wire::v1::{
-    ForkSessionResponse, LoadSessionResponse, McpServer, NewSessionResponse, ResumeSessionResponse,
-    SessionConfigOption, SessionId,
+    self, ForkSessionRequest, ForkSessionResponse, LoadSessionResponse, McpServer,
+    NewSessionResponse, ResumeSessionResponse, SessionConfigOption, SessionId,
 };
-use acp_wire::{jsonrpc, v2};
+use acp_wire::{Request, jsonrpc, v2};
+use serde::Serialize;
 
-use super::optional::{ForkSession, LoadSession, ResumeSession};
-use super::request::{Answer, Reopen, v1_answer, v2_answer};
+use super::methods::{ForkSession, LoadSession, ResumeSession};
 use super::session::{Session, SessionOpened};
 use super::side::AgentSide;
 use super::{Agent, config};
@@ -19,6 +19,23 @@ use crate::connection::{Connection, Responder};
 use crate::convert;
 use crate::error::{Error, Result};
 use crate::session_setup::{LONGEST_ID, SessionSetup};
+
+/// How an old session is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reopen {
+    /// Replayed (`session/load`; in version 2 `replayFrom` the start).
+    Load,
+    /// Not replayed.
+    Resume,
+}
+
+/// The answer to what opened a session, in the words of the version that is spoken.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    V1(v1::AgentResponse),
+    V2(v2::AgentResponse),
+}
 
 /// A session that is being opened. Unless that succeeds, things are as they were before.
 pub(crate) struct Opening<A: Agent> {
@@ -147,11 +164,10 @@ impl<A: Agent> AgentSide<A> {
         self: Arc<Self>,
         id: SessionId,
         setup: SessionSetup,
-        method: &str,
         responder: Responder,
     ) {
         let Some(fork) = self.agent.fork_session() else {
-            let error = Error::Rpc(jsonrpc::Error::method_not_found(method));
+            let error = Error::Rpc(jsonrpc::Error::method_not_found(ForkSessionRequest::METHOD));
             return responder.answer(Err::<(), _>(error)).await;
         };
         let new = self.agent.new_session_id();
@@ -297,7 +313,7 @@ impl<A: Agent> AgentSide<A> {
                 answer.modes = modes;
                 answer.config_options = config_options;
                 answer.meta = meta;
-                v1_answer!($var(answer))
+                Answer::V1(v1::AgentResponse::$var(answer))
             }};
         }
         Ok(match how {
@@ -327,7 +343,7 @@ fn answer_v2(
         ($var:ident, $answer:expr) => {{
             let mut answer = $answer.config_options(options);
             answer.meta = meta;
-            v2_answer!($var(answer))
+            Answer::V2(v2::AgentResponse::$var(answer))
         }};
     }
     match how {

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use acp_wire::jsonrpc;
-use acp_wire::v1::{ContentBlock, PromptResponse, StopReason};
+use acp_wire::v1::{ContentBlock, PromptResponse, SessionId, StopReason};
 use acp_wire::v2;
 use tokio_util::sync::CancellationToken;
 
 use super::Agent;
 use super::place::Place;
-use super::request::PromptCall;
 use super::session::Session;
 use super::side::AgentSide;
 use super::turn::{Prompt, Turn};
 use crate::capabilities::missing_for_prompt;
-use crate::connection::{Connection, Responder};
+use crate::connection::Responder;
 use crate::error::{Error, Result};
 
 /// A turn that its session knows of, until this is dropped.
@@ -75,11 +74,12 @@ impl<A: Agent> AgentSide<A> {
     /// the order in which they came.
     pub(crate) fn prompt(
         self: &Arc<Self>,
-        call: PromptCall,
-        conn: &Connection,
+        session: &SessionId,
+        prompt: Prompt,
         responder: Responder,
     ) {
-        let session = match self.session(&call.session) {
+        let conn = responder.connection().clone();
+        let session = match self.session(session) {
             Ok(session) => session,
             Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
         };
@@ -97,9 +97,11 @@ impl<A: Agent> AgentSide<A> {
         conn.0.tasks.spawn(async move {
             let work = async {
                 if v2 {
-                    side.prompt_v2(turn, place, call, &running, responder).await;
+                    side.prompt_v2(turn, place, prompt, &running, responder)
+                        .await;
                 } else {
-                    side.prompt_v1(turn, place, call, running, responder).await;
+                    side.prompt_v1(turn, place, prompt, running, responder)
+                        .await;
                 }
             };
             tokio::select! {
@@ -115,7 +117,7 @@ impl<A: Agent> AgentSide<A> {
         &self,
         turn: Turn,
         place: Place,
-        call: PromptCall,
+        prompt: Prompt,
         running: Running,
         responder: Responder,
     ) {
@@ -125,11 +127,11 @@ impl<A: Agent> AgentSide<A> {
             if turn.is_cancelled() {
                 return Ok(StopReason::Cancelled);
             }
-            self.check(&call.content)?;
+            self.check(&prompt.content)?;
             let session = turn.session();
             let id = session.new_message_id();
-            drop(session.record_prompt(&id, &call.content).await?);
-            self.work(turn, call).await
+            drop(session.record_prompt(&id, &prompt.content).await?);
+            self.work(turn, prompt).await
         };
         // The turn is cancelled then, and comes to its end.
         let cancelled_by_request = async {
@@ -157,16 +159,16 @@ impl<A: Agent> AgentSide<A> {
         &self,
         turn: Turn,
         place: Place,
-        call: PromptCall,
+        prompt: Prompt,
         running: &Running,
         responder: Responder,
     ) {
         let request_cancelled = responder.cancelled().clone();
         let session = turn.session().clone();
-        let refused = if call.content.is_empty() {
+        let refused = if prompt.content.is_empty() {
             Err(Error::invalid_params("the prompt is empty"))
         } else {
-            self.check(&call.content)
+            self.check(&prompt.content)
         };
         if let Err(error) = refused {
             return responder.answer(Err::<(), _>(error)).await;
@@ -181,9 +183,9 @@ impl<A: Agent> AgentSide<A> {
             return responder.answer(Err::<(), _>(Error::Cancelled)).await;
         };
         let id = session.new_message_id();
-        let message = v2::Message::new(&id).content(call.content.clone());
+        let message = v2::Message::new(&id).content(prompt.content.clone());
         // What is answered to be part of the conversation is kept.
-        let in_order = match session.record_prompt(&id, &call.content).await {
+        let in_order = match session.record_prompt(&id, &prompt.content).await {
             Ok(in_order) => in_order,
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
         };
@@ -202,7 +204,7 @@ impl<A: Agent> AgentSide<A> {
             ended: false,
         };
         let mut idle = v2::IdleStateUpdate::new();
-        match self.work(turn, call).await {
+        match self.work(turn, prompt).await {
             Ok(reason) => idle.stop_reason = Some(reason.as_str().into()),
             Err(error) => {
                 idle.stop_reason = Some(v2::StopReason::Error);
@@ -213,12 +215,8 @@ impl<A: Agent> AgentSide<A> {
     }
 
     /// Has the agent work on a prompt.
-    async fn work(&self, turn: Turn, call: PromptCall) -> Result<StopReason> {
+    async fn work(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         turn.session().speaks_no_more();
-        let prompt = Prompt {
-            content: call.content,
-            meta: call.meta,
-        };
         let watch = turn.clone();
         tokio::select! {
             biased;

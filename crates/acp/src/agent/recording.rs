@@ -9,11 +9,49 @@ use acp_wire::v2;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::Agent;
-use super::optional::Recorder;
+use super::methods::NotOffered;
 use super::session::Session;
 use super::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::update::Update;
+
+/// Keeps the past of sessions: what a client has been shown is recorded before it was sent, whichever way
+/// the agent sent it. With [`LoadSession`] nothing that was shown is lost, though the agent be killed.
+///
+/// An agent that has one sends nothing of a session's past that could not be recorded: the call that was to
+/// send it fails with [`Error::Unrecorded`](crate::Error::Unrecorded). The order in which a session's updates
+/// are recorded is the order in which they are sent. So whoever records slowly sends slowly, and a `record`
+/// that itself sends in this session waits for ever.
+///
+/// Not recorded are what [`LoadSession::load_session`] sends, which is the past itself, and how the session
+/// stands: its config options, mode and commands, and what the agent does just now. That is told anew
+/// whenever the session is opened.
+///
+/// A turn that runs in a session is cancelled, and its end waited for, before the session is opened once
+/// more: what is replayed then has all of it.
+pub trait Recorder: Send + Sync {
+    /// Keeps an update that is going to be sent. When this returns, it must be where it will not be lost.
+    ///
+    /// It is in the words of version 1, and of version 2 where version 1 has none, whichever the client
+    /// speaks; terminals of the agent's are in those of version 2. The messages have their ids, so that a
+    /// client of version 2 that is shown them once more replaces what it has. What the person says is
+    /// recorded, too, before [`Agent::prompt`](super::Agent::prompt) is called: as `user_message_chunk`, one
+    /// for each content block.
+    ///
+    /// An update that was recorded is not necessarily sent: the turn may be dropped in between, or the
+    /// connection end.
+    ///
+    /// # Errors
+    /// It cannot be kept. It is not sent then.
+    fn record(&self, session: &Session, update: &Update)
+    -> impl Future<Output = Result<()>> + Send;
+}
+
+impl Recorder for NotOffered {
+    async fn record(&self, _: &Session, _: &Update) -> Result<()> {
+        match *self {}
+    }
+}
 
 type Recorded<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 

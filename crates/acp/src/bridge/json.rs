@@ -4,18 +4,9 @@
 
 use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use acp_wire::{Notification, RawObject, v1};
-use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// An object of these fields.
-macro_rules! object {
-    ($($key:literal: $value:expr),* $(,)?) => {{
-        #[allow(unused_mut)]
-        let mut object = acp_wire::RawObject::default();
-        $( object.push($key.to_owned(), $crate::bridge::json::raw(&$value)); )*
-        object
-    }};
-}
+pub(super) use crate::object::{object, raw};
 
 /// What is to be written to the two sides because of one line.
 #[derive(Debug, Default)]
@@ -64,11 +55,6 @@ impl Line<'_> {
     }
 }
 
-/// A value as text. What is written here can always be written.
-pub(super) fn raw(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
-    serde_json::value::to_raw_value(value).unwrap_or_else(|_| RawValue::NULL.to_owned())
-}
-
 /// A list without items.
 pub(super) fn empty_list() -> Box<RawValue> {
     raw(&[(); 0])
@@ -77,13 +63,6 @@ pub(super) fn empty_list() -> Box<RawValue> {
 /// Reads JSON as a `T`.
 pub(super) fn read<T: serde::de::DeserializeOwned>(json: &[u8]) -> Option<T> {
     serde_json::from_slice(json).ok()
-}
-
-/// The value as an object; an empty one if it is none.
-pub(super) fn object(value: Option<&RawValue>) -> RawObject {
-    value
-        .and_then(|value| read(value.get().as_bytes()))
-        .unwrap_or_default()
 }
 
 /// The session a message is about.

@@ -41,11 +41,10 @@
 //! | unknown stop reasons | `end_turn`; the original is in `_meta` |
 //! | a client's files and terminals | have no words in version 2; the agent uses its own |
 
-#[macro_use]
-mod json;
 mod config;
 mod diff;
 mod down;
+mod json;
 mod method;
 mod negotiate;
 mod outlet;

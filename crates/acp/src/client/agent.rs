@@ -3,21 +3,20 @@
 use std::sync::{Arc, OnceLock};
 
 use acp_wire::v1::{
-    AgentCapabilities, AuthMethod, AuthMethodId, AuthenticateRequest, DeleteSessionRequest,
+    self, AgentCapabilities, AuthMethod, AuthMethodId, AuthenticateRequest, DeleteSessionRequest,
     Implementation, ListSessionsRequest, ListSessionsResponse, LogoutRequest, McpServer,
     ProtocolVersion, SessionId,
 };
-use acp_wire::v2;
+use acp_wire::{Request, v2};
 
 use super::Client;
 use super::initialize::{Agreed, initialize};
 use super::mcp_servers::OwnServers;
 use super::opening::Old;
-use super::request::not_offered;
 use super::session::Session;
 use super::sessions::{Sessions, Told};
 use super::side::ClientSide;
-use crate::capabilities::missing_for_server;
+use crate::capabilities::{missing_for_server, not_offered_by_agent};
 use crate::connection::{Ask, Connection};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
@@ -163,7 +162,9 @@ impl AgentConnection {
                 )));
             }
             // Agents are known to take methods that they did not name; version 2 forbids to try.
-            None if self.speaks_v2() => return Err(not_offered(format!("the method {method}"))),
+            None if self.speaks_v2() => {
+                return Err(not_offered_by_agent(format!("the method {method}")));
+            }
             _ => {}
         }
         if self.speaks_v2() {
@@ -179,9 +180,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
     pub async fn logout(&self) -> Result<()> {
-        if self.capabilities().auth.logout.is_none() {
-            return Err(not_offered("auth.logout"));
-        }
+        self.require(LogoutRequest::METHOD)?;
         if self.speaks_v2() {
             let request = v2::LogoutAuthRequest::new();
             return self.connection().request(&request).await.map(drop);
@@ -214,9 +213,7 @@ impl AgentConnection {
         setup: impl Into<SessionSetup>,
     ) -> Result<Session> {
         let id = id.into();
-        if !self.capabilities().load_session {
-            return Err(not_offered("loadSession"));
-        }
+        self.require(v1::LoadSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
         // The replay comes ahead of the answer, and is seen ahead of it.
         let ask = Ask {
@@ -244,9 +241,7 @@ impl AgentConnection {
         setup: impl Into<SessionSetup>,
     ) -> Result<Session> {
         let id = id.into();
-        if self.capabilities().session_capabilities.resume.is_none() {
-            return Err(not_offered("sessionCapabilities.resume"));
-        }
+        self.require(v1::ResumeSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
             let request = setup.resume_v2(&id);
@@ -269,9 +264,7 @@ impl AgentConnection {
         setup: impl Into<SessionSetup>,
     ) -> Result<Session> {
         let id = id.into();
-        if self.capabilities().session_capabilities.fork.is_none() {
-            return Err(not_offered("sessionCapabilities.fork"));
-        }
+        self.require(v1::ForkSessionRequest::METHOD)?;
         let setup = self.check(setup.into())?;
         if self.speaks_v2() {
             return self.open(&setup.fork_v2(&id), None, Ask::default()).await;
@@ -288,9 +281,7 @@ impl AgentConnection {
         &self,
         request: &ListSessionsRequest,
     ) -> Result<ListSessionsResponse> {
-        if self.capabilities().session_capabilities.list.is_none() {
-            return Err(not_offered("sessionCapabilities.list"));
-        }
+        self.require(v1::ListSessionsRequest::METHOD)?;
         self.connection().request(request).await
     }
 
@@ -299,9 +290,7 @@ impl AgentConnection {
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
     pub async fn delete_session(&self, id: &SessionId) -> Result<()> {
-        if self.capabilities().session_capabilities.delete.is_none() {
-            return Err(not_offered("sessionCapabilities.delete"));
-        }
+        self.require(v1::DeleteSessionRequest::METHOD)?;
         self.connection()
             .request(&DeleteSessionRequest::new(id))
             .await?;
@@ -324,20 +313,39 @@ impl AgentConnection {
         Session::new(self.clone(), id, thread)
     }
 
+    /// That the agent offers a method, by its name in version 1.
+    ///
+    /// # Errors
+    /// It does not: [`Error::NotOffered`].
+    pub(super) fn require(&self, method: &str) -> Result<()> {
+        match v1::method(method) {
+            Some(method) if !method.is_offered(&self.0.agreed.offered) => {
+                Err(not_offered_by_agent(
+                    method
+                        .capability
+                        .map_or(method.name, |capability| capability.path),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What the agent did not say it can do is not asked of it. Of the client's own MCP servers, those
     /// that the agent does not connect to are left out.
     fn check(&self, setup: SessionSetup) -> Result<SessionSetup> {
         if !self.0.agreed.sessions {
-            return Err(not_offered("session"));
+            return Err(not_offered_by_agent("session"));
         }
         setup.check_paths().map_err(Error::Invalid)?;
         if let Some(missing) = setup.mcp_servers.iter().find_map(|s| self.missing_for(s)) {
-            return Err(not_offered(missing));
+            return Err(not_offered_by_agent(missing));
         }
         let sessions = &self.capabilities().session_capabilities;
         let roots = sessions.additional_directories.is_some();
         if !setup.additional_directories.is_empty() && !roots {
-            return Err(not_offered("sessionCapabilities.additionalDirectories"));
+            return Err(not_offered_by_agent(
+                "sessionCapabilities.additionalDirectories",
+            ));
         }
         let takes = |server: &McpServer| self.missing_for(server).is_none();
         Ok(self.0.own_servers.join(setup, takes))

@@ -8,6 +8,7 @@ use acp_wire::v1::{
 };
 use acp_wire::{RawObject, Request, jsonrpc, v2};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::capabilities::this_library;
 use crate::connection::{Ask, Connection};
@@ -20,6 +21,8 @@ pub(crate) struct Agreed {
     pub(crate) version: ProtocolVersion,
     pub(crate) info: Option<Implementation>,
     pub(crate) capabilities: AgentCapabilities,
+    /// The same, for the gates of the method table.
+    pub(crate) offered: Value,
     pub(crate) auth_methods: Vec<AuthMethod>,
     /// Whether the agent has sessions at all.
     pub(crate) sessions: bool,
@@ -88,7 +91,10 @@ fn agree(answer: &serde_json::value::RawValue, latest: ProtocolVersion) -> Resul
         ProtocolVersion::V2 if latest >= ProtocolVersion::V2 && echoes => Ok(agreed_on_v1(said)),
         ProtocolVersion::V2 if latest >= ProtocolVersion::V2 => {
             let said = object.read().map_err(|e| unreadable(e.to_string()))?;
-            Ok(agreed_on_v2(said))
+            Ok(agreed_on_v2(
+                said,
+                &crate::object::object(object.get("capabilities")),
+            ))
         }
         theirs => Err(Error::Version {
             theirs: theirs.0,
@@ -121,6 +127,7 @@ fn agreed_on_v1(said: InitializeResponse) -> Agreed {
     Agreed {
         version: ProtocolVersion::V1,
         info: said.agent_info,
+        offered: serde_json::to_value(&said.agent_capabilities).unwrap_or_default(),
         capabilities: said.agent_capabilities,
         auth_methods: said.auth_methods,
         sessions: true,
@@ -128,15 +135,16 @@ fn agreed_on_v1(said: InitializeResponse) -> Agreed {
     }
 }
 
-fn agreed_on_v2(said: v2::InitializeResponse) -> Agreed {
+fn agreed_on_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> Agreed {
     let session = said.capabilities.session.as_ref();
     let mcp = session.and_then(|session| session.mcp.as_ref());
-    let capabilities = convert::agent_from_v2(&said.capabilities, !said.auth_methods.is_empty());
+    let capabilities = convert::agent_from_v2(capabilities, !said.auth_methods.is_empty());
     Agreed {
         version: ProtocolVersion::V2,
         sessions: session.is_some(),
         mcp_stdio: mcp.is_some_and(|mcp| mcp.stdio.is_some()),
-        capabilities,
+        offered: serde_json::to_value(&capabilities).unwrap_or_default(),
+        capabilities: capabilities.read().unwrap_or_default(),
         info: Some(said.info).filter(|info| !info.name.is_empty()),
         auth_methods: said
             .auth_methods

@@ -6,8 +6,8 @@
 mod agent;
 mod initialize;
 mod mcp_servers;
+mod methods;
 mod opening;
-mod request;
 mod session;
 mod sessions;
 mod side;
@@ -16,10 +16,9 @@ mod turn;
 pub use crate::session_setup::SessionSetup;
 pub use crate::update::Update;
 pub use agent::{AgentConnection, connect, connect_with};
-pub use request::{
-    Elicitation, PermissionRequest, ReadTextFile, Terminals, UpdateContext, WriteTextFile,
-};
+pub use methods::{Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 pub use session::{Prompt, Session};
+pub use side::UpdateContext;
 
 use acp_wire::jsonrpc;
 use acp_wire::v1::{
@@ -99,22 +98,22 @@ pub trait Client: Send + Sync + 'static {
 
     /// Reading text files (`fs.readTextFile`). Agents of version 2 do not ask for it.
     fn read_text_file(&self) -> Option<&impl ReadTextFile> {
-        None::<&request::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// Writing text files (`fs.writeTextFile`). Agents of version 2 do not ask for it.
     fn write_text_file(&self) -> Option<&impl WriteTextFile> {
-        None::<&request::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// Terminals (`terminal`). Agents of version 2 do not ask for them.
     fn terminals(&self) -> Option<&impl Terminals> {
-        None::<&request::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// Asking the person for input (`elicitation`).
     fn elicitation(&self) -> Option<&impl Elicitation> {
-        None::<&request::NotOffered>
+        None::<&methods::NotOffered>
     }
 
     /// What was asked on a web page has been done there (`elicitation/complete`).

@@ -9,15 +9,14 @@ use acp_wire::v1::{
     SetSessionConfigOptionRequest, SetSessionModeRequest, SetSessionModeResponse,
     SetSessionModelRequest, SetSessionModelResponse, StopReason, TerminalId, ToolCallId,
 };
-use acp_wire::{Meta, jsonrpc, v2};
+use acp_wire::{Meta, Request as _, jsonrpc, v2};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::agent::AgentConnection;
-use super::request::not_offered;
 use super::sessions::Sessions;
 use super::turn::Prompting;
-use crate::capabilities::missing_for_prompt;
+use crate::capabilities::{missing_for_prompt, not_offered_by_agent};
 use crate::connection::Ask;
 use crate::convert;
 use crate::error::{Error, Result};
@@ -201,7 +200,9 @@ impl Session {
                 .is_some()
         });
         if !offered {
-            return Err(not_offered(format!("cancelling the tool call {id}")));
+            return Err(not_offered_by_agent(format!(
+                "cancelling the tool call {id}"
+            )));
         }
         let request = v2::CancelToolCallRequest::new(&self.id, id);
         let conn = self.agent.connection();
@@ -222,7 +223,7 @@ impl Session {
                 .is_some()
         });
         if !offered {
-            return Err(not_offered(format!(
+            return Err(not_offered_by_agent(format!(
                 "ending what runs in the terminal {id}"
             )));
         }
@@ -257,7 +258,7 @@ impl Session {
                 .find(is_mode)
                 .map(|o| o.id.clone())
         });
-        let option = option.ok_or_else(|| not_offered("modes"))?;
+        let option = option.ok_or_else(|| not_offered_by_agent("modes"))?;
         self.set_config_option(&option, mode).await
     }
 
@@ -378,15 +379,7 @@ impl Session {
     /// # Errors
     /// The agent does not offer it, its error, or the end of the connection.
     pub async fn close(&self) -> Result<()> {
-        if self
-            .agent
-            .capabilities()
-            .session_capabilities
-            .close
-            .is_none()
-        {
-            return Err(not_offered("sessionCapabilities.close"));
-        }
+        self.agent.require(CloseSessionRequest::METHOD)?;
         self.agent
             .connection()
             .request(&CloseSessionRequest::new(&self.id))
@@ -399,7 +392,9 @@ impl Session {
     fn check(&self, content: &[ContentBlock]) -> Result<()> {
         let takes = &self.agent.capabilities().prompt_capabilities;
         match missing_for_prompt(takes, content) {
-            Some(missing) => Err(not_offered(format!("promptCapabilities.{missing}"))),
+            Some(missing) => Err(not_offered_by_agent(format!(
+                "promptCapabilities.{missing}"
+            ))),
             None => Ok(()),
         }
     }

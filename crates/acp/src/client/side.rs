@@ -3,32 +3,48 @@
 use std::sync::Arc;
 
 use acp_wire::v1::{
-    self, AgentNotification, AgentRequest, AuthCapabilities, BooleanConfigOptionCapabilities,
-    ClientCapabilities, ClientSessionCapabilities, CompactionCapabilities, ElicitationId,
-    Extension, FileSystemCapabilities, NoticeCapabilities, PlanCapabilities, ProtocolVersion,
-    RequestPermissionOutcome, RequestPermissionResponse, SessionConfigOptionsCapabilities,
+    self, AgentNotification, AuthCapabilities, BooleanConfigOptionCapabilities, ClientCapabilities,
+    ClientSessionCapabilities, CompactionCapabilities, ElicitationId, Extension,
+    NoticeCapabilities, PlanCapabilities, ProtocolVersion, SessionConfigOptionsCapabilities,
     SessionId, SessionNotification,
 };
-use acp_wire::{Notification, ReadError, jsonrpc, v2};
+use acp_wire::{Notification, ReadError, Sender, v2};
 use serde_json::value::RawValue;
-use tokio_util::sync::CancellationToken;
 
 use super::initialize::Spoken;
+use super::methods::{self, Call};
 use super::sessions::{Sessions, State};
 use super::turn::Over;
-use super::{
-    Client, Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext,
-    WriteTextFile,
-};
+use super::{Client, Elicitation, Update};
+use crate::capabilities::OfferedCapabilities;
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
-use crate::error::{CloseReason, Error};
-use crate::thread::ThreadToolCall;
+use crate::error::CloseReason;
+use crate::thread::ThreadHandle;
 
 pub(crate) struct ClientSide<C> {
     pub(crate) client: Arc<C>,
     pub(crate) sessions: Arc<Sessions>,
     /// Set as soon as it is known.
     pub(crate) spoken: Spoken,
+}
+
+/// Where an update belongs.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct UpdateContext {
+    /// The session.
+    pub session_id: SessionId,
+    /// The session's thread, which shows the update already.
+    pub thread: ThreadHandle,
+    /// Whether the session is being loaded, and this is part of its past.
+    pub replay: bool,
+}
+
+/// A request in the words of the version that is spoken.
+#[allow(clippy::large_enum_variant)]
+enum AgentRequest {
+    V1(v1::AgentRequest),
+    V2(v2::AgentRequest),
 }
 
 /// What is to be delivered to the client. Nearly all of them are updates, so that boxing them to even
@@ -41,140 +57,41 @@ pub(crate) enum Event {
     Extension(Extension),
 }
 
-/// Starts an optional request of a session, or refuses it.
-macro_rules! offer {
-    ($side:ident, $responder:ident, $method:ident, $request:ident, $offer:ident, $call:ident) => {{
-        if !$side.sessions.serves(&$request.session_id) {
-            return unknown_session(&$request.session_id, $responder);
-        }
-        start!($side, $responder, $method, $request, $offer, $call);
-    }};
-}
-
-macro_rules! start {
-    ($side:ident, $responder:ident, $method:ident, $request:ident, $offer:ident, $call:ident) => {{
-        let side = Arc::clone($side);
-        let method = $method.to_owned();
-        $responder.spawn(async move {
-            match side.client.$offer() {
-                Some(offer) => offer.$call($request).await,
-                None => Err(Error::Rpc(jsonrpc::Error::method_not_found(&method))),
-            }
-        })
-    }};
-}
-
 impl<C: Client> ClientSide<C> {
     /// What the client can do is what it gives; what the thread understands, every client does.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        let fs = FileSystemCapabilities::new()
-            .read_text_file(self.client.read_text_file().is_some())
-            .write_text_file(self.client.write_text_file().is_some());
+        let mut offered = OfferedCapabilities::default();
+        for method in v1::METHODS {
+            if let Some(capability) = method.capability
+                && method.sender == Sender::Agent
+                && methods::is_offered(&*self.client, method.name)
+            {
+                offered.add(capability);
+            }
+        }
+        let mut capabilities: ClientCapabilities = offered.read();
+        // Of it there are several kinds.
+        capabilities.elicitation = self.client.elicitation().map(Elicitation::capabilities);
         let options =
             SessionConfigOptionsCapabilities::new().boolean(BooleanConfigOptionCapabilities::new());
         let session = ClientSessionCapabilities::new()
             .config_options(options)
             .compaction(CompactionCapabilities::new())
             .notices(NoticeCapabilities::new());
-        let mut capabilities = ClientCapabilities::new()
-            .fs(fs)
-            .terminal(self.client.terminals().is_some())
-            .session(session)
-            .plan(PlanCapabilities::new())
-            .auth(AuthCapabilities::new().terminal(self.client.terminal_login()));
-        if let Some(elicitation) = self.client.elicitation() {
-            capabilities = capabilities.elicitation(elicitation.capabilities());
-        }
         // Agents that show terminals of their own through `_meta` ask for this: see
         // `thread/terminal_meta.rs`.
         let mut meta = acp_wire::Meta::new();
         meta.insert("terminal_output".to_owned(), true.into());
-        capabilities.meta(meta)
+        capabilities
+            .session(session)
+            .plan(PlanCapabilities::new())
+            .auth(AuthCapabilities::new().terminal(self.client.terminal_login()))
+            .meta(meta)
     }
 
     fn version(&self) -> ProtocolVersion {
         // What comes ahead of the answer to `initialize` can only be a mistake, or a log line.
         self.spoken.get().copied().unwrap_or(ProtocolVersion::V1)
-    }
-
-    fn permission(self: &Arc<Self>, request: v1::RequestPermissionRequest, responder: Responder) {
-        if !self.sessions.serves(&request.session_id) {
-            return unknown_session(&request.session_id, responder);
-        }
-        let found = self.sessions.receive(&request.session_id, |state| {
-            let tool_call = state
-                .thread
-                .change(|thread| thread.permission_requested(&request.tool_call));
-            (tool_call, state.thread.clone(), state.turn.clone())
-        });
-        let Some((tool_call, thread, turn)) = found else {
-            return unknown_session(&request.session_id, responder);
-        };
-        if let Err(error) = responder.takes(tool_call.weight()) {
-            return responder.spawn(async move { Err::<(), _>(error) });
-        }
-        let request = PermissionRequest::received(request, tool_call, thread);
-        self.ask(request, turn, responder);
-    }
-
-    fn permission_v2(
-        self: &Arc<Self>,
-        request: v2::RequestPermissionRequest,
-        responder: Responder,
-    ) {
-        use v2::RequestPermissionSubject::{Command, ToolCall};
-        if !self.sessions.serves(&request.session_id) {
-            return unknown_session(&request.session_id, responder);
-        }
-        let found = self.sessions.receive(&request.session_id, |state| {
-            let tool_call = match &request.subject {
-                Some(ToolCall(subject)) => Some(
-                    state
-                        .thread
-                        .change(|thread| thread.permission_requested_v2(&subject.tool_call)),
-                ),
-                Some(Command(subject)) => subject
-                    .tool_call_id
-                    .as_ref()
-                    .and_then(|id| state.thread.read(|thread| thread.tool_call(id).cloned())),
-                _ => None,
-            };
-            (tool_call, state.thread.clone(), state.turn.clone())
-        });
-        let Some((tool_call, thread, turn)) = found else {
-            return unknown_session(&request.session_id, responder);
-        };
-        if let Err(error) = responder.takes(tool_call.as_ref().map_or(0, ThreadToolCall::weight)) {
-            return responder.spawn(async move { Err::<(), _>(error) });
-        }
-        let request = PermissionRequest::received_v2(request, tool_call, thread);
-        self.ask(request, turn, responder);
-    }
-
-    /// Has the client answer, unless the turn is cancelled first.
-    fn ask(
-        self: &Arc<Self>,
-        request: PermissionRequest,
-        turn: CancellationToken,
-        responder: Responder,
-    ) {
-        let side = Arc::clone(self);
-        responder.spawn(async move {
-            let outcome = tokio::select! {
-                biased;
-                () = turn.cancelled() => RequestPermissionOutcome::cancelled(),
-                outcome = side.client.request_permission(request) => match outcome {
-                    Err(Error::Cancelled) => RequestPermissionOutcome::cancelled(),
-                    other => other?,
-                },
-            };
-            Ok(RequestPermissionResponse::new(outcome))
-        });
-    }
-
-    fn extension(self: &Arc<Self>, Extension { method, params }: Extension, responder: Responder) {
-        let side = Arc::clone(self);
-        responder.spawn(async move { side.client.extension_request(&method, params).await });
     }
 
     /// Folds an update, and makes of it what is to be delivered.
@@ -225,94 +142,10 @@ impl<C: Client> ClientSide<C> {
         self.updated(conn, session_id, Update::V2(update), ends)
     }
 
-    fn request_v1(
-        self: &Arc<Self>,
-        method: &str,
-        request: Result<AgentRequest, ReadError>,
-        responder: Responder,
-    ) {
-        match request {
-            Ok(AgentRequest::RequestPermission(r)) => self.permission(r, responder),
-            Ok(AgentRequest::ReadTextFile(r)) => {
-                if !self.sessions.serves(&r.session_id) {
-                    return unknown_session(&r.session_id, responder);
-                }
-                let (side, method) = (Arc::clone(self), method.to_owned());
-                responder.spawn_text(async move {
-                    match side.client.read_text_file() {
-                        Some(offer) => offer.read_text_file(r).await,
-                        None => Err(Error::Rpc(jsonrpc::Error::method_not_found(&method))),
-                    }
-                });
-            }
-            Ok(AgentRequest::WriteTextFile(r)) => {
-                offer!(self, responder, method, r, write_text_file, write_text_file);
-            }
-            Ok(AgentRequest::CreateTerminal(r)) => {
-                offer!(self, responder, method, r, terminals, create)
-            }
-            Ok(AgentRequest::TerminalOutput(r)) => {
-                if !self.sessions.serves(&r.session_id) {
-                    return unknown_session(&r.session_id, responder);
-                }
-                let (side, method) = (Arc::clone(self), method.to_owned());
-                let work = async move {
-                    match side.client.terminals() {
-                        Some(offer) => offer.output(r).await,
-                        None => Err(Error::Rpc(jsonrpc::Error::method_not_found(&method))),
-                    }
-                };
-                responder.spawn_weighed(work, |response| response.output.len());
-            }
-            Ok(AgentRequest::WaitForTerminalExit(r)) => {
-                offer!(self, responder, method, r, terminals, wait_for_exit);
-            }
-            Ok(AgentRequest::KillTerminal(r)) => {
-                offer!(self, responder, method, r, terminals, kill)
-            }
-            Ok(AgentRequest::ReleaseTerminal(r)) => {
-                offer!(self, responder, method, r, terminals, release)
-            }
-            Ok(AgentRequest::CreateElicitation(r)) => {
-                start!(self, responder, method, r, elicitation, create)
-            }
-            Ok(AgentRequest::Extension(extension)) => self.extension(extension, responder),
-            Ok(other) => refuse(other.method(), responder),
-            Err(error) => responder.spawn(async move { Err::<(), _>(error.into()) }),
-        }
-    }
-
-    fn request_v2(
-        self: &Arc<Self>,
-        method: &str,
-        request: Result<v2::AgentRequest, ReadError>,
-        responder: Responder,
-    ) {
-        match request {
-            Ok(v2::AgentRequest::RequestPermission(r)) => self.permission_v2(r, responder),
-            Ok(v2::AgentRequest::CreateElicitation(r)) => {
-                start!(self, responder, method, r, elicitation, create)
-            }
-            Ok(v2::AgentRequest::Extension(extension)) => self.extension(extension, responder),
-            Ok(other) => refuse(other.method(), responder),
-            Err(error) => responder.spawn(async move { Err::<(), _>(error.into()) }),
-        }
-    }
-
     fn unread(conn: &Connection, error: &ReadError) {
         conn.0.counters.unread();
         tracing::warn!(%error, "a notification is passed over");
     }
-}
-
-fn refuse(method: &str, responder: Responder) {
-    let error = jsonrpc::Error::method_not_found(method);
-    responder.spawn(async move { Err::<(), _>(Error::Rpc(error)) });
-}
-
-fn unknown_session(session: &SessionId, responder: Responder) {
-    let error = jsonrpc::Error::resource_not_found(format!("session {session}"));
-    responder.spawn(async move { Err::<(), _>(Error::Rpc(error)) });
 }
 
 impl<C: Client> Handler for ClientSide<C> {
@@ -321,10 +154,19 @@ impl<C: Client> Handler for ClientSide<C> {
     const NOISE: NoisePolicy = NoisePolicy::Skip;
 
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
-        if self.version() == ProtocolVersion::V2 {
-            self.request_v2(method, v2::AgentRequest::read(method, params), responder);
+        let result = if self.version() == ProtocolVersion::V2 {
+            v2::AgentRequest::read(method, params).map(AgentRequest::V2)
         } else {
-            self.request_v1(method, AgentRequest::read(method, params), responder);
+            v1::AgentRequest::read(method, params).map(AgentRequest::V1)
+        };
+        let request = match result {
+            Ok(request) => request,
+            Err(error) => return responder.spawn(async move { Err::<(), _>(error.into()) }),
+        };
+        let call = Call::new(Arc::clone(self), responder);
+        match request {
+            AgentRequest::V1(request) => request.handle(call),
+            AgentRequest::V2(request) => request.handle(call),
         }
     }
 

@@ -1,7 +1,8 @@
 //! What each side says it can do.
 
-use acp_wire::v1;
-use acp_wire::v2;
+use acp_wire::{RawObject, v1, v2};
+
+use crate::object::{object, raw};
 
 /// What a client can do, in the words of version 2. Files and terminals of the client's are not part of
 /// it.
@@ -37,66 +38,127 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
     new
 }
 
-/// What an agent can do, in the words of version 2. What every agent of version 2 has is not told.
-pub(crate) fn agent_to_v2(
-    capabilities: &v1::AgentCapabilities,
-    mcp_stdio: bool,
-) -> v2::AgentCapabilities {
-    let prompt = &capabilities.prompt_capabilities;
-    let mut takes = v2::PromptCapabilities::new();
-    takes.image = prompt.image.then(Default::default);
-    takes.audio = prompt.audio.then(Default::default);
-    takes.embedded_context = prompt.embedded_context.then(Default::default);
-    let mut mcp = v2::McpCapabilities::new();
-    mcp.stdio = mcp_stdio.then(Default::default);
-    mcp.http = capabilities.mcp_capabilities.http.then(Default::default);
-    let sessions = &capabilities.session_capabilities;
-    let mut session = v2::SessionCapabilities::new();
-    session.prompt = (takes != v2::PromptCapabilities::new()).then_some(takes);
-    session.mcp = (mcp != v2::McpCapabilities::new()).then_some(mcp);
-    session.delete.clone_from(&sessions.delete);
-    session
-        .additional_directories
-        .clone_from(&sessions.additional_directories);
-    session.fork.clone_from(&sessions.fork);
-    let mut new = v2::AgentCapabilities::new().session(session);
-    new.meta.clone_from(&capabilities.meta);
-    new
+/// What an agent of version 1 can do, in the words of version 2. What every agent of version 2 has is not told, and what
+/// this library does not know passes.
+pub(crate) fn agent_to_v2(theirs: &RawObject, mcp_stdio: bool) -> RawObject {
+    let part = |name| object(theirs.get(name));
+    let prompt = flags_to_objects(&part("promptCapabilities"), &[]);
+    let mut mcp = object! {};
+    if mcp_stdio {
+        mcp.push("stdio".to_owned(), raw(&object! {}));
+    }
+    // Version 2 has no servers over SSE.
+    for (name, offered) in flags_to_objects(&part("mcpCapabilities"), &["stdio", "sse"]).iter() {
+        mcp.push(name.to_owned(), offered.to_owned());
+    }
+    let mut session = object! {};
+    for (name, part) in [("prompt", prompt), ("mcp", mcp)] {
+        if !part.is_empty() {
+            session.push(name.to_owned(), raw(&part));
+        }
+    }
+    for (name, offered) in part("sessionCapabilities").iter() {
+        if offered.get() != "null" && !is_in_every_v2_session(name) {
+            session.push(name.to_owned(), offered.to_owned());
+        }
+    }
+    let mut capabilities = object! { "session": session };
+    // Who can log in can log out in version 2.
+    let auth = part("auth").without(&["logout"]);
+    if !auth.is_empty() {
+        capabilities.push("auth".to_owned(), raw(&auth));
+    }
+    for (name, value) in theirs.iter() {
+        let has_words = name == "loadSession" || name == "auth" || name.ends_with("Capabilities");
+        if !has_words && value.get() != "null" {
+            capabilities.push(name.to_owned(), value.to_owned());
+        }
+    }
+    capabilities
 }
 
-/// What an agent of version 2 can do. Whether it connects to MCP servers on stdio, which version 1
-/// takes for granted, is not part of it.
-pub(crate) fn agent_from_v2(
-    capabilities: &v2::AgentCapabilities,
-    authenticates: bool,
-) -> v1::AgentCapabilities {
-    let mut new = v1::AgentCapabilities::new();
+/// What an agent of version 2 can do, in the words of version 1. Whether it connects to MCP servers on stdio, which
+/// version 1 takes for granted, is not part of it. What this library does not know passes.
+pub(crate) fn agent_from_v2(theirs: &RawObject, authenticates: bool) -> RawObject {
+    let session: Option<RawObject> = theirs.field("session");
+    let part = |name| session.as_ref().and_then(|session| session.field(name));
+    let mut prompt = object! {};
+    let mut mcp = object! {};
+    for (objects, flags, known) in [
+        (
+            part("prompt"),
+            &mut prompt,
+            &["image", "audio", "embeddedContext"][..],
+        ),
+        (part("mcp"), &mut mcp, &["http"][..]),
+    ] {
+        let objects: RawObject = objects.unwrap_or_default();
+        for name in known {
+            flags.push((*name).to_owned(), raw(&objects.has(name)));
+        }
+        for (name, offered) in objects.iter() {
+            if !flags.has(name) && name != "stdio" {
+                flags.push(name.to_owned(), offered.to_owned());
+            }
+        }
+    }
+    mcp.set("sse", raw(&false));
+    let mut sessions = object! {};
+    if let Some(session) = &session {
+        let always = v1::METHODS.iter().filter_map(session_capability);
+        for name in always.filter(|name| is_in_every_v2_session(name)) {
+            sessions.push(name.to_owned(), raw(&object! {}));
+        }
+        for (name, offered) in session.iter() {
+            let has_words = name == "prompt" || name == "mcp" || sessions.has(name);
+            if !has_words && offered.get() != "null" {
+                sessions.push(name.to_owned(), offered.to_owned());
+            }
+        }
+    }
+    let mut auth = object(theirs.get("auth"));
     if authenticates {
-        new.auth = v1::AgentAuthCapabilities::new().logout(v1::LogoutCapabilities::new());
+        auth.set("logout", raw(&object! {}));
     }
-    new.meta.clone_from(&capabilities.meta);
-    let Some(session) = &capabilities.session else {
-        return new;
+    let mut capabilities = object! {
+        // `session/resume` replays when it is asked to, which is what `session/load` was.
+        "loadSession": session.is_some(),
+        "promptCapabilities": prompt,
+        "mcpCapabilities": mcp,
+        "sessionCapabilities": sessions,
+        "auth": auth,
     };
-    if let Some(prompt) = &session.prompt {
-        new.prompt_capabilities = v1::PromptCapabilities::new()
-            .image(prompt.image.is_some())
-            .audio(prompt.audio.is_some())
-            .embedded_context(prompt.embedded_context.is_some());
+    for (name, value) in theirs.iter() {
+        if name != "session" && !capabilities.has(name) && value.get() != "null" {
+            capabilities.push(name.to_owned(), value.to_owned());
+        }
     }
-    let http = session.mcp.as_ref().is_some_and(|mcp| mcp.http.is_some());
-    new.mcp_capabilities = v1::McpCapabilities::new().http(http);
-    // `session/resume` replays when it is asked to, which is what `session/load` was.
-    new.load_session = true;
-    let mut sessions = v1::SessionCapabilities::new()
-        .list(v1::SessionListCapabilities::new())
-        .resume(v1::SessionResumeCapabilities::new())
-        .close(v1::SessionCloseCapabilities::new());
-    sessions.delete.clone_from(&session.delete);
-    sessions
-        .additional_directories
-        .clone_from(&session.additional_directories);
-    sessions.fork.clone_from(&session.fork);
-    new.session_capabilities = sessions;
-    new
+    capabilities
+}
+
+/// The session capability of version 1 that allows a method of this row.
+fn session_capability(method: &acp_wire::Method) -> Option<&'static str> {
+    method.capability?.path.strip_prefix("sessionCapabilities.")
+}
+
+/// Whether every agent of version 2 that has sessions has the method that this session capability of version 1 allows.
+fn is_in_every_v2_session(name: &str) -> bool {
+    v1::METHODS
+        .iter()
+        .filter(|method| session_capability(method) == Some(name))
+        .filter_map(|method| v2::method(method.name)?.capability)
+        .any(|capability| capability.path == "session")
+}
+
+/// Capabilities that are booleans in version 1, as version 2 has them: objects, and those only that are offered.
+fn flags_to_objects(flags: &RawObject, but: &[&str]) -> RawObject {
+    let mut objects = object! {};
+    for (name, flag) in flags.iter().filter(|(name, _)| !but.contains(name)) {
+        match flag.get() {
+            "false" | "null" => {}
+            "true" => objects.push(name.to_owned(), raw(&object! {})),
+            _ => objects.push(name.to_owned(), flag.to_owned()),
+        }
+    }
+    objects
 }

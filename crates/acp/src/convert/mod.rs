@@ -11,9 +11,7 @@ mod update;
 
 pub(crate) use capabilities::{agent_from_v2, agent_to_v2, client_from_v2, client_to_v2};
 pub(crate) use git_patch::git_patch;
-pub(crate) use setup::{
-    auth_method_from_v2, auth_method_to_v2, mcp_server_from_v2, mcp_server_to_v2,
-};
+pub(crate) use setup::{OpensSession, auth_method_from_v2, auth_method_to_v2, mcp_server_to_v2};
 pub(crate) use tool_call::{tool_call_to_v2, tool_call_update_to_v2};
 pub(crate) use update::update_to_v2;
 

@@ -1,9 +1,46 @@
-//! MCP servers and ways to authenticate.
+//! What sessions are opened with, MCP servers, and ways to authenticate.
 
 use std::collections::BTreeMap;
 
 use acp_wire::v1;
 use acp_wire::v2;
+
+use crate::session_setup::SessionSetup;
+
+/// A request that opens a session.
+pub(crate) trait OpensSession {
+    /// What it is opened with.
+    fn setup(self) -> SessionSetup;
+}
+
+macro_rules! opens_session {
+    ($($request:ty, $servers:expr;)+) => { $(
+        impl OpensSession for $request {
+            fn setup(self) -> SessionSetup {
+                SessionSetup {
+                    cwd: self.cwd,
+                    additional_directories: self.additional_directories,
+                    mcp_servers: $servers(self.mcp_servers),
+                    meta: self.meta,
+                }
+            }
+        }
+    )+ };
+}
+
+opens_session! {
+    v1::NewSessionRequest, std::convert::identity;
+    v1::LoadSessionRequest, std::convert::identity;
+    v1::ResumeSessionRequest, std::convert::identity;
+    v1::ForkSessionRequest, std::convert::identity;
+    v2::NewSessionRequest, servers_from_v2;
+    v2::ResumeSessionRequest, servers_from_v2;
+    v2::ForkSessionRequest, servers_from_v2;
+}
+
+fn servers_from_v2(servers: Vec<v2::McpServer>) -> Vec<v1::McpServer> {
+    servers.into_iter().filter_map(mcp_server_from_v2).collect()
+}
 
 /// An MCP server in the words of version 2, which has none over SSE.
 pub(crate) fn mcp_server_to_v2(server: v1::McpServer) -> Option<v2::McpServer> {

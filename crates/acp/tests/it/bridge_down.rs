@@ -1071,3 +1071,38 @@ async fn sessions_do_not_get_in_each_other_s_way() {
     b.agent.updates(idle("end_turn")).await;
     b.client.is_told(5, json!({"stopReason": "end_turn"})).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn capabilities_that_nobody_here_knows_pass() {
+    let mut b = bridged(1);
+    let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    b.client.asks(0, "initialize", params).await;
+    b.agent.next().await;
+    let theirs = json!({
+        "session": {
+            "prompt": {"image": {}, "_odd": {"a": 1}},
+            "mcp": {"stdio": {}, "_odd": {}},
+            "delete": {},
+            "_odd": {"deep": [1]},
+        },
+        "auth": {"_odd": {}},
+        "_odd": true,
+    });
+    let info = json!({"name": "a", "version": "1"});
+    let answer = json!({"protocolVersion": 2, "info": info, "capabilities": theirs});
+    b.agent.answers(0, answer).await;
+    let answer = b.client.next().await;
+    assert_eq!(
+        answer["result"]["agentCapabilities"],
+        json!({
+            "loadSession": true,
+            "promptCapabilities":
+                {"image": true, "audio": false, "embeddedContext": false, "_odd": {"a": 1}},
+            "mcpCapabilities": {"http": false, "_odd": {}, "sse": false},
+            "sessionCapabilities":
+                {"list": {}, "resume": {}, "close": {}, "delete": {}, "_odd": {"deep": [1]}},
+            "auth": {"_odd": {}},
+            "_odd": true,
+        })
+    );
+}

@@ -1011,3 +1011,34 @@ async fn sessions_do_not_get_in_each_other_s_way() {
     b.agent.answers(3, json!({"stopReason": "end_turn"})).await;
     b.client.sees(idle("end_turn")).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn capabilities_that_nobody_here_knows_pass() {
+    let mut b = bridged(2);
+    let info = json!({"name": "c", "version": "1"});
+    let params = json!({"protocolVersion": 2, "info": info, "capabilities": {}});
+    b.client.asks(0, "initialize", params).await;
+    b.agent.next().await;
+    let theirs = json!({
+        "promptCapabilities": {"image": false, "_odd": true, "_off": false},
+        "mcpCapabilities": {"sse": true, "_odd": {"a": 1}},
+        "sessionCapabilities": {"list": {}, "_odd": {"deep": [1]}, "_off": null},
+        "auth": {"logout": {}, "_odd": {}},
+        "_odd": {"x": 18_446_744_073_709_551_615_u64},
+    });
+    let answer = json!({"protocolVersion": 1, "agentCapabilities": theirs, "agentInfo": info, "authMethods": []});
+    b.agent.answers(0, answer).await;
+    let answer = b.client.next().await;
+    assert_eq!(
+        answer["result"]["capabilities"],
+        json!({
+            "session": {
+                "prompt": {"_odd": {}},
+                "mcp": {"stdio": {}, "_odd": {"a": 1}},
+                "_odd": {"deep": [1]},
+            },
+            "auth": {"_odd": {}},
+            "_odd": {"x": 18_446_744_073_709_551_615_u64},
+        })
+    );
+}

@@ -4,6 +4,7 @@ use acp_wire::{RawObject, v1};
 
 use super::super::json::{object, raw};
 use super::super::setup;
+use crate::convert;
 
 /// What the client of version 1 knows.
 #[derive(Debug, Default)]
@@ -55,43 +56,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, Client) {
 /// What the client is answered.
 pub(in crate::bridge) fn answer(mut result: RawObject, client: &Client) -> RawObject {
     let theirs = object(result.take("capabilities").as_deref());
-    let session: Option<RawObject> = theirs.field("session");
-    let has = |of: &str, what: &str| {
-        let session = session.as_ref();
-        let part: Option<RawObject> = session.and_then(|session| session.field(of));
-        part.is_some_and(|part| part.has(what))
-    };
-    let none = object! {};
-    let mut sessions = object! {};
-    if let Some(session) = &session {
-        for name in ["list", "resume", "close"] {
-            sessions.push(name.to_owned(), raw(&none));
-        }
-        for name in ["delete", "additionalDirectories", "fork"] {
-            if let Some(offered) = super::set(session, name) {
-                sessions.push(name.to_owned(), offered.to_owned());
-            }
-        }
-    }
-    let auth = if result.has("authMethods") {
-        object! { "logout": none }
-    } else {
-        none
-    };
-    let mut capabilities = object! {
-        "loadSession": session.is_some(),
-        "promptCapabilities": object! {
-            "image": has("prompt", "image"),
-            "audio": has("prompt", "audio"),
-            "embeddedContext": has("prompt", "embeddedContext"),
-        },
-        "mcpCapabilities": object! { "http": has("mcp", "http"), "sse": false },
-        "sessionCapabilities": sessions,
-        "auth": auth,
-    };
-    if let Some(meta) = theirs.get("_meta") {
-        capabilities.push("_meta".to_owned(), meta.to_owned());
-    }
+    let capabilities = convert::agent_from_v2(&theirs, result.has("authMethods"));
     result.set("protocolVersion", raw(&1));
     if let Some(info) = result.take("info") {
         result.set("agentInfo", info);

@@ -4,6 +4,7 @@ use acp_wire::{RawObject, v1};
 
 use super::super::json::{object, raw};
 use super::super::setup;
+use crate::convert;
 
 /// What an agent of version 1 has of what every agent of version 2 has.
 #[derive(Debug, Default)]
@@ -60,35 +61,7 @@ pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, Offers) {
         logout: theirs.auth.logout.is_some(),
     };
 
-    let none = object! {};
-    let mut prompt = object! {};
-    for (offered, name) in [
-        (theirs.prompt_capabilities.image, "image"),
-        (theirs.prompt_capabilities.audio, "audio"),
-        (
-            theirs.prompt_capabilities.embedded_context,
-            "embeddedContext",
-        ),
-    ] {
-        if offered {
-            prompt.push(name.to_owned(), raw(&none));
-        }
-    }
-    let mut mcp = object! { "stdio": none };
-    if theirs.mcp_capabilities.http {
-        mcp.push("http".to_owned(), raw(&none));
-    }
-    let mut session = object! { "prompt": prompt, "mcp": mcp };
-    let raw_sessions = object(raw_capabilities.get("sessionCapabilities"));
-    for name in ["delete", "additionalDirectories", "fork"] {
-        if let Some(offered) = raw_sessions.get(name).filter(|_| raw_sessions.has(name)) {
-            session.push(name.to_owned(), offered.to_owned());
-        }
-    }
-    let mut capabilities = object! { "session": session };
-    if let Some(meta) = raw_capabilities.get("_meta") {
-        capabilities.push("_meta".to_owned(), meta.to_owned());
-    }
+    let capabilities = convert::agent_to_v2(&raw_capabilities, true);
 
     let info = object(result.take("agentInfo").as_deref());
     let mut named = object! {};

@@ -1,0 +1,125 @@
+//! How much of the library someone must read and change for one method: the production files that name it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use acp::wire::Method;
+use acp::{v1, v2};
+
+/// The crates of the library, and the suite that checks others.
+const LIBRARY: [&str; 2] = ["acp-wire", "acp"];
+const SUITE: [&str; 1] = ["acp-check"];
+
+/// Not production: documentation as code, and what fuzzers run.
+const NOT_PRODUCTION: [&str; 2] = ["guide", "fuzzing"];
+
+/// The median of the files that name a method may not grow beyond this.
+const MOST_IN_THE_LIBRARY: usize = 7;
+
+#[test]
+fn a_method_is_named_in_few_files() {
+    let library = sources(&LIBRARY);
+    let suite = sources(&SUITE);
+    let methods = v1::METHODS.iter().chain(v2::METHODS);
+    let methods: BTreeSet<&str> = methods.map(|method| method.name).collect();
+    let mut counts = Vec::new();
+    println!("{:<28} library  suite", "method");
+    for name in methods {
+        let words = words(name);
+        let of = |files: &[(PathBuf, String)]| {
+            let naming = files.iter().filter(|(_, text)| names(text, &words));
+            naming.map(|(path, _)| path.clone()).collect::<Vec<_>>()
+        };
+        let (in_library, in_suite) = (of(&library), of(&suite));
+        println!("{name:<28} {:>7}  {:>5}", in_library.len(), in_suite.len());
+        for path in &in_library {
+            println!("    {}", path.display());
+        }
+        counts.push(in_library.len());
+    }
+    counts.sort_unstable();
+    let median = counts[counts.len() / 2];
+    println!("median: {median}");
+    assert!(
+        median <= MOST_IN_THE_LIBRARY,
+        "a method is named in {median} files of the library"
+    );
+}
+
+/// The words by which a method is named: on the wire, by its types in either version, and as a function.
+fn words(name: &str) -> Vec<String> {
+    let rows = [v1::method(name), v2::method(name)];
+    let mut words = vec![format!("\"{name}\"")];
+    for Method { params, result, .. } in rows.into_iter().flatten() {
+        words.push((*params).to_owned());
+        words.extend(result.map(str::to_owned));
+        let stem = ["Request", "Notification"]
+            .iter()
+            .find_map(|end| params.strip_suffix(end))
+            .unwrap_or(params);
+        words.push(stem.to_owned());
+        words.push(snake_case(stem));
+    }
+    // Too common a word to name a method by itself.
+    words.retain(|word| {
+        !["prompt", "Prompt", "cancel", "Cancel", "Session", "session"].contains(&word.as_str())
+    });
+    words
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.extend(c.to_lowercase());
+    }
+    snake
+}
+
+/// Whether a text has one of these words, as a whole.
+fn names(text: &str, words: &[String]) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    words.iter().any(|word| {
+        text.match_indices(word.as_str()).any(|(at, _)| {
+            let before = text[..at].chars().next_back();
+            let after = text[at + word.len()..].chars().next();
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
+    })
+}
+
+/// The production files of these crates, without their unit tests and comments.
+fn sources(crates: &[&str]) -> Vec<(PathBuf, String)> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    let mut folders: Vec<PathBuf> = crates
+        .iter()
+        .map(|name| all.join(name).join("src"))
+        .collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            if NOT_PRODUCTION.contains(&name) || name.ends_with("tests") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text
+                    .split("#[cfg(test)]\nmod tests")
+                    .next()
+                    .unwrap_or_default();
+                let lines = code
+                    .lines()
+                    .filter(|line| !line.trim_start().starts_with("//"));
+                let code = lines.collect::<Vec<_>>().join("\n");
+                files.push((path.strip_prefix(&all).unwrap().to_owned(), code));
+            }
+        }
+    }
+    files
+}

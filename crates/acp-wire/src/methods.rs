@@ -1,0 +1,156 @@
+//! The methods of both versions: a row has all that is the same wherever a method is named. Its name, direction and
+//! types, and the capability that allows it. Reading, dispatch, gates and checks follow from it.
+
+/// The methods of version 1.
+pub(crate) mod v1 {
+    pub use crate::jsonrpc::CancelRequestNotification;
+    #[allow(clippy::wildcard_imports)]
+    use crate::v1::*;
+
+    method_table! {
+        requests {
+        /// A request that a client sends to an agent.
+        ClientRequest from Client answered by AgentResponse {
+            /// Initialization: versions and capabilities.
+            Initialize = "initialize", InitializeRequest => InitializeResponse;
+            /// Authenticates with one of the methods the agent named.
+            Authenticate = "authenticate", AuthenticateRequest => AuthenticateResponse;
+            /// Ends the authentication.
+            Logout = "logout", LogoutRequest => LogoutResponse, needs "auth.logout";
+            /// Session setup: a new session.
+            NewSession = "session/new", NewSessionRequest => NewSessionResponse;
+            /// Session setup: an old session, replayed.
+            LoadSession = "session/load", LoadSessionRequest => LoadSessionResponse, needs_flag "loadSession";
+            /// The sessions there are, by page.
+            ListSessions = "session/list", ListSessionsRequest => ListSessionsResponse, needs "sessionCapabilities.list";
+            /// Deletes a session for good.
+            DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, needs "sessionCapabilities.delete";
+            /// An old session, not replayed.
+            ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "sessionCapabilities.resume";
+            /// Frees what a session holds.
+            CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, needs "sessionCapabilities.close";
+            /// Session modes: sets the mode.
+            SetSessionMode = "session/set_mode", SetSessionModeRequest => SetSessionModeResponse;
+            /// Session config options: sets an option.
+            SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
+            /// A new session that begins as a copy of another.
+            ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
+                unstable "agents in use have it; told by `sessionCapabilities.fork`";
+            /// Sets the model.
+            SetSessionModel = "session/set_model", SetSessionModelRequest => SetSessionModelResponse,
+                unstable "agents in use have it instead of a config option; told by `models` in session setup";
+            /// Prompt turn: the user's message.
+            Prompt = "session/prompt", PromptRequest => PromptResponse;
+        }
+        /// A request that an agent sends to a client.
+        AgentRequest from Agent answered by ClientResponse {
+            /// Tool calls: asks the user's permission.
+            RequestPermission = "session/request_permission", RequestPermissionRequest => RequestPermissionResponse;
+            /// File system: writes a text file.
+            WriteTextFile = "fs/write_text_file", WriteTextFileRequest => WriteTextFileResponse, needs_flag "fs.writeTextFile";
+            /// File system: reads a text file.
+            ReadTextFile = "fs/read_text_file", ReadTextFileRequest => ReadTextFileResponse, needs_flag "fs.readTextFile";
+            /// Terminals: starts a command.
+            CreateTerminal = "terminal/create", CreateTerminalRequest => CreateTerminalResponse, needs_flag "terminal";
+            /// Terminals: what it has printed.
+            TerminalOutput = "terminal/output", TerminalOutputRequest => TerminalOutputResponse, needs_flag "terminal";
+            /// Terminals: ends it and frees it.
+            ReleaseTerminal = "terminal/release", ReleaseTerminalRequest => ReleaseTerminalResponse, needs_flag "terminal";
+            /// Terminals: waits for its end.
+            WaitForTerminalExit = "terminal/wait_for_exit", WaitForTerminalExitRequest => WaitForTerminalExitResponse, needs_flag "terminal";
+            /// Terminals: ends the command.
+            KillTerminal = "terminal/kill", KillTerminalRequest => KillTerminalResponse, needs_flag "terminal";
+            /// Elicitation: asks the user for input.
+            CreateElicitation = "elicitation/create", CreateElicitationRequest => CreateElicitationResponse, needs "elicitation";
+        }
+        }
+        notifications {
+        /// A notification that a client sends to an agent.
+        ClientNotification from Client {
+            /// Prompt turn: cancels it.
+            Cancel = "session/cancel", CancelNotification;
+        }
+        /// A notification that an agent sends to a client.
+        AgentNotification from Agent {
+            /// Prompt turn: what happens in a session.
+            SessionUpdate = "session/update", SessionNotification;
+            /// Elicitation: a URL elicitation has been completed.
+            CompleteElicitation = "elicitation/complete", CompleteElicitationNotification;
+        }
+        /// A notification that either side sends.
+        ProtocolNotification from Either {
+            /// Cancels a request.
+            CancelRequest = "$/cancel_request", CancelRequestNotification;
+        }
+        }
+    }
+}
+
+/// The methods of version 2.
+pub(crate) mod v2 {
+    #[allow(clippy::wildcard_imports)]
+    use crate::v2::*;
+
+    method_table! {
+        requests {
+        /// A request that a client sends to an agent.
+        ClientRequest from Client answered by AgentResponse {
+            /// Initialization: versions and capabilities.
+            Initialize = "initialize", InitializeRequest => InitializeResponse;
+            /// Authenticates with one of the methods the agent named.
+            Login = "auth/login", LoginAuthRequest => LoginAuthResponse;
+            /// Ends the authentication.
+            Logout = "auth/logout", LogoutAuthRequest => LogoutAuthResponse;
+            /// Session setup: a new session.
+            NewSession = "session/new", NewSessionRequest => NewSessionResponse, needs "session";
+            /// Session setup: an old session, replayed or not.
+            ResumeSession = "session/resume", ResumeSessionRequest => ResumeSessionResponse, needs "session";
+            /// The sessions there are, by page.
+            ListSessions = "session/list", ListSessionsRequest => ListSessionsResponse, shared, needs "session";
+            /// Deletes a session for good.
+            DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, shared, needs "session.delete";
+            /// Frees what a session holds.
+            CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, shared, needs "session";
+            /// A new session that begins as a copy of another.
+            ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
+                unstable "agents in use have it; told by `session.fork`";
+            /// Session config options: sets an option.
+            SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse, needs "session";
+            /// Prompt lifecycle: the user's message. The answer says that it has been taken.
+            Prompt = "session/prompt", PromptRequest => PromptResponse, needs "session";
+            /// Tool calls: cancels one.
+            CancelToolCall = "tool_call/cancel", CancelToolCallRequest => CancelToolCallResponse,
+                unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the tool call";
+            /// Tool calls: ends what runs in a terminal of the agent's.
+            CancelTerminal = "terminal/cancel", CancelTerminalRequest => CancelTerminalResponse,
+                unstable "newer than the draft of August 2026; told by `capabilities.cancel` of the terminal";
+        }
+        /// A request that an agent sends to a client.
+        AgentRequest from Agent answered by ClientResponse {
+            /// Tool calls: asks the user's permission.
+            RequestPermission = "session/request_permission", RequestPermissionRequest => RequestPermissionResponse;
+            /// Elicitation: asks the user for input.
+            CreateElicitation = "elicitation/create", CreateElicitationRequest => CreateElicitationResponse, shared, needs "elicitation";
+        }
+        }
+        notifications {
+        /// A notification that a client sends to an agent.
+        ClientNotification from Client {
+            /// Prompt lifecycle: cancels what the session works on.
+            Cancel = "session/cancel", CancelNotification, shared;
+        }
+        /// A notification that an agent sends to a client.
+        AgentNotification from Agent {
+            /// Prompt lifecycle: what happens in a session.
+            SessionUpdate = "session/update", UpdateSessionNotification;
+            /// Elicitation: a URL elicitation has been completed.
+            CompleteElicitation = "elicitation/complete", CompleteElicitationNotification, shared;
+        }
+        /// A notification that either side sends.
+        ProtocolNotification from Either {
+            /// Cancels a request.
+            CancelRequest = "$/cancel_request", CancelRequestNotification, shared;
+        }
+        }
+    }
+}

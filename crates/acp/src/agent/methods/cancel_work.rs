@@ -1,0 +1,83 @@
+//! `tool_call/cancel` and `terminal/cancel`: one piece of work ends while the turn goes on.
+
+use acp_wire::Handle;
+use acp_wire::v1::{TerminalId, ToolCallId};
+use acp_wire::v2::{
+    CancelTerminalRequest, CancelTerminalResponse, CancelToolCallRequest, CancelToolCallResponse,
+};
+
+use super::{Call, NotOffered};
+use crate::agent::Agent;
+use crate::agent::session::Session;
+use crate::error::{Error, Result};
+
+/// `tool_call/cancel` and `terminal/cancel`: ends one piece of work while the turn goes on. Version 2, and
+/// newer than its draft of August 2026.
+///
+/// Which tool calls and terminals can be cancelled the agent tells in their `capabilities`, by
+/// [`Session::update_v2`]. That it has been cancelled is told by an update of it.
+pub trait CancelWork: Send + Sync {
+    /// Begins to cancel a tool call. An id that is unknown, or whose call has ended, is an error:
+    /// [`Error::invalid_params`](crate::Error::invalid_params).
+    fn cancel_tool_call(
+        &self,
+        session: &Session,
+        tool_call: &ToolCallId,
+    ) -> impl Future<Output = Result<()>> + Send;
+
+    /// Begins to end what runs in a terminal. An id that is unknown, or whose command has ended, is an
+    /// error: [`Error::invalid_params`](crate::Error::invalid_params).
+    fn cancel_terminal(
+        &self,
+        session: &Session,
+        terminal: &TerminalId,
+    ) -> impl Future<Output = Result<()>> + Send;
+}
+
+impl CancelWork for NotOffered {
+    async fn cancel_tool_call(&self, _: &Session, _: &ToolCallId) -> Result<()> {
+        match *self {}
+    }
+    async fn cancel_terminal(&self, _: &Session, _: &TerminalId) -> Result<()> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<CancelToolCallRequest, ()> for Call<A> {
+    fn handle(self, request: CancelToolCallRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let session = side.session(&request.session_id)?;
+            let id = request.tool_call_id;
+            let Some(work) = side.agent.cancel_work() else {
+                return Err(not_cancellable("tool call", id.as_str()));
+            };
+            work.cancel_tool_call(&session, &id).await?;
+            Ok(CancelToolCallResponse::new())
+        });
+    }
+}
+
+impl<A: Agent> Handle<CancelTerminalRequest, ()> for Call<A> {
+    fn handle(self, request: CancelTerminalRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let session = side.session(&request.session_id)?;
+            let id = request.terminal_id;
+            let Some(work) = side.agent.cancel_work() else {
+                return Err(not_cancellable("terminal", id.as_str()));
+            };
+            work.cancel_terminal(&session, &id).await?;
+            Ok(CancelTerminalResponse::new())
+        });
+    }
+}
+
+/// The agent never said that it can be cancelled.
+fn not_cancellable(what: &str, id: &str) -> Error {
+    Error::invalid_params(format!("the {what} {id} cannot be cancelled"))
+}

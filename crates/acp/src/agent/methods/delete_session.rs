@@ -1,0 +1,38 @@
+//! `session/delete`: deletes a session for good.
+
+use acp_wire::v1::{DeleteSessionRequest, DeleteSessionResponse, SessionId};
+use acp_wire::{Handle, Request};
+
+use super::{Call, NotOffered, offered};
+use crate::agent::Agent;
+use crate::error::Result;
+
+/// `session/delete`: deletes a session for good.
+pub trait DeleteSession: Send + Sync {
+    /// Deletes it. If it was open, its turn has been cancelled and has ended.
+    ///
+    /// # Errors
+    /// It cannot be deleted. One that there is not, or not any more, is no error: what is asked for is so already.
+    fn delete_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
+}
+
+impl DeleteSession for NotOffered {
+    async fn delete_session(&self, _: &SessionId) -> Result<()> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<DeleteSessionRequest, ()> for Call<A> {
+    fn handle(self, DeleteSessionRequest { session_id, .. }: DeleteSessionRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let delete = offered(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
+            // A session that is not open can be deleted as well.
+            let _ = side.forget(&session_id).await;
+            delete.delete_session(&session_id).await?;
+            Ok(DeleteSessionResponse::new())
+        });
+    }
+}

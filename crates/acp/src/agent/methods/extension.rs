@@ -1,0 +1,17 @@
+//! Methods of extensions, whose names begin with `_`.
+
+use acp_wire::Handle;
+use acp_wire::v1::Extension;
+
+use super::Call;
+use crate::agent::Agent;
+
+impl<A: Agent> Handle<Extension, ()> for Call<A> {
+    fn handle(self, Extension { method, params }: Extension) {
+        let Self {
+            side, responder, ..
+        } = self;
+        let conn = responder.connection().clone();
+        responder.spawn(async move { side.agent.extension_request(&conn, &method, params).await });
+    }
+}

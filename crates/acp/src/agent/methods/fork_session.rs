@@ -1,0 +1,58 @@
+//! `session/fork`: a new session that begins as a copy of another.
+
+use std::sync::Arc;
+
+use acp_wire::v1::SessionId;
+use acp_wire::{Handle, v1, v2};
+
+use super::{Call, NotOffered};
+use crate::agent::Agent;
+use crate::agent::session::{Session, SessionOpened};
+use crate::convert::OpensSession;
+use crate::error::Result;
+use crate::session_setup::SessionSetup;
+
+/// `session/fork`: a new session that begins as a copy of another. Unstable.
+pub trait ForkSession: Send + Sync {
+    /// Copies the session `from`; `session` is the new one.
+    ///
+    /// # Errors
+    /// There is no session `from`, or it cannot be copied.
+    fn fork_session(
+        &self,
+        from: &SessionId,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+}
+
+impl ForkSession for NotOffered {
+    async fn fork_session(
+        &self,
+        _: &SessionId,
+        _: &Session,
+        _: SessionSetup,
+    ) -> Result<SessionOpened> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<v1::ForkSessionRequest, ()> for Call<A> {
+    fn handle(self, request: v1::ForkSessionRequest) {
+        self.fork(request.session_id.clone(), request.setup());
+    }
+}
+
+impl<A: Agent> Handle<v2::ForkSessionRequest, ()> for Call<A> {
+    fn handle(self, request: v2::ForkSessionRequest) {
+        self.fork(request.session_id.clone(), request.setup());
+    }
+}
+
+impl<A: Agent> Call<A> {
+    fn fork(self, from: SessionId, setup: SessionSetup) {
+        let side = Arc::clone(&self.side);
+        self.responder
+            .work(async move |responder| side.fork(from, setup, responder).await);
+    }
+}

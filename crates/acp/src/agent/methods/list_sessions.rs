@@ -1,0 +1,62 @@
+//! `session/list`: the sessions there are, by page.
+
+use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionInfo};
+use acp_wire::{Handle, Request};
+
+use super::{Call, NotOffered, offered};
+use crate::agent::Agent;
+use crate::agent::side::AgentSide;
+use crate::error::Result;
+
+/// `session/list`: the sessions there are.
+pub trait ListSessions: Send + Sync {
+    /// A page of them: those of `request.cwd` if it is given, from where `request.cursor` points. The
+    /// agent decides how many make a page, and names the cursor of the next.
+    ///
+    /// # Errors
+    /// The cursor is none that this agent gave, or the sessions cannot be read.
+    fn list_sessions(
+        &self,
+        request: ListSessionsRequest,
+    ) -> impl Future<Output = Result<ListSessionsResponse>> + Send;
+}
+
+impl ListSessions for NotOffered {
+    async fn list_sessions(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<ListSessionsRequest, ()> for Call<A> {
+    fn handle(self, request: ListSessionsRequest) {
+        let Self {
+            side,
+            client,
+            responder,
+        } = self;
+        responder.spawn(async move {
+            match side.agent.list_sessions() {
+                // Every agent of version 2 lists: what is open at least.
+                None if client.speaks_v2() => Ok(side.open_sessions(&request)),
+                offer => {
+                    let offer = offered(offer, ListSessionsRequest::METHOD)?;
+                    offer.list_sessions(request).await
+                }
+            }
+        });
+    }
+}
+
+impl<A: Agent> AgentSide<A> {
+    fn open_sessions(&self, request: &ListSessionsRequest) -> ListSessionsResponse {
+        let sessions = self.sessions();
+        let here = sessions
+            .values()
+            .filter(|s| request.cwd.as_deref().is_none_or(|cwd| cwd == s.cwd()));
+        let mut infos: Vec<SessionInfo> = here
+            .map(|session| SessionInfo::new(session.id(), session.cwd()))
+            .collect();
+        infos.sort_by(|a, b| a.session_id.cmp(&b.session_id));
+        ListSessionsResponse::new(infos)
+    }
+}

@@ -1,0 +1,44 @@
+//! `session/load`: opens an old session and replays it. In version 2 it is `session/resume` with `replayFrom`.
+
+use acp_wire::{Handle, Request, v1};
+
+use super::{Call, NotOffered};
+use crate::agent::Agent;
+use crate::agent::opening::Reopen;
+use crate::agent::session::{Session, SessionOpened};
+use crate::convert::OpensSession;
+use crate::error::Result;
+use crate::session_setup::SessionSetup;
+
+/// `session/load`: opens an old session and replays it. Session setup, "Loading Sessions"; in version 2
+/// `session/resume` with `replayFrom`.
+pub trait LoadSession: Send + Sync {
+    /// Sends every message and tool call of the session's past through `session`, then returns.
+    ///
+    /// # Errors
+    /// There is no such session, or it cannot be opened. The client then has no session of this id, or
+    /// the one that was open before.
+    fn load_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+}
+
+impl LoadSession for NotOffered {
+    async fn load_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<v1::LoadSessionRequest, ()> for Call<A> {
+    fn handle(self, request: v1::LoadSessionRequest) {
+        let id = request.session_id.clone();
+        self.reopen(
+            id,
+            request.setup(),
+            Reopen::Load,
+            v1::LoadSessionRequest::METHOD,
+        );
+    }
+}

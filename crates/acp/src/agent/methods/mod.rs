@@ -1,0 +1,103 @@
+//! The requests of a client, a file each: what an agent offers to answer it, and how it is answered.
+//!
+//! A request is read by the table of its version ([`acp_wire::v1::ClientRequest`], [`acp_wire::v2::ClientRequest`]),
+//! which hands it to the [`Handle`] for its type. A method that this library does not answer does not compile.
+
+mod authentication;
+mod cancel_work;
+mod close_session;
+mod delete_session;
+mod extension;
+mod fork_session;
+mod list_sessions;
+mod load_session;
+mod new_session;
+mod prompt;
+mod resume_session;
+mod set_config_option;
+
+use std::sync::Arc;
+
+use acp_wire::{Handle, Request, jsonrpc, v1, v2};
+
+use super::Agent;
+use super::initialize::ClientInfo;
+use super::side::AgentSide;
+use crate::connection::Responder;
+use crate::error::{Error, Result};
+
+pub use authentication::{AuthContext, Authentication};
+pub use cancel_work::CancelWork;
+pub use close_session::CloseSession;
+pub use delete_session::DeleteSession;
+pub use fork_session::ForkSession;
+pub use list_sessions::ListSessions;
+pub use load_session::LoadSession;
+pub use resume_session::ResumeSession;
+
+/// A request that has arrived, and is to be handled.
+pub(crate) struct Call<A> {
+    side: Arc<AgentSide<A>>,
+    client: Arc<ClientInfo>,
+    responder: Responder,
+}
+
+impl<A> Call<A> {
+    pub(crate) fn new(
+        side: Arc<AgentSide<A>>,
+        client: Arc<ClientInfo>,
+        responder: Responder,
+    ) -> Self {
+        Self {
+            side,
+            client,
+            responder,
+        }
+    }
+}
+
+/// Stands for what an agent does not offer. There is no value of it.
+pub(crate) enum NotOffered {}
+
+/// What the agent offers for this method.
+///
+/// # Errors
+/// Nothing: there is no such method then.
+fn offered<T>(offer: Option<T>, method: &str) -> Result<T> {
+    offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
+}
+
+/// Whether the agent offers a method of version 1 that not every agent has.
+pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
+    match method {
+        v1::LogoutRequest::METHOD => agent.authentication().is_some_and(|a| a.can_logout()),
+        v1::LoadSessionRequest::METHOD => agent.load_session().is_some(),
+        v1::ListSessionsRequest::METHOD => agent.list_sessions().is_some(),
+        v1::DeleteSessionRequest::METHOD => agent.delete_session().is_some(),
+        v1::ResumeSessionRequest::METHOD => agent.resume_session().is_some(),
+        v1::CloseSessionRequest::METHOD => agent.close_session().is_some(),
+        v1::ForkSessionRequest::METHOD => agent.fork_session().is_some(),
+        _ => false,
+    }
+}
+
+// `initialize` is answered before the version is known: `agent/initialize.rs`.
+
+impl<A: Agent> Handle<v1::InitializeRequest, ()> for Call<A> {
+    fn handle(self, _: v1::InitializeRequest) {
+        self.refuse(v1::InitializeRequest::METHOD);
+    }
+}
+
+impl<A: Agent> Handle<v2::InitializeRequest, ()> for Call<A> {
+    fn handle(self, _: v2::InitializeRequest) {
+        self.refuse(v1::InitializeRequest::METHOD);
+    }
+}
+
+impl<A: Agent> Call<A> {
+    fn refuse(self, method: &str) {
+        let error = Error::Rpc(jsonrpc::Error::method_not_found(method));
+        self.responder.spawn(async move { Err::<(), _>(error) });
+    }
+}

@@ -1,0 +1,30 @@
+//! `session/new`: a new session.
+
+use std::sync::Arc;
+
+use acp_wire::{Handle, v1, v2};
+
+use super::Call;
+use crate::agent::Agent;
+use crate::convert::OpensSession;
+use crate::session_setup::SessionSetup;
+
+impl<A: Agent> Handle<v1::NewSessionRequest, ()> for Call<A> {
+    fn handle(self, request: v1::NewSessionRequest) {
+        self.new_session(request.setup());
+    }
+}
+
+impl<A: Agent> Handle<v2::NewSessionRequest, ()> for Call<A> {
+    fn handle(self, request: v2::NewSessionRequest) {
+        self.new_session(request.setup());
+    }
+}
+
+impl<A: Agent> Call<A> {
+    fn new_session(self, setup: SessionSetup) {
+        let side = Arc::clone(&self.side);
+        self.responder
+            .work(async move |responder| side.new_session(setup, responder).await);
+    }
+}

@@ -1,0 +1,29 @@
+//! `session/prompt`: what a turn begins with. What is done with it: `agent/prompting.rs`.
+
+use acp_wire::{Handle, v1, v2};
+
+use super::Call;
+use crate::agent::Agent;
+use crate::agent::turn::Prompt;
+
+impl<A: Agent> Handle<v1::PromptRequest, ()> for Call<A> {
+    fn handle(self, request: v1::PromptRequest) {
+        let prompt = Prompt {
+            content: request.prompt,
+            meta: request.meta,
+        };
+        self.side
+            .prompt(&request.session_id, prompt, self.responder);
+    }
+}
+
+impl<A: Agent> Handle<v2::PromptRequest, ()> for Call<A> {
+    fn handle(self, request: v2::PromptRequest) {
+        let prompt = Prompt {
+            content: request.prompt,
+            meta: request.meta,
+        };
+        self.side
+            .prompt(&request.session_id, prompt, self.responder);
+    }
+}

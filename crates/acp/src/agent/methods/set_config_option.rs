@@ -1,0 +1,130 @@
+//! `session/set_config_option`, and what agents had before it: `session/set_mode` and `session/set_model`.
+
+use acp_wire::Handle;
+use acp_wire::v1::{
+    self, ConfigOptionUpdate, CurrentModeUpdate, SessionConfigId, SessionConfigOption,
+    SessionConfigOptionCategory, SessionConfigOptionValue, SessionId, SessionUpdate,
+    SetSessionModeRequest, SetSessionModeResponse, SetSessionModelRequest, SetSessionModelResponse,
+};
+use acp_wire::v2;
+
+use super::Call;
+use crate::agent::session::Session;
+use crate::agent::side::AgentSide;
+use crate::agent::{Agent, config};
+use crate::convert;
+use crate::error::{Error, Result};
+
+impl<A: Agent> Handle<v1::SetSessionConfigOptionRequest, ()> for Call<A> {
+    fn handle(self, request: v1::SetSessionConfigOptionRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let session = side.session(&request.session_id)?;
+            let options = side
+                .set_option(&session, &request.config_id, request.value, true)
+                .await?;
+            Ok(v1::SetSessionConfigOptionResponse::new(options))
+        });
+    }
+}
+
+impl<A: Agent> Handle<v2::SetSessionConfigOptionRequest, ()> for Call<A> {
+    fn handle(self, request: v2::SetSessionConfigOptionRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let option = request.config_id;
+            let value = match request.value {
+                v2::SessionConfigOptionValue::Id(id) => SessionConfigOptionValue::Id(id),
+                v2::SessionConfigOptionValue::Boolean(value) => {
+                    SessionConfigOptionValue::Boolean(value)
+                }
+                _ => {
+                    return Err(Error::invalid_params(format!(
+                        "the config option {option} has no values of this type"
+                    )));
+                }
+            };
+            let session = side.session(&request.session_id)?;
+            let options = side.set_option(&session, &option, value, true).await?;
+            let options = convert::options_to_v2(options);
+            Ok(v2::SetSessionConfigOptionResponse::new(options))
+        });
+    }
+}
+
+impl<A: Agent> Handle<SetSessionModeRequest, ()> for Call<A> {
+    fn handle(self, request: SetSessionModeRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let (session, mode) = (&request.session_id, request.mode_id.as_str());
+            side.set_by_category(session, &SessionConfigOptionCategory::Mode, mode)
+                .await?;
+            Ok(SetSessionModeResponse::new())
+        });
+    }
+}
+
+impl<A: Agent> Handle<SetSessionModelRequest, ()> for Call<A> {
+    fn handle(self, request: SetSessionModelRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let (session, model) = (&request.session_id, request.model_id.as_str());
+            side.set_by_category(session, &SessionConfigOptionCategory::Model, model)
+                .await?;
+            Ok(SetSessionModelResponse::new())
+        });
+    }
+}
+
+impl<A: Agent> AgentSide<A> {
+    /// Sets a config option and reports what other clients' eyes must see: the mode, when it was
+    /// set as an option; the options, when it was set as a mode.
+    async fn set_option(
+        &self,
+        session: &Session,
+        option: &SessionConfigId,
+        value: SessionConfigOptionValue,
+        as_option: bool,
+    ) -> Result<Vec<SessionConfigOption>> {
+        config::check(&session.config_options(), option, &value)?;
+        let options = self.agent.set_config_option(session, option, value).await?;
+        let mode = session.replace_config_options(options.clone());
+        let client = session.client();
+        let shown = config::understood(options, client.takes_boolean_options());
+        if !as_option {
+            let update = ConfigOptionUpdate::new(shown.clone());
+            session
+                .update(SessionUpdate::ConfigOptionUpdate(update))
+                .await?;
+        } else if let (Some(mode), false) = (mode, client.speaks_v2()) {
+            let update = CurrentModeUpdate::new(mode);
+            session
+                .update(SessionUpdate::CurrentModeUpdate(update))
+                .await?;
+        }
+        Ok(shown)
+    }
+
+    /// Sets the option of a category, for clients that do not know it as one.
+    async fn set_by_category(
+        &self,
+        session: &SessionId,
+        category: &SessionConfigOptionCategory,
+        value: &str,
+    ) -> Result<()> {
+        let session = self.session(session)?;
+        let option = config::option_of(&session.config_options(), category)
+            .ok_or_else(|| Error::invalid_params(format!("this session has no {category}s")))?;
+        self.set_option(&session, &option, value.into(), false)
+            .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! `elicitation/create`: asking the person for input, by a form or on a web page.
+
+use acp_wire::v1::{CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities};
+use acp_wire::{Handle, Request};
+
+use super::{Call, NotOffered, offered};
+use crate::client::Client;
+use crate::error::Result;
+
+/// `elicitation/create`: asking the person for input, by a form or on a web page.
+pub trait Elicitation: Send + Sync {
+    /// Which kinds it can show.
+    fn capabilities(&self) -> ElicitationCapabilities;
+
+    /// Asks the person. The future is dropped when the agent cancels the request.
+    ///
+    /// # Errors
+    /// They cannot be asked. That they say no is no error:
+    /// [`ElicitationAction::Decline`](acp_wire::v1::ElicitationAction::Decline).
+    fn create(
+        &self,
+        request: CreateElicitationRequest,
+    ) -> impl Future<Output = Result<CreateElicitationResponse>> + Send;
+}
+
+impl Elicitation for NotOffered {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        match *self {}
+    }
+    async fn create(&self, _: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        match *self {}
+    }
+}
+
+impl<C: Client> Handle<CreateElicitationRequest, ()> for Call<C> {
+    fn handle(self, request: CreateElicitationRequest) {
+        let Self { side, responder } = self;
+        responder.spawn(async move {
+            let offer = side.client.elicitation();
+            let elicitation = offered(offer, CreateElicitationRequest::METHOD)?;
+            elicitation.create(request).await
+        });
+    }
+}

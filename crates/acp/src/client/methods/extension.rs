@@ -1,0 +1,14 @@
+//! Methods of extensions, whose names begin with `_`.
+
+use acp_wire::Handle;
+use acp_wire::v1::Extension;
+
+use super::Call;
+use crate::client::Client;
+
+impl<C: Client> Handle<Extension, ()> for Call<C> {
+    fn handle(self, Extension { method, params }: Extension) {
+        let Self { side, responder } = self;
+        responder.spawn(async move { side.client.extension_request(&method, params).await });
+    }
+}

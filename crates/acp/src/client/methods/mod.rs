@@ -1,0 +1,81 @@
+//! The requests of an agent, a file each: what a client offers to answer it, and how it is answered.
+//!
+//! A request is read by the table of its version ([`acp_wire::v1::AgentRequest`], [`acp_wire::v2::AgentRequest`]),
+//! which hands it to the [`Handle`](acp_wire::Handle) for its type. A method that this library does not answer does not
+//! compile.
+
+mod elicitation;
+mod extension;
+mod read_text_file;
+mod request_permission;
+mod terminals;
+mod write_text_file;
+
+use std::sync::Arc;
+
+use acp_wire::v1::{self, SessionId};
+use acp_wire::{Request, jsonrpc};
+
+use super::Client;
+use super::side::ClientSide;
+use crate::connection::Responder;
+use crate::error::{Error, Result};
+
+pub use elicitation::Elicitation;
+pub use read_text_file::ReadTextFile;
+pub use request_permission::PermissionRequest;
+pub use terminals::Terminals;
+pub use write_text_file::WriteTextFile;
+
+/// A request that has arrived, and is to be handled.
+pub(crate) struct Call<C> {
+    side: Arc<ClientSide<C>>,
+    responder: Responder,
+}
+
+impl<C: Client> Call<C> {
+    pub(crate) fn new(side: Arc<ClientSide<C>>, responder: Responder) -> Self {
+        Self { side, responder }
+    }
+
+    /// The request, if it is of a session that this client has. Otherwise it is refused.
+    fn in_session(self, id: &SessionId) -> Option<Self> {
+        if self.side.sessions.serves(id) {
+            return Some(self);
+        }
+        refuse_session(id, self.responder);
+        None
+    }
+}
+
+/// Answers that there is no such session.
+fn refuse_session(id: &SessionId, responder: Responder) {
+    let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
+    responder.spawn(async move { Err::<(), _>(Error::Rpc(error)) });
+}
+
+/// Stands for what a client does not offer. There is no value of it.
+pub(crate) enum NotOffered {}
+
+/// What the client offers for this method.
+///
+/// # Errors
+/// Nothing: there is no such method then.
+fn offered<T>(offer: Option<T>, method: &str) -> Result<T> {
+    offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
+}
+
+/// Whether the client offers a method of version 1 that not every client has.
+pub(crate) fn is_offered<C: Client>(client: &C, method: &str) -> bool {
+    match method {
+        v1::ReadTextFileRequest::METHOD => client.read_text_file().is_some(),
+        v1::WriteTextFileRequest::METHOD => client.write_text_file().is_some(),
+        v1::CreateTerminalRequest::METHOD
+        | v1::TerminalOutputRequest::METHOD
+        | v1::WaitForTerminalExitRequest::METHOD
+        | v1::KillTerminalRequest::METHOD
+        | v1::ReleaseTerminalRequest::METHOD => client.terminals().is_some(),
+        v1::CreateElicitationRequest::METHOD => client.elicitation().is_some(),
+        _ => false,
+    }
+}

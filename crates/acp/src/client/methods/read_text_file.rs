@@ -1,0 +1,41 @@
+//! `fs/read_text_file`: File system, "Reading Files".
+
+use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
+use acp_wire::{Handle, Request};
+
+use super::{Call, NotOffered, offered};
+use crate::client::Client;
+use crate::error::Result;
+
+/// `fs/read_text_file`: File system, "Reading Files". Version 1 only.
+pub trait ReadTextFile: Send + Sync {
+    /// Reads a file as the person sees it, unsaved changes included. `line` counts from 1, `limit` is in
+    /// lines.
+    ///
+    /// # Errors
+    /// The file is not there
+    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or it may
+    /// not or cannot be read.
+    fn read_text_file(
+        &self,
+        request: ReadTextFileRequest,
+    ) -> impl Future<Output = Result<ReadTextFileResponse>> + Send;
+}
+
+impl ReadTextFile for NotOffered {
+    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        match *self {}
+    }
+}
+
+impl<C: Client> Handle<ReadTextFileRequest, ()> for Call<C> {
+    fn handle(self, request: ReadTextFileRequest) {
+        let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+            return;
+        };
+        responder.spawn_text(async move {
+            let files = offered(side.client.read_text_file(), ReadTextFileRequest::METHOD)?;
+            files.read_text_file(request).await
+        });
+    }
+}

@@ -1,0 +1,207 @@
+//! `session/request_permission`: Tool calls, "Requesting Permission".
+
+use acp_wire::Handle;
+use acp_wire::v1::{
+    self, PermissionOption, RequestPermissionOutcome, RequestPermissionResponse, SessionId,
+    ToolCallUpdate, ToolKind,
+};
+use acp_wire::v2::{self, CommandPermissionSubject, RequestPermissionSubject};
+use tokio_util::sync::CancellationToken;
+
+use super::{Call, refuse_session};
+use crate::client::Client;
+use crate::error::Error;
+use crate::thread::{ThreadHandle, ThreadToolCall};
+
+/// A permission request: tool calls, "Requesting Permission".
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PermissionRequest {
+    /// The session.
+    pub session_id: SessionId,
+    /// What is asked, for the person; empty if the agent does not say.
+    pub title: String,
+    /// Why it is needed, if the agent says.
+    pub description: Option<String>,
+    /// The tool call it is about, with all that has been said of it. Where an agent of version 2 asks for
+    /// something else, this is made of what it asks for.
+    pub tool_call: ThreadToolCall,
+    /// The command it is about, if that is what an agent of version 2 asks for.
+    pub command: Option<CommandPermissionSubject>,
+    /// What can be answered.
+    pub options: Vec<PermissionOption>,
+    /// The session's thread.
+    pub thread: ThreadHandle,
+}
+
+impl PermissionRequest {
+    /// A request that a client puts to its person by itself.
+    pub fn new(
+        session_id: impl Into<SessionId>,
+        tool_call: &ToolCallUpdate,
+        options: Vec<PermissionOption>,
+        thread: ThreadHandle,
+    ) -> Self {
+        let known = thread.read(|thread| thread.tool_call(&tool_call.tool_call_id).cloned());
+        let mut call = known.unwrap_or_else(|| ThreadToolCall::new(&tool_call.tool_call_id));
+        call.apply_v1(tool_call);
+        Self {
+            session_id: session_id.into(),
+            title: call.title.clone(),
+            description: None,
+            tool_call: call,
+            command: None,
+            options,
+            thread,
+        }
+    }
+
+    /// A request of an agent that speaks version 1; the thread has been told of it.
+    pub(crate) fn received(
+        request: v1::RequestPermissionRequest,
+        tool_call: ThreadToolCall,
+        thread: ThreadHandle,
+    ) -> Self {
+        Self {
+            session_id: request.session_id,
+            title: tool_call.title.clone(),
+            description: None,
+            tool_call,
+            command: None,
+            options: request.options,
+            thread,
+        }
+    }
+
+    /// A request of an agent that speaks version 2. `tool_call` is what the thread knows of the call it
+    /// names.
+    pub(crate) fn received_v2(
+        request: v2::RequestPermissionRequest,
+        tool_call: Option<ThreadToolCall>,
+        thread: ThreadHandle,
+    ) -> Self {
+        let command = match request.subject {
+            Some(RequestPermissionSubject::Command(command)) => Some(command),
+            _ => None,
+        };
+        let tool_call = tool_call.unwrap_or_else(|| {
+            // Nobody's id: it is not in the thread.
+            let id = command.as_ref().and_then(|c| c.tool_call_id.clone());
+            let mut call = ThreadToolCall::new(id.unwrap_or_else(|| "".into()));
+            call.title.clone_from(&request.title);
+            if command.is_some() {
+                call.kind = ToolKind::Execute;
+            }
+            call
+        });
+        Self {
+            session_id: request.session_id,
+            title: request.title,
+            description: request.description,
+            tool_call,
+            command,
+            options: request.options,
+            thread,
+        }
+    }
+
+    /// What sort of thing the tool call does: a hint of the agent's, and no promise.
+    #[must_use]
+    pub fn kind(&self) -> &ToolKind {
+        &self.tool_call.kind
+    }
+
+    /// Yes, this time if that can be said; cancelled if the agent offers no yes at all.
+    #[must_use]
+    pub fn allow(&self) -> RequestPermissionOutcome {
+        use acp_wire::v1::PermissionOptionKind::{AllowAlways, AllowOnce};
+        self.first_of([AllowOnce, AllowAlways])
+    }
+
+    /// No, this time if that can be said; cancelled if the agent offers no no at all.
+    #[must_use]
+    pub fn reject(&self) -> RequestPermissionOutcome {
+        use acp_wire::v1::PermissionOptionKind::{RejectAlways, RejectOnce};
+        self.first_of([RejectOnce, RejectAlways])
+    }
+
+    fn first_of(&self, kinds: [acp_wire::v1::PermissionOptionKind; 2]) -> RequestPermissionOutcome {
+        kinds
+            .iter()
+            .find_map(|kind| self.options.iter().find(|option| option.kind == *kind))
+            .map_or_else(RequestPermissionOutcome::cancelled, |option| {
+                RequestPermissionOutcome::selected(&option.option_id)
+            })
+    }
+}
+
+impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for Call<C> {
+    fn handle(self, request: v1::RequestPermissionRequest) {
+        let Some(call) = self.in_session(&request.session_id) else {
+            return;
+        };
+        let found = call.side.sessions.receive(&request.session_id, |state| {
+            let tool_call = state
+                .thread
+                .change(|thread| thread.permission_requested(&request.tool_call));
+            (tool_call, state.thread.clone(), state.turn.clone())
+        });
+        let Some((tool_call, thread, turn)) = found else {
+            return refuse_session(&request.session_id, call.responder);
+        };
+        let weight = tool_call.weight();
+        let request = PermissionRequest::received(request, tool_call, thread);
+        call.ask(request, weight, turn);
+    }
+}
+
+impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for Call<C> {
+    fn handle(self, request: v2::RequestPermissionRequest) {
+        use v2::RequestPermissionSubject::{Command, ToolCall};
+        let Some(call) = self.in_session(&request.session_id) else {
+            return;
+        };
+        let found = call.side.sessions.receive(&request.session_id, |state| {
+            let tool_call = match &request.subject {
+                Some(ToolCall(subject)) => Some(
+                    state
+                        .thread
+                        .change(|thread| thread.permission_requested_v2(&subject.tool_call)),
+                ),
+                Some(Command(subject)) => subject
+                    .tool_call_id
+                    .as_ref()
+                    .and_then(|id| state.thread.read(|thread| thread.tool_call(id).cloned())),
+                _ => None,
+            };
+            (tool_call, state.thread.clone(), state.turn.clone())
+        });
+        let Some((tool_call, thread, turn)) = found else {
+            return refuse_session(&request.session_id, call.responder);
+        };
+        let weight = tool_call.as_ref().map_or(0, ThreadToolCall::weight);
+        let request = PermissionRequest::received_v2(request, tool_call, thread);
+        call.ask(request, weight, turn);
+    }
+}
+
+impl<C: Client> Call<C> {
+    /// Has the client answer, unless the turn is cancelled first. `weight` is what the tool call takes, in bytes.
+    fn ask(self, request: PermissionRequest, weight: usize, turn: CancellationToken) {
+        let Self { side, responder } = self;
+        if let Err(error) = responder.takes(weight) {
+            return responder.spawn(async move { Err::<(), _>(error) });
+        }
+        responder.spawn(async move {
+            let outcome = tokio::select! {
+                biased;
+                () = turn.cancelled() => RequestPermissionOutcome::cancelled(),
+                outcome = side.client.request_permission(request) => match outcome {
+                    Err(Error::Cancelled) => RequestPermissionOutcome::cancelled(),
+                    other => other?,
+                },
+            };
+            Ok(RequestPermissionResponse::new(outcome))
+        });
+    }
+}

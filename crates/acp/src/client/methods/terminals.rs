@@ -1,0 +1,107 @@
+//! `terminal/*`: the specification's page Terminals.
+
+use acp_wire::v1::{
+    CreateTerminalRequest, CreateTerminalResponse, KillTerminalRequest, KillTerminalResponse,
+    ReleaseTerminalRequest, ReleaseTerminalResponse, TerminalOutputRequest, TerminalOutputResponse,
+    WaitForTerminalExitRequest, WaitForTerminalExitResponse,
+};
+use acp_wire::{Handle, Request};
+
+use super::{Call, NotOffered, offered};
+use crate::client::Client;
+use crate::error::Result;
+
+/// All of `terminal/*`: the specification's page Terminals. Version 1 only.
+///
+/// An error that one of them gives is the answer to the request. Whoever releases a terminal keeps what it
+/// has shown: the tool call that it is part of shows it still.
+pub trait Terminals: Send + Sync {
+    /// Starts a command and answers at once: "Executing Commands".
+    fn create(
+        &self,
+        request: CreateTerminalRequest,
+    ) -> impl Future<Output = Result<CreateTerminalResponse>> + Send;
+
+    /// What it has printed, and how it ended if it has: "Getting Output". Of output beyond the limit of
+    /// bytes the beginning goes first, at the beginning of a character.
+    fn output(
+        &self,
+        request: TerminalOutputRequest,
+    ) -> impl Future<Output = Result<TerminalOutputResponse>> + Send;
+
+    /// Waits for its end: "Waiting for Exit".
+    fn wait_for_exit(
+        &self,
+        request: WaitForTerminalExitRequest,
+    ) -> impl Future<Output = Result<WaitForTerminalExitResponse>> + Send;
+
+    /// Ends the command; the terminal stays: "Killing Commands".
+    fn kill(
+        &self,
+        request: KillTerminalRequest,
+    ) -> impl Future<Output = Result<KillTerminalResponse>> + Send;
+
+    /// Ends the command if it runs, and frees the terminal: "Releasing Terminals".
+    fn release(
+        &self,
+        request: ReleaseTerminalRequest,
+    ) -> impl Future<Output = Result<ReleaseTerminalResponse>> + Send;
+}
+
+impl Terminals for NotOffered {
+    async fn create(&self, _: CreateTerminalRequest) -> Result<CreateTerminalResponse> {
+        match *self {}
+    }
+    async fn output(&self, _: TerminalOutputRequest) -> Result<TerminalOutputResponse> {
+        match *self {}
+    }
+    async fn wait_for_exit(
+        &self,
+        _: WaitForTerminalExitRequest,
+    ) -> Result<WaitForTerminalExitResponse> {
+        match *self {}
+    }
+    async fn kill(&self, _: KillTerminalRequest) -> Result<KillTerminalResponse> {
+        match *self {}
+    }
+    async fn release(&self, _: ReleaseTerminalRequest) -> Result<ReleaseTerminalResponse> {
+        match *self {}
+    }
+}
+
+macro_rules! handle {
+    ($($request:ident, $call:ident;)+) => { $(
+        impl<C: Client> Handle<$request, ()> for Call<C> {
+            fn handle(self, request: $request) {
+                let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+                    return;
+                };
+                responder.spawn(async move {
+                    let terminals = offered(side.client.terminals(), $request::METHOD)?;
+                    terminals.$call(request).await
+                });
+            }
+        }
+    )+ };
+}
+
+handle! {
+    CreateTerminalRequest, create;
+    WaitForTerminalExitRequest, wait_for_exit;
+    KillTerminalRequest, kill;
+    ReleaseTerminalRequest, release;
+}
+
+impl<C: Client> Handle<TerminalOutputRequest, ()> for Call<C> {
+    fn handle(self, request: TerminalOutputRequest) {
+        let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+            return;
+        };
+        let work = async move {
+            let terminals = offered(side.client.terminals(), TerminalOutputRequest::METHOD)?;
+            terminals.output(request).await
+        };
+        // All that a terminal has kept may be in it.
+        responder.spawn_weighed(work, |response| response.output.len());
+    }
+}

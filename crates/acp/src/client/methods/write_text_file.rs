@@ -1,0 +1,38 @@
+//! `fs/write_text_file`: File system, "Writing Files".
+
+use acp_wire::v1::{WriteTextFileRequest, WriteTextFileResponse};
+use acp_wire::{Handle, Request};
+
+use super::{Call, NotOffered, offered};
+use crate::client::Client;
+use crate::error::Result;
+
+/// `fs/write_text_file`: File system, "Writing Files". Version 1 only.
+pub trait WriteTextFile: Send + Sync {
+    /// Writes a file; creates it if it is not there.
+    ///
+    /// # Errors
+    /// It may not or cannot be written.
+    fn write_text_file(
+        &self,
+        request: WriteTextFileRequest,
+    ) -> impl Future<Output = Result<WriteTextFileResponse>> + Send;
+}
+
+impl WriteTextFile for NotOffered {
+    async fn write_text_file(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+        match *self {}
+    }
+}
+
+impl<C: Client> Handle<WriteTextFileRequest, ()> for Call<C> {
+    fn handle(self, request: WriteTextFileRequest) {
+        let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
+            return;
+        };
+        responder.spawn(async move {
+            let files = offered(side.client.write_text_file(), WriteTextFileRequest::METHOD)?;
+            files.write_text_file(request).await
+        });
+    }
+}
