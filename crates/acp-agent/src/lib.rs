@@ -52,7 +52,7 @@ use std::sync::{Arc, LazyLock};
 
 use acp::agent::{
     Authentication, CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Prompt,
-    Recorder, ResumeSession, Session, SessionOpened, SessionSetup, Turn,
+    Recorder, ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, Turn,
 };
 use acp::v1::{
     Implementation, McpCapabilities, McpServer, PromptCapabilities, SessionConfigId,
@@ -230,6 +230,10 @@ impl acp::Agent for CodingAgent {
     }
 
     fn fork_session(&self) -> Option<&impl ForkSession> {
+        self.sessions.kept()
+    }
+
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
         self.sessions.kept()
     }
 

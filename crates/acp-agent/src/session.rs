@@ -275,6 +275,16 @@ impl SessionState {
         Ok(Some(title))
     }
 
+    /// Gives the session the title that a person chose.
+    pub(crate) async fn rename(&self, title: &str) -> Result<(), StoreError> {
+        let kept = title.to_owned();
+        self.log
+            .change(move |properties| properties.title = Some(kept))
+            .await?;
+        self.changing().title = Some(title.to_owned());
+        Ok(())
+    }
+
     /// A turn has ended: what is kept of it becomes shorter.
     pub(crate) async fn turn_ended(&self, id: &SessionId) {
         if let Err(error) = self.log.fold().await {

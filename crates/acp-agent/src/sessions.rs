@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use acp::Update;
 use acp::agent::{
     CloseSession, DeleteSession, ForkSession, ListSessions, LoadSession, Recorder, ResumeSession,
-    Session, SessionOpened, SessionSetup,
+    Session, SessionOpened, SessionSetup, SetSessionTitle,
 };
 use acp::v1::{ListSessionsRequest, ListSessionsResponse, McpServer, SessionId, SessionInfo};
 use acp_host::SandboxRules;
@@ -319,6 +319,27 @@ impl CloseSession for Sessions {
     async fn close_session(&self, session: &SessionId) -> acp::Result<()> {
         self.forget(session).await;
         Ok(())
+    }
+}
+
+impl SetSessionTitle for Sessions {
+    async fn set_session_title(&self, id: &SessionId, title: &str) -> acp::Result<String> {
+        let title = crate::title::of_person(title)
+            .ok_or_else(|| acp::Error::invalid_params("the title is empty"))?;
+        let open = self.open().get(id).cloned();
+        match open {
+            Some(state) => state.rename(&title).await?,
+            None => {
+                let store = self.store()?;
+                let kept = store.find(id.clone()).await?;
+                let mut properties = kept.properties;
+                properties.title = Some(title.clone());
+                store
+                    .append(id.clone(), kept.version, Vec::new(), Some(properties))
+                    .await?;
+            }
+        }
+        Ok(title)
     }
 }
 

@@ -27,6 +27,13 @@ pub(crate) fn title(prompt: &[ContentBlock]) -> Option<String> {
         .map(|title| one_line(&title))
 }
 
+/// A title that a person chose, as one line. `None` if there is nothing to be seen of it.
+pub(crate) fn of_person(title: &str) -> Option<String> {
+    let title = clean(title);
+    let title = title.trim();
+    (!title.is_empty()).then(|| one_line(title))
+}
+
 /// What a line says, without its Markdown. `None` if it says nothing.
 fn words(line: &str) -> Option<String> {
     let line = line.trim();

@@ -33,6 +33,9 @@ pub(crate) mod v1 {
             SetSessionMode = "session/set_mode", SetSessionModeRequest => SetSessionModeResponse;
             /// Session config options: sets an option.
             SetSessionConfigOption = "session/set_config_option", SetSessionConfigOptionRequest => SetSessionConfigOptionResponse;
+            /// Session list: gives a session another title.
+            SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, needs "sessionCapabilities.title",
+                unstable "part of the unstable schema of November 2026; told by `sessionCapabilities.title`";
             /// A new session that begins as a copy of another.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "sessionCapabilities.fork",
                 unstable "agents in use have it; told by `sessionCapabilities.fork`";
@@ -111,6 +114,9 @@ pub(crate) mod v2 {
             DeleteSession = "session/delete", DeleteSessionRequest => DeleteSessionResponse, shared, needs "session.delete";
             /// Frees what a session holds.
             CloseSession = "session/close", CloseSessionRequest => CloseSessionResponse, shared, needs "session";
+            /// Session list: gives a session another title.
+            SetSessionTitle = "session/set_title", SetSessionTitleRequest => SetSessionTitleResponse, shared, needs "session.title",
+                unstable "part of the unstable schema of November 2026; told by `session.title`";
             /// A new session that begins as a copy of another.
             ForkSession = "session/fork", ForkSessionRequest => ForkSessionResponse, needs "session.fork",
                 unstable "agents in use have it; told by `session.fork`";

@@ -17,6 +17,8 @@ pub(crate) mod v1 {
             optional close: SessionCloseCapabilities,
             /// `session/fork`. Unstable.
             optional fork: SessionForkCapabilities,
+            /// `session/set_title`. Unstable.
+            optional title: SessionTitleCapabilities,
         }
     }
 
@@ -41,6 +43,11 @@ pub(crate) mod v1 {
     }
 
     record! {
+        /// Present when the agent has `session/set_title`.
+        pub struct SessionTitleCapabilities {}
+    }
+
+    record! {
         /// Present when the agent has `session/close`.
         pub struct SessionCloseCapabilities {}
     }
@@ -55,7 +62,7 @@ pub(crate) mod v1 {
 pub(crate) mod v2 {
     pub use super::v1::{
         SessionAdditionalDirectoriesCapabilities, SessionDeleteCapabilities,
-        SessionForkCapabilities,
+        SessionForkCapabilities, SessionTitleCapabilities,
     };
     #[allow(clippy::wildcard_imports)]
     use crate::v2::*;
@@ -73,6 +80,8 @@ pub(crate) mod v2 {
             optional additional_directories: SessionAdditionalDirectoriesCapabilities,
             /// `session/fork`. Unstable.
             optional fork: SessionForkCapabilities,
+            /// `session/set_title`. Unstable.
+            optional title: SessionTitleCapabilities,
         }
     }
 }

@@ -35,4 +35,5 @@ mod rules;
 mod scripted;
 mod sessions;
 mod store;
+mod titles;
 mod tools;

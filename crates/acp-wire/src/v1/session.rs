@@ -174,6 +174,24 @@ record! {
 }
 
 record! {
+    /// `session/set_title`. Unstable: for agents that have `sessionCapabilities.title`.
+    pub struct SetSessionTitleRequest {
+        /// The session, which need not be open.
+        required session_id: SessionId,
+        /// Its new title, for people.
+        required title: String,
+    }
+}
+
+record! {
+    /// The answer to `session/set_title`.
+    pub struct SetSessionTitleResponse {
+        /// The title that is kept: the agent may have trimmed or shortened it.
+        required title: String,
+    }
+}
+
+record! {
     /// `session/close`: cancels what runs and frees what the session holds.
     pub struct CloseSessionRequest {
         /// The session.

@@ -24,6 +24,7 @@ const METHODS: &[Status] = &[
     ("session/resume", YES, YES),
     ("session/fork", YES, YES),
     ("session/list", YES, YES),
+    ("session/set_title", YES, YES),
     ("session/delete", YES, YES),
     ("session/close", YES, YES),
     ("session/set_mode", YES, YES),

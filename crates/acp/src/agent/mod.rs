@@ -25,7 +25,7 @@ pub use display_terminal::DisplayTerminal;
 pub use initialize::ClientInfo;
 pub use methods::{
     AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
-    ListSessions, LoadSession, ResumeSession,
+    ListSessions, LoadSession, ResumeSession, SetSessionTitle,
 };
 pub use recording::Recorder;
 pub use session::{Session, SessionOpened};
@@ -166,6 +166,11 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/delete`.
     fn delete_session(&self) -> Option<&impl DeleteSession> {
+        None::<&methods::NotOffered>
+    }
+
+    /// `session/set_title`, unstable.
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
         None::<&methods::NotOffered>
     }
 

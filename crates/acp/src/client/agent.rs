@@ -298,6 +298,21 @@ impl AgentConnection {
         Ok(())
     }
 
+    /// Gives a session another title (`session/set_title`, unstable); it need not be open. Gives the title that the agent
+    /// keeps, which may be trimmed or shortened.
+    ///
+    /// # Errors
+    /// The agent does not offer it, its error, or the end of the connection.
+    pub async fn set_session_title(
+        &self,
+        id: &SessionId,
+        title: impl Into<String>,
+    ) -> Result<String> {
+        self.require(v1::SetSessionTitleRequest::METHOD)?;
+        let request = v1::SetSessionTitleRequest::new(id, title);
+        Ok(self.connection().request(&request).await?.title)
+    }
+
     /// Closes the connection; an agent that runs as a child sees its stdin end.
     pub fn close(&self) {
         self.connection().close();

@@ -24,7 +24,7 @@ use super::connection::Setup;
 use crate::agent::{
     AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
     ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
-    TerminalCommand, Turn,
+    SetSessionTitle, TerminalCommand, Turn,
 };
 use crate::client::{
     Elicitation, PermissionRequest, ReadTextFile, Terminals, Update, UpdateContext, WriteTextFile,
@@ -140,6 +140,9 @@ impl Agent for Everything {
         (!self.setup.v2()).then_some(self)
     }
     fn close_session(&self) -> Option<&impl CloseSession> {
+        Some(self)
+    }
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
         Some(self)
     }
     fn delete_session(&self) -> Option<&impl DeleteSession> {
@@ -274,6 +277,11 @@ impl CloseSession for Everything {
     }
 }
 
+impl SetSessionTitle for Everything {
+    async fn set_session_title(&self, _: &SessionId, title: &str) -> Result<String> {
+        Ok(title.to_owned())
+    }
+}
 impl DeleteSession for Everything {
     async fn delete_session(&self, id: &SessionId) -> Result<()> {
         Err(Error::invalid_params(format!("there is no session {id}")))
@@ -331,6 +339,7 @@ pub(super) async fn client(setup: Setup, options: Options, transport: Transport)
             within(agent.fork_session("s1", "/")).await;
             within(agent.authenticate("a")).await;
             within(agent.logout()).await;
+            within(agent.set_session_title(&"old".into(), "t")).await;
             within(agent.delete_session(&"old".into())).await;
         };
         tokio::join!(work, opening);

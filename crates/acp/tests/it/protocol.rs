@@ -8,7 +8,8 @@ use std::path::Path;
 
 use acp::agent::{
     AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
-    ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup, Turn,
+    ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
+    SetSessionTitle, Turn,
 };
 use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile, connect_with};
 use acp::v1::*;
@@ -65,6 +66,9 @@ impl Agent for Everything {
     fn close_session(&self) -> Option<&impl CloseSession> {
         Some(self)
     }
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
+        Some(self)
+    }
     fn delete_session(&self) -> Option<&impl DeleteSession> {
         Some(self)
     }
@@ -104,6 +108,11 @@ impl ListSessions for Everything {
 impl CloseSession for Everything {
     async fn close_session(&self, _: &SessionId) -> Result<()> {
         Ok(())
+    }
+}
+impl SetSessionTitle for Everything {
+    async fn set_session_title(&self, _: &SessionId, title: &str) -> Result<String> {
+        Ok(title.to_owned())
     }
 }
 impl DeleteSession for Everything {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use acp::agent::{
     Agent, AuthContext, Authentication, CloseSession, DeleteSession, ListSessions, LoadSession,
-    Prompt, ResumeSession, Session, SessionOpened, SessionSetup, TerminalCommand, Turn,
+    Prompt, ResumeSession, Session, SessionOpened, SessionSetup, SetSessionTitle, TerminalCommand,
+    Turn,
 };
 use acp::v1::{
     AuthMethod, AuthMethodId, AvailableCommand, ContentBlock, Cost, Diff, ElicitationMode,
@@ -64,6 +65,8 @@ type Past = Vec<(String, String)>;
 #[derive(Default, Clone)]
 struct Right {
     sessions: Arc<Mutex<HashMap<String, (String, Past)>>>,
+    /// What sessions are called, where somebody has said so.
+    titles: Arc<Mutex<HashMap<String, String>>>,
     servers: crate::mutants::mcp::Servers,
     logged_out: Arc<AtomicBool>,
 }
@@ -138,6 +141,10 @@ impl Agent for Right {
     }
 
     fn resume_session(&self) -> Option<&impl ResumeSession> {
+        Some(self)
+    }
+
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
         Some(self)
     }
 
@@ -440,9 +447,11 @@ impl ListSessions for Right {
         let mut listed: Vec<SessionInfo> = of_cwd
             .map(|(id, (cwd, past))| {
                 let info = SessionInfo::new(id.as_str(), cwd.as_str());
-                match past.first() {
-                    Some((said, _)) => info.title(said.as_str()),
-                    None => info,
+                let titles = self.titles.lock().unwrap();
+                match (titles.get(id), past.first()) {
+                    (Some(title), _) => info.title(title.as_str()),
+                    (None, Some((said, _))) => info.title(said.as_str()),
+                    (None, None) => info,
                 }
             })
             .collect();
@@ -457,6 +466,18 @@ impl ListSessions for Right {
         let mut page = ListSessionsResponse::new(page);
         page.next_cursor = more.then(|| (from + PAGE).to_string());
         Ok(page)
+    }
+}
+
+impl SetSessionTitle for Right {
+    async fn set_session_title(&self, session: &SessionId, title: &str) -> acp::Result<String> {
+        self.past(session)?;
+        if title.is_empty() {
+            return Err(acp::Error::invalid_params("the title is empty"));
+        }
+        let mut titles = self.titles.lock().unwrap();
+        titles.insert(session.to_string(), title.to_owned());
+        Ok(title.to_owned())
     }
 }
 

@@ -60,6 +60,7 @@ messages! {
     SetSessionModeRequest SetSessionModeResponse
     SetSessionConfigOptionRequest SetSessionConfigOptionResponse
     ForkSessionRequest ForkSessionResponse
+    SetSessionTitleRequest SetSessionTitleResponse
     PromptRequest PromptResponse
     RequestPermissionRequest RequestPermissionResponse
     WriteTextFileRequest WriteTextFileResponse

@@ -43,6 +43,7 @@ messages! {
     DeleteSessionRequest DeleteSessionResponse
     CloseSessionRequest CloseSessionResponse
     ForkSessionRequest ForkSessionResponse
+    SetSessionTitleRequest SetSessionTitleResponse
     SetSessionConfigOptionRequest SetSessionConfigOptionResponse
     PromptRequest PromptResponse
     CancelToolCallRequest CancelToolCallResponse

@@ -15,6 +15,7 @@ mod new_session;
 mod prompt;
 mod resume_session;
 mod set_config_option;
+mod set_session_title;
 
 use std::sync::Arc;
 
@@ -34,6 +35,7 @@ pub use fork_session::ForkSession;
 pub use list_sessions::ListSessions;
 pub use load_session::LoadSession;
 pub use resume_session::ResumeSession;
+pub use set_session_title::SetSessionTitle;
 
 /// A request that has arrived, and is to be handled.
 pub(crate) struct Call<A> {
@@ -77,6 +79,7 @@ pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
         v1::ResumeSessionRequest::METHOD => agent.resume_session().is_some(),
         v1::CloseSessionRequest::METHOD => agent.close_session().is_some(),
         v1::ForkSessionRequest::METHOD => agent.fork_session().is_some(),
+        v1::SetSessionTitleRequest::METHOD => agent.set_session_title().is_some(),
         _ => false,
     }
 }

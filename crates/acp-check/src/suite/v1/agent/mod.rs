@@ -15,7 +15,7 @@ mod session_close;
 mod session_config_options;
 mod session_delete;
 mod session_info;
-mod session_list;
+pub(in crate::suite) mod session_list;
 mod session_load;
 mod session_modes;
 mod session_setup;

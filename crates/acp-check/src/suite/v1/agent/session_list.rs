@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::suite::check::checks;
 use crate::suite::verdict::{Stop, fail, require, skip};
+use crate::suite::with_agent::NO_SESSION;
 use crate::suite::{AgentPlay, Answer, Task};
 
 checks! { V1 Agent "session-list";
@@ -17,9 +18,16 @@ checks! { V1 Agent "session-list";
     6 Must "A session is listed once, on whichever page." => once;
     7 Must "A session is listed with the directory that it was opened in." => directory;
     8 Should "An agent that does not offer to list sessions refuses to." => not_offered;
+    9 Must "A title that was set is answered, and the session is listed with it." => title;
+    10 Must "An empty title is refused as wrong params." => empty_title;
+    11 Must "Setting the title of a session that there is not is refused." => title_of_none;
 }
 
 const LIST: &str = "/agentCapabilities/sessionCapabilities/list";
+const TITLE: &str = "/agentCapabilities/sessionCapabilities/title";
+
+/// The title that is set.
+pub(in crate::suite) const SET: &str = "Set by the check";
 
 /// How many pages are looked at.
 const PAGES: usize = 200;
@@ -173,5 +181,62 @@ async fn not_offered(play: &mut AgentPlay) -> Result<(), Stop> {
         Answer::Result(_) => {
             fail("it does not offer `session/list`, and answered it with a result")
         }
+    }
+}
+
+/// A session of an agent that takes titles, in which something was said.
+async fn titled_session(play: &mut AgentPlay) -> Result<String, Stop> {
+    play.initialize().await?;
+    play.needs(TITLE)?;
+    let session = play.session().await?;
+    play.turn(&session, Task::Answer).await?;
+    Ok(session)
+}
+
+async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = titled_session(play).await?;
+    let params = json!({"sessionId": session, "title": SET});
+    let answer = play.result("session/set_title", params).await?;
+    let Some(kept) = answer["title"].as_str() else {
+        return fail(format!("the answer has no `title`: {answer}"));
+    };
+    play.needs(LIST)?;
+    let listed = listed(play, json!({"cwd": play.place().project()})).await?;
+    let Some(listed) = of(&listed, &session) else {
+        return skip("the session is not listed");
+    };
+    require(listed["title"] == kept, || {
+        format!(
+            "the title was answered as {kept:?}, and is listed as {}",
+            listed["title"]
+        )
+    })
+}
+
+async fn empty_title(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = titled_session(play).await?;
+    refuses_title(play, json!({"sessionId": session, "title": ""}), -32602).await
+}
+
+async fn title_of_none(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs(TITLE)?;
+    refuses_title(play, json!({"sessionId": NO_SESSION, "title": SET}), -32002).await
+}
+
+/// That a title is refused with this code.
+pub(in crate::suite) async fn refuses_title(
+    play: &mut AgentPlay,
+    params: Value,
+    with: i64,
+) -> Result<(), Stop> {
+    match play.request("session/set_title", params.clone()).await? {
+        Answer::Error { code, .. } if code == with => Ok(()),
+        Answer::Error { code, message, .. } => fail(format!(
+            "`session/set_title` with {params} was refused with {code} ({message}) instead of {with}"
+        )),
+        Answer::Result(_) => fail(format!(
+            "`session/set_title` with {params} was answered with a result"
+        )),
     }
 }

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::values::repeated;
 use crate::suite::check::checks;
+use crate::suite::v1::agent::session_list::{SET, refuses_title};
 use crate::suite::verdict::{Stop, fail, require};
+use crate::suite::with_agent::NO_SESSION;
 use crate::suite::{AgentPlay, Task};
 
 checks! { V2 Agent "session-list";
@@ -13,7 +15,12 @@ checks! { V2 Agent "session-list";
     3 Should "Asked for one directory, the list has the sessions of no other." => by_directory;
     4 Must "No two sessions of the list have the same id." => ids;
     5 Must "A session that was deleted is not listed any more." => deletes;
+    6 Must "A title that was set is answered, and the session is listed with it." => title;
+    7 Must "An empty title is refused as wrong params." => empty_title;
+    8 Must "Setting the title of a session that there is not is refused." => title_of_none;
 }
+
+const TITLE: &str = "/capabilities/session/title";
 
 async fn lists(play: &mut AgentPlay) -> Result<(), Stop> {
     play.initialize().await?;
@@ -76,4 +83,38 @@ async fn deletes(play: &mut AgentPlay) -> Result<(), Stop> {
     require(!has(&listed, &session), || {
         format!("the session {session:?} is still listed after it was deleted")
     })
+}
+
+/// A session of an agent that takes titles, in which something was said.
+async fn titled_session(play: &mut AgentPlay) -> Result<String, Stop> {
+    play.initialize().await?;
+    play.needs(TITLE)?;
+    spoken(play).await
+}
+
+async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = titled_session(play).await?;
+    let params = json!({"sessionId": session, "title": SET});
+    let answer = play.result("session/set_title", params).await?;
+    let Some(kept) = answer["title"].as_str() else {
+        return fail(format!("the answer has no `title`: {answer}"));
+    };
+    let cwd = play.place().project().to_owned();
+    let listed = play.listed_v2(json!({"cwd": cwd})).await?;
+    let found = listed.iter().find(|info| info["sessionId"] == *session);
+    let listed = found.map_or(&Value::Null, |info| &info["title"]);
+    require(listed == kept, || {
+        format!("the title was answered as {kept:?}, and is listed as {listed}")
+    })
+}
+
+async fn empty_title(play: &mut AgentPlay) -> Result<(), Stop> {
+    let session = titled_session(play).await?;
+    refuses_title(play, json!({"sessionId": session, "title": ""}), -32602).await
+}
+
+async fn title_of_none(play: &mut AgentPlay) -> Result<(), Stop> {
+    play.initialize().await?;
+    play.needs(TITLE)?;
+    refuses_title(play, json!({"sessionId": NO_SESSION, "title": SET}), -32002).await
 }

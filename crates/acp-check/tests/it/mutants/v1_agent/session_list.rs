@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::session_load::not_said;
-use crate::mutants::changes::{pretend_if, refuse_if};
+use crate::mutants::changes::{pretend, pretend_if, refuse_if};
 use crate::mutants::layer::{Mutant, answer, hear, mutant, refuse};
 
 pub(crate) fn mutants() -> Vec<Mutant> {
@@ -82,6 +82,24 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "it does not offer `session/list`",
             "it lists without having said that it can",
             not_said("list"),
+        ),
+        mutant(
+            "v1/session-list/9",
+            "and is listed as",
+            "it forgets the title",
+            pretend("session/set_title", json!({"title": "Set by the check"})),
+        ),
+        mutant(
+            "v1/session-list/10",
+            "was answered with a result",
+            "it takes any title",
+            pretend("session/set_title", json!({"title": ""})),
+        ),
+        mutant(
+            "v1/session-list/11",
+            "was refused with -32603",
+            "it has one error for all",
+            refuse("session/set_title", -32603),
         ),
         mutant(
             "v1/session-delete/1",

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::mutants::changes::{
-    first_twice, kind, pretend_if, refuse_after, refuse_if, result, set, silent_after,
+    first_twice, kind, pretend, pretend_if, refuse_after, refuse_if, result, set, silent_after,
 };
 use crate::mutants::layer::{Change, Line, Mutant, answer, change, hear, mutant, refuse, update};
 
@@ -224,6 +224,24 @@ fn lists() -> Vec<Mutant> {
             "is still listed after it was deleted",
             "it deletes nothing",
             pretend_if("session/delete", |_| true),
+        ),
+        mutant(
+            "v2/session-list/6",
+            "and is listed as",
+            "it forgets the title",
+            pretend("session/set_title", json!({"title": "Set by the check"})),
+        ),
+        mutant(
+            "v2/session-list/7",
+            "was answered with a result",
+            "it takes any title",
+            pretend("session/set_title", json!({"title": ""})),
+        ),
+        mutant(
+            "v2/session-list/8",
+            "was refused with -32603",
+            "it has one error for all",
+            refuse("session/set_title", -32603),
         ),
         mutant(
             "v2/content/1",

@@ -23,18 +23,21 @@ fn the_table_is_whole() {
             .filter(|row| row.sender == sender && row.kind == kind)
             .count()
     };
-    assert_eq!(count(Sender::Client, MethodKind::Request), 14);
+    assert_eq!(count(Sender::Client, MethodKind::Request), 15);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 9);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
     assert_eq!(count(Sender::Agent, MethodKind::Notification), 2);
     assert_eq!(count(Sender::Either, MethodKind::Notification), 1);
-    assert_eq!(METHODS.len(), 27);
+    assert_eq!(METHODS.len(), 28);
     let unstable: Vec<_> = METHODS
         .iter()
         .filter(|row| row.unstable.is_some())
         .map(|row| row.name)
         .collect();
-    assert_eq!(unstable, ["session/fork", "session/set_model"]);
+    assert_eq!(
+        unstable,
+        ["session/set_title", "session/fork", "session/set_model"]
+    );
 }
 
 #[test]

@@ -21,12 +21,12 @@ fn the_table_is_whole() {
             .filter(|row| row.sender == sender && row.kind == kind)
             .count()
     };
-    assert_eq!(count(Sender::Client, MethodKind::Request), 13);
+    assert_eq!(count(Sender::Client, MethodKind::Request), 14);
     assert_eq!(count(Sender::Agent, MethodKind::Request), 2);
     assert_eq!(count(Sender::Client, MethodKind::Notification), 1);
     assert_eq!(count(Sender::Agent, MethodKind::Notification), 2);
     assert_eq!(count(Sender::Either, MethodKind::Notification), 1);
-    assert_eq!(METHODS.len(), 19);
+    assert_eq!(METHODS.len(), 20);
     let unstable: Vec<_> = METHODS
         .iter()
         .filter(|row| row.unstable.is_some())
@@ -34,7 +34,12 @@ fn the_table_is_whole() {
         .collect();
     assert_eq!(
         unstable,
-        ["session/fork", "tool_call/cancel", "terminal/cancel"]
+        [
+            "session/set_title",
+            "session/fork",
+            "tool_call/cancel",
+            "terminal/cancel"
+        ]
     );
 }
 

@@ -1,0 +1,55 @@
+//! `session/set_title`: gives a session another title.
+
+use acp_wire::v1::{
+    SessionId, SessionInfoUpdate, SessionUpdate, SetSessionTitleRequest, SetSessionTitleResponse,
+};
+use acp_wire::{Handle, Request};
+
+use super::{Call, NotOffered, offered};
+use crate::agent::Agent;
+use crate::error::Result;
+
+/// `session/set_title`: gives a session another title. Unstable.
+pub trait SetSessionTitle: Send + Sync {
+    /// Keeps the title of a session, which need not be open, and gives it as it is kept: it may have been trimmed or
+    /// shortened. A title that the agent would make up by itself must not replace it.
+    ///
+    /// The client's view of an open session shows it without more: the library tells of it.
+    ///
+    /// # Errors
+    /// There is no such session
+    /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or the title cannot be
+    /// taken ([`Error::invalid_params`](crate::Error::invalid_params)).
+    fn set_session_title(
+        &self,
+        session: &SessionId,
+        title: &str,
+    ) -> impl Future<Output = Result<String>> + Send;
+}
+
+impl SetSessionTitle for NotOffered {
+    async fn set_session_title(&self, _: &SessionId, _: &str) -> Result<String> {
+        match *self {}
+    }
+}
+
+impl<A: Agent> Handle<SetSessionTitleRequest, ()> for Call<A> {
+    fn handle(self, request: SetSessionTitleRequest) {
+        let Self {
+            side, responder, ..
+        } = self;
+        responder.spawn(async move {
+            let offer = side.agent.set_session_title();
+            let titles = offered(offer, SetSessionTitleRequest::METHOD)?;
+            let id = &request.session_id;
+            let title = titles.set_session_title(id, &request.title).await?;
+            if let Ok(session) = side.session(id) {
+                let update = SessionInfoUpdate::new().title(title.clone());
+                session
+                    .update(SessionUpdate::SessionInfoUpdate(Box::new(update)))
+                    .await?;
+            }
+            Ok(SetSessionTitleResponse::new(title))
+        });
+    }
+}
