@@ -40,6 +40,7 @@ mod reported;
 mod rules;
 mod session;
 mod sessions;
+mod sse;
 pub mod store;
 mod title;
 mod tools;

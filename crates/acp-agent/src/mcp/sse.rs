@@ -2,8 +2,7 @@
 //! of events from the server, whose first says where messages to it are posted.
 //!
 //! `rmcp` had this and has dropped it; clients of this protocol name such servers all the same (Session setup,
-//! "MCP Servers", `sse`). The crates that read such streams set no limit to an event, so reading lines is done
-//! here.
+//! "MCP Servers", `sse`). Events are read by [`crate::sse`], with a limit.
 
 use std::sync::Arc;
 
@@ -12,6 +11,8 @@ use reqwest::{Client, Response, StatusCode, Url};
 use rmcp::RoleClient;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+
+use crate::sse::{EventTooLarge, SseEvent, SseReader};
 
 /// The largest event, in bytes: what `rmcp` allows for a message over its other transports.
 const LARGEST: usize = 16 * 1024 * 1024;
@@ -32,8 +33,8 @@ pub(super) enum SseError {
     NoEndpoint,
     #[error("the server wants its messages posted at {0}, which is not where it is itself")]
     Elsewhere(Url),
-    #[error("an event has more than {LARGEST} bytes")]
-    TooLarge,
+    #[error(transparent)]
+    TooLarge(#[from] EventTooLarge),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
 }
@@ -132,13 +133,6 @@ impl Transport<RoleClient> for SseTransport {
     }
 }
 
-#[derive(Debug, Default, PartialEq)]
-struct Event {
-    /// Empty for a `message`.
-    name: String,
-    data: String,
-}
-
 /// Where bytes come from.
 trait Source: Send {
     /// The next of them; `None` at the end. What is not awaited to its end is not lost.
@@ -151,16 +145,10 @@ impl Source for Response {
     }
 }
 
-/// Reads events from a stream of bytes, as the HTML standard has them.
+/// Reads events from a stream of bytes.
 struct Events<S> {
     source: S,
-    /// What has come and belongs to no whole line.
-    rest: Vec<u8>,
-    /// How much of that was looked at and has no line end.
-    seen: usize,
-    /// The event that is being read.
-    event: Event,
-    has_data: bool,
+    reader: SseReader,
     ended: bool,
 }
 
@@ -168,89 +156,23 @@ impl<S: Source> Events<S> {
     fn new(source: S) -> Self {
         Self {
             source,
-            rest: Vec::new(),
-            seen: 0,
-            event: Event::default(),
-            has_data: false,
+            reader: SseReader::new(LARGEST),
             ended: false,
         }
     }
 
     /// The next event; `None` at the end. Can be dropped and called again.
-    async fn next(&mut self) -> Result<Option<Event>, SseError> {
+    async fn next(&mut self) -> Result<Option<SseEvent>, SseError> {
         loop {
-            while let Some(line) = self.line() {
-                if let Some(event) = self.take(&line)? {
-                    return Ok(Some(event));
-                }
-            }
-            if self.rest.len() > LARGEST {
-                return Err(self.give_up());
-            }
-            if self.ended {
-                return Ok(None);
+            let event = self.reader.next().inspect_err(|_| self.ended = true)?;
+            if event.is_some() || self.ended {
+                return Ok(event);
             }
             match self.source.bytes().await? {
-                Some(bytes) => self.rest.extend_from_slice(&bytes),
+                Some(bytes) => self.reader.push(&bytes),
                 None => self.ended = true,
             }
         }
-    }
-
-    /// Takes a whole line off what has come.
-    fn line(&mut self) -> Option<Vec<u8>> {
-        let unseen = self.rest.get(self.seen..)?;
-        let Some(end) = unseen.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
-            self.seen = self.rest.len();
-            return None;
-        };
-        let end = self.seen + end;
-        let after = match (self.rest.get(end), self.rest.get(end + 1)) {
-            (Some(b'\r'), Some(b'\n')) => end + 2,
-            // Its other half may be still to come.
-            (Some(b'\r'), None) if !self.ended => {
-                self.seen = end;
-                return None;
-            }
-            _ => end + 1,
-        };
-        let mut line: Vec<u8> = self.rest.drain(..after).collect();
-        line.truncate(end);
-        self.seen = 0;
-        Some(line)
-    }
-
-    fn give_up(&mut self) -> SseError {
-        (self.ended, self.has_data, self.seen) = (true, false, 0);
-        self.rest = Vec::new();
-        self.event = Event::default();
-        SseError::TooLarge
-    }
-
-    /// Takes a line into the event; gives the event if that ends it.
-    fn take(&mut self, line: &[u8]) -> Result<Option<Event>, SseError> {
-        if line.is_empty() {
-            let event = std::mem::take(&mut self.event);
-            return Ok(std::mem::take(&mut self.has_data).then_some(event));
-        }
-        let line = String::from_utf8_lossy(line);
-        let (field, value) = line.split_once(':').unwrap_or((&line, ""));
-        let value = value.strip_prefix(' ').unwrap_or(value);
-        match field {
-            "event" => value.clone_into(&mut self.event.name),
-            "data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.event.data.push('\n');
-                }
-                if self.event.data.len() + value.len() > LARGEST {
-                    return Err(self.give_up());
-                }
-                self.event.data.push_str(value);
-            }
-            // Comments, which keep the connection open, and what is for reconnecting.
-            _ => {}
-        }
-        Ok(None)
     }
 }
 
@@ -295,7 +217,7 @@ mod tests {
             let pieces = std::iter::repeat_with(|| format!("{line_end}{piece}").into_bytes());
             let mut events = Events::new(Pieces(pieces.take(20).collect()));
             let error = events.next().await.unwrap_err();
-            assert!(matches!(error, SseError::TooLarge), "{error}");
+            assert!(matches!(error, SseError::TooLarge(_)), "{error}");
             assert!(events.next().await.is_ok_and(|event| event.is_none()));
         }
     }
