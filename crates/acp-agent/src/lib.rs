@@ -70,7 +70,7 @@ pub use model::{
     Message, Model, ModelConfig, ModelError, ModelErrorKind, Models, OfflineModel,
     ParseProviderError, ParseThoughtLevelError, Price, Provider, ProviderModel, Request, Retries,
     ScriptError, ScriptedModel, Sealed, Secret, Step, Steps, ThoughtLevel, ToolRequest, ToolResult,
-    ToolSpec, ToolStatus, Usage,
+    ToolSpec, ToolStatus, Usage, WireFormat,
 };
 pub use rules::RuleFiles;
 use sessions::Sessions;

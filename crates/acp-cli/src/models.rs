@@ -101,8 +101,8 @@ impl TryFrom<WrittenModel> for Named {
     type Error = String;
 
     fn try_from(written: WrittenModel) -> Result<Self, String> {
-        let provider: Provider = parse(&written.provider)?;
-        let mut model = ProviderModel::new(provider, written.name);
+        let model = ProviderModel::named(&written.provider, written.name);
+        let mut model = model.map_err(|e| e.to_string())?;
         model.base_url = written.base_url;
         model.thought = written.thought_level;
         model.context_window = written.context_window.map(NonZeroU64::get);

@@ -20,7 +20,9 @@ use serde_json::Value;
 
 pub use offline::OfflineModel;
 pub(crate) use provider::offered;
-pub use provider::{Models, ParseProviderError, Price, Provider, ProviderModel, Retries, Secret};
+pub use provider::{
+    Models, ParseProviderError, Price, Provider, ProviderModel, Retries, Secret, WireFormat,
+};
 pub use scripted::{ScriptError, ScriptedModel};
 pub use thought::{ParseThoughtLevelError, ThoughtLevel};
 

@@ -1,27 +1,15 @@
 //! Tool calls, out of the pieces in which they come.
 
-use genai::chat::ToolCall;
 use serde_json::{Value, json};
 
-use super::super::ToolRequest;
-use super::config::Provider;
+use super::super::{Step, ToolRequest};
+use super::wire_format::Heard;
 
 /// The calls of a round so far.
 pub(super) struct Calls {
-    provider: Provider,
     /// How many calls there were before, in all rounds.
     before: usize,
     open: Vec<Open>,
-}
-
-/// What a piece has added.
-pub(super) struct Added {
-    /// To which call, counted from 0.
-    pub(super) call: usize,
-    /// Its tool, if it is the first piece of its call.
-    pub(super) begins: Option<String>,
-    /// What its arguments have grown by, as JSON.
-    pub(super) written: String,
 }
 
 struct Open {
@@ -34,9 +22,8 @@ struct Open {
 }
 
 impl Calls {
-    pub(super) fn new(provider: Provider, before: usize) -> Self {
+    pub(super) fn new(before: usize) -> Self {
         Self {
-            provider,
             before,
             open: Vec::new(),
         }
@@ -47,63 +34,63 @@ impl Calls {
         self.open.len()
     }
 
-    /// Takes a piece.
-    pub(super) fn add(&mut self, piece: ToolCall) -> Added {
-        let Value::String(written) = piece.fn_arguments else {
-            // It is all of a call.
-            let whole = piece.fn_arguments;
-            let written = match &whole {
-                Value::Null => String::new(),
-                whole => whole.to_string(),
-            };
-            return self.begin(piece.call_id, piece.fn_name, written, Some(whole));
-        };
-        let (at, written) = match self.provider {
-            // Each piece has all that came so far.
-            Provider::Anthropic => {
-                let at = self.open.iter().position(|call| call.id == piece.call_id);
-                let before = at.and_then(|at| self.open.get(at));
-                let before = before.map_or(0, |call| call.written.len());
-                let more = written.get(before..).unwrap_or_default();
-                (at, more.to_owned())
-            }
-            Provider::OpenAi | Provider::Gemini => {
-                (self.goes_on(&piece.call_id, &piece.fn_name), written)
-            }
-        };
-        match at.and_then(|at| self.open.get_mut(at).map(|call| (at, call))) {
-            Some((at, call)) => {
-                call.written.push_str(&written);
-                Added {
-                    call: at,
-                    begins: None,
-                    written,
-                }
-            }
-            None => self.begin(piece.call_id, piece.fn_name, written, None),
-        }
+    /// A name for the next one, where a format gives calls none.
+    pub(super) fn unnamed(&self, tool: &str) -> String {
+        format!("call#{tool}#{}", self.before + self.open.len())
     }
 
-    fn begin(&mut self, id: String, tool: String, written: String, whole: Option<Value>) -> Added {
-        let added = Added {
-            call: self.open.len(),
-            begins: Some(tool.clone()),
-            written: written.clone(),
-        };
+    /// Begins a call.
+    pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<Heard> {
+        let call = self.open.len();
+        let names = Heard::Kept(id.len());
         self.open.push(Open {
             id,
-            tool,
-            // A value is not kept twice.
-            written: whole.as_ref().map_or(written, |_| String::new()),
-            whole,
+            tool: tool.clone(),
+            written: String::new(),
+            whole: None,
         });
-        added
+        vec![Step::Begins { call, tool }.into(), names]
     }
 
-    /// The call that this is a further piece of. OpenAI names a call only in its first piece; the number that all
-    /// of them have is given in the place of the name then. Some who imitate it name all pieces, and some number all
-    /// calls alike.
-    fn goes_on(&self, id: &str, tool: &str) -> Option<usize> {
+    /// Begins a call that has come as a whole.
+    pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<Heard> {
+        let call = self.open.len();
+        let mut heard = self.begin(id, tool);
+        match arguments {
+            // It is none, but what was written.
+            Value::String(written) => heard.extend(self.write(call, &written)),
+            whole => {
+                if !whole.is_null() {
+                    let arguments = whole.to_string();
+                    heard.push(Step::Writes { call, arguments }.into());
+                }
+                if let Some(open) = self.open.last_mut() {
+                    // A value is not kept twice.
+                    open.whole = Some(whole);
+                }
+            }
+        }
+        heard
+    }
+
+    /// Writes on at a call, counted from 0.
+    pub(super) fn write(&mut self, call: usize, more: &str) -> Option<Heard> {
+        let open = self.open.get_mut(call).filter(|_| !more.is_empty())?;
+        open.written.push_str(more);
+        let arguments = more.to_owned();
+        Some(Step::Writes { call, arguments }.into())
+    }
+
+    /// Whether nothing of a call's arguments has come.
+    pub(super) fn is_blank(&self, call: usize) -> bool {
+        let open = self.open.get(call);
+        open.is_some_and(|open| open.written.is_empty() && open.whole.is_none())
+    }
+
+    /// The call that a piece with this name is a further piece of. OpenAI names a call and its tool only in its first
+    /// piece; `call_`, and the number that all of them have, stands for the name then. Some who imitate it name all
+    /// pieces, and some number all calls alike.
+    pub(super) fn goes_on(&self, id: &str, tool: &str) -> Option<usize> {
         let named = self.open.iter().position(|call| call.id == id);
         match named {
             // A second call that nobody has told apart from the first.
@@ -119,20 +106,15 @@ impl Calls {
     }
 
     /// The calls, all of them come. The names that the model gave them are kept where they tell them apart.
-    pub(super) fn finish(self) -> Vec<ToolRequest> {
-        let mut calls: Vec<ToolRequest> = Vec::with_capacity(self.open.len());
-        for open in self.open {
+    pub(super) fn finish(&mut self) -> Vec<ToolRequest> {
+        let open = std::mem::take(&mut self.open);
+        let mut calls: Vec<ToolRequest> = Vec::with_capacity(open.len());
+        for open in open {
             let arguments = open.arguments();
-            let n = self.before + calls.len();
-            let id = match self.provider {
-                // It names none; what it would be asked about by this name it is not.
-                Provider::Gemini if open.id.is_empty() || open.id.starts_with("call#") => {
-                    format!("call#{}#{n}", open.tool)
-                }
-                _ if open.id.is_empty() || calls.iter().any(|call| call.id == open.id) => {
-                    format!("call_{n}")
-                }
-                _ => open.id,
+            let taken = open.id.is_empty() || calls.iter().any(|call| call.id == open.id);
+            let id = match taken {
+                true => format!("call_{}", self.before + calls.len()),
+                false => open.id,
             };
             calls.push(ToolRequest::new(id, open.tool, arguments));
         }
@@ -167,23 +149,24 @@ impl Open {
 mod tests {
     use super::*;
 
-    fn gathered(
-        provider: Provider,
-        pieces: &[(&str, &str, Value)],
-    ) -> Vec<(String, String, Value)> {
-        let mut calls = Calls::new(provider, 7);
-        for (id, tool, arguments) in pieces {
-            calls.add(ToolCall {
-                call_id: (*id).to_owned(),
-                fn_name: (*tool).to_owned(),
-                fn_arguments: arguments.clone(),
-                thought_signatures: None,
-            });
-        }
+    fn finished(mut calls: Calls) -> Vec<(String, String, Value)> {
         let calls = calls.finish().into_iter();
         calls
             .map(|call| (call.id, call.tool, call.arguments))
             .collect()
+    }
+
+    /// The calls that these pieces make, as OpenAI writes them.
+    fn gathered(pieces: &[(&str, &str, &str)]) -> Vec<(String, String, Value)> {
+        let mut calls = Calls::new(7);
+        for (id, tool, arguments) in pieces {
+            let call = calls.goes_on(id, tool).unwrap_or_else(|| {
+                calls.begin((*id).to_owned(), (*tool).to_owned());
+                calls.len() - 1
+            });
+            calls.write(call, arguments);
+        }
+        finished(calls)
     }
 
     fn call(id: &str, tool: &str, arguments: Value) -> (String, String, Value) {
@@ -193,14 +176,14 @@ mod tests {
     #[test]
     fn pieces_of_parallel_calls_find_their_call() {
         let pieces = [
-            ("x", "read", json!("")),
-            ("y", "list", json!("")),
-            ("call_0", "", json!("{\"path\":")),
-            ("call_1", "", json!("{}")),
-            ("call_0", "", json!("\"a\"}")),
+            ("x", "read", ""),
+            ("y", "list", ""),
+            ("call_0", "", "{\"path\":"),
+            ("call_1", "", "{}"),
+            ("call_0", "", "\"a\"}"),
         ];
         assert_eq!(
-            gathered(Provider::OpenAi, &pieces),
+            gathered(&pieces),
             [
                 call("x", "read", json!({"path": "a"})),
                 call("y", "list", json!({}))
@@ -210,75 +193,75 @@ mod tests {
 
     #[test]
     fn what_each_piece_adds_is_known_as_it_comes() {
-        for provider in [Provider::Anthropic, Provider::OpenAi] {
-            let mut calls = Calls::new(provider, 0);
-            let mut added = |id: &str, tool: &str, arguments: &str| {
-                let added = calls.add(ToolCall {
-                    call_id: id.to_owned(),
-                    fn_name: tool.to_owned(),
-                    fn_arguments: json!(arguments),
-                    thought_signatures: None,
-                });
-                (added.call, added.begins, added.written)
-            };
-            let first = || Some("read".to_owned());
-            assert_eq!(added("x", "read", ""), (0, first(), String::new()));
-            assert_eq!(added("x", "", "{\"a\""), (0, None, "{\"a\"".to_owned()));
-            let rest = match provider {
-                Provider::Anthropic => "{\"a\":1}",
-                _ => ":1}",
-            };
-            assert_eq!(added("x", "", rest), (0, None, ":1}".to_owned()));
-            assert_eq!(added("y", "read", ""), (1, first(), String::new()));
-        }
+        let mut calls = Calls::new(0);
+        let begins = |call| {
+            Heard::Step(Step::Begins {
+                call,
+                tool: "read".to_owned(),
+            })
+        };
+        let writes = |call, arguments: &str| {
+            let arguments = arguments.to_owned();
+            Heard::Step(Step::Writes { call, arguments })
+        };
+        let begin = |calls: &mut Calls, id: &str| calls.begin(id.to_owned(), "read".to_owned());
+        assert_eq!(begin(&mut calls, "x")[0], begins(0));
+        assert!(calls.is_blank(0));
+        assert_eq!(calls.write(0, ""), None);
+        assert_eq!(calls.write(0, "{\"a\""), Some(writes(0, "{\"a\"")));
+        assert_eq!(begin(&mut calls, "y")[0], begins(1));
+        assert_eq!(calls.write(0, ":1}"), Some(writes(0, ":1}")));
+        assert!(!calls.is_blank(0) && calls.is_blank(1));
+        assert_eq!(calls.write(2, "lost"), None);
+        let whole = calls.whole("z".to_owned(), "read".to_owned(), json!({"a": 1}));
+        assert_eq!(
+            (&whole[0], &whole[2]),
+            (&begins(2), &writes(2, "{\"a\":1}"))
+        );
+        assert_eq!(
+            finished(calls),
+            [
+                call("x", "read", json!({"a": 1})),
+                call("y", "read", json!({})),
+                call("z", "read", json!({"a": 1}))
+            ]
+        );
     }
 
     #[test]
     fn those_who_number_all_calls_alike_or_repeat_names_are_understood() {
         let pieces = [
-            ("call_0", "read", json!("{\"path\":\"a\"}")),
-            ("call_0", "read", json!("{\"path\":\"b\"}")),
+            ("call_0", "read", "{\"path\":\"a\"}"),
+            ("call_0", "read", "{\"path\":\"b\"}"),
         ];
-        let calls = gathered(Provider::OpenAi, &pieces);
+        let calls = gathered(&pieces);
         assert_eq!(calls[0], call("call_0", "read", json!({"path": "a"})));
         assert_eq!(calls[1], call("call_8", "read", json!({"path": "b"})));
-        let pieces = [
-            ("x", "read", json!("{\"pa")),
-            ("x", "read", json!("th\":\"a\"}")),
-        ];
-        assert_eq!(
-            gathered(Provider::OpenAi, &pieces),
-            [call("x", "read", json!({"path": "a"}))]
-        );
+        let pieces = [("x", "read", "{\"pa"), ("x", "read", "th\":\"a\"}")];
+        assert_eq!(gathered(&pieces), [call("x", "read", json!({"path": "a"}))]);
     }
 
     #[test]
     fn what_is_no_object_is_kept_as_it_was_written() {
-        let pieces = [
-            ("x", "read", json!("{\"path\": ")),
-            ("y", "list", json!("[1]")),
-        ];
-        let calls = gathered(Provider::OpenAi, &pieces);
+        let pieces = [("x", "read", "{\"path\": "), ("y", "list", "[1]")];
+        let calls = gathered(&pieces);
         assert_eq!(calls[0].2, json!("{\"path\": "));
         assert_eq!(calls[1].2, json!("[1]"));
-        let pieces = [
-            ("x", "read", json!("")),
-            ("x", "read", json!("{\"a\"")),
-            ("x", "read", json!("{\"a\":1}")),
-        ];
-        assert_eq!(
-            gathered(Provider::Anthropic, &pieces),
-            [call("x", "read", json!({"a": 1}))]
-        );
+        let mut calls = Calls::new(0);
+        calls.whole("x".to_owned(), "read".to_owned(), json!([1]));
+        calls.whole("y".to_owned(), "read".to_owned(), Value::Null);
+        let calls = finished(calls);
+        assert_eq!((&calls[0].2, &calls[1].2), (&json!("[1]"), &json!({})));
     }
 
     #[test]
     fn calls_that_have_no_names_get_some() {
-        let pieces = [
-            ("call#read#0", "read", json!({"path": "a"})),
-            ("call#read#0", "read", json!({"path": "b"})),
-        ];
-        let calls = gathered(Provider::Gemini, &pieces);
+        let mut calls = Calls::new(7);
+        for path in ["a", "b"] {
+            let id = calls.unnamed("read");
+            calls.whole(id, "read".to_owned(), json!({ "path": path }));
+        }
+        let calls = finished(calls);
         assert_eq!(calls[0].0, "call#read#7");
         assert_eq!(calls[1].0, "call#read#8");
     }

@@ -9,6 +9,7 @@ use reqwest::Url;
 use reqwest::header::HeaderValue;
 
 use super::super::{ModelError, ModelErrorKind, ThoughtLevel};
+use super::wire_format::WireFormat;
 use crate::keys::Account;
 
 /// The most that one answer may have, in bytes of text, thoughts and arguments, if nothing else is set. No
@@ -23,9 +24,9 @@ const SILENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Provider {
-    /// Anthropic's messages.
+    /// Anthropic.
     Anthropic,
-    /// OpenAI's chat completions, and all who speak as they do: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
+    /// OpenAI, and all who speak as it does: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
     OpenAi,
     /// Google's Gemini.
     Gemini,
@@ -163,6 +164,8 @@ impl Default for Retries {
 pub struct ProviderModel {
     /// In whose way it is talked to.
     pub provider: Provider,
+    /// The wire format, if it is not the usual one of the provider, or of servers that speak as it does.
+    pub(crate) format: Option<WireFormat>,
     /// Its name, as the provider has it.
     pub name: String,
     /// Where it is; the provider's own address if that is not said. It ends with the version, as `/v1`; where
@@ -196,6 +199,7 @@ impl ProviderModel {
     pub fn new(provider: Provider, name: impl Into<String>) -> Self {
         Self {
             provider,
+            format: None,
             name: name.into(),
             base_url: None,
             key: None,
@@ -208,6 +212,39 @@ impl ProviderModel {
             silence: SILENCE,
             longest_answer: LONGEST_ANSWER,
             retries: Retries::default(),
+        }
+    }
+
+    /// A model of a provider that is named as users name it: `anthropic`, `openai`, `gemini`, or with one of OpenAI's
+    /// two wire formats, `openai-chat` and `openai-responses`.
+    ///
+    /// # Errors
+    /// There is no such provider.
+    pub fn named(provider: &str, name: impl Into<String>) -> Result<Self, ParseProviderError> {
+        let formats = [WireFormat::OpenAiChat, WireFormat::OpenAiResponses];
+        let mut formats = formats.into_iter();
+        match formats.find(|format| format.as_str() == provider) {
+            Some(format) => Ok(Self::new(format.provider(), name).speaking(format)),
+            None => Ok(Self::new(provider.parse()?, name)),
+        }
+    }
+
+    /// Sets in which wire format it is asked.
+    #[must_use]
+    pub fn speaking(mut self, format: WireFormat) -> Self {
+        self.provider = format.provider();
+        self.format = Some(format);
+        self
+    }
+
+    /// In which wire format it is asked. If that was not said: OpenAI itself in that of its Responses, and a server
+    /// that speaks as OpenAI does in that of Chat Completions, which all of them have.
+    #[must_use]
+    pub fn wire_format(&self) -> WireFormat {
+        match (self.format, self.provider, &self.base_url) {
+            (Some(format), _, _) => format,
+            (None, Provider::OpenAi, None) => WireFormat::OpenAiResponses,
+            (None, provider, _) => provider.into(),
         }
     }
 
@@ -268,9 +305,9 @@ impl ProviderModel {
     /// The address, the name or the key is none that can be used.
     pub(super) fn address(&self) -> Result<Url, ModelError> {
         let unusable = |why: String| ModelError::new(format!("the model {self}: {why}"));
-        // Some of it becomes a part of an address, and `::` means something to what makes requests of it.
+        // It becomes a part of an address.
         let strange = |c: char| c.is_whitespace() || c.is_control() || matches!(c, '?' | '#');
-        if self.name.is_empty() || self.name.contains(strange) || self.name.contains("::") {
+        if self.name.is_empty() || self.name.contains(strange) {
             return Err(unusable("this is no name of a model".to_owned()));
         }
         let key = self.key.as_ref().map_or("", Secret::reveal);
@@ -310,14 +347,20 @@ impl ProviderModel {
 
 impl fmt::Display for ProviderModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.provider, self.name)
+        let provider = match self.format {
+            Some(format @ (WireFormat::OpenAiChat | WireFormat::OpenAiResponses)) => {
+                format.as_str()
+            }
+            _ => self.provider.as_str(),
+        };
+        write!(f, "{provider}/{}", self.name)
     }
 }
 
 impl FromStr for ProviderModel {
     type Err = ModelError;
 
-    /// Reads `PROVIDER/NAME`. There may be a `/` in the name.
+    /// Reads `PROVIDER/NAME`, the provider as in [`named`](Self::named). There may be a `/` in the name.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some((provider, name)) = text.split_once('/').filter(|(_, name)| !name.is_empty())
         else {
@@ -325,10 +368,7 @@ impl FromStr for ProviderModel {
                 "{text} is no model: expected PROVIDER/NAME, as in anthropic/claude-sonnet-4-6"
             )));
         };
-        let provider = provider
-            .parse()
-            .map_err(|e: ParseProviderError| ModelError::new(e.to_string()))?;
-        Ok(Self::new(provider, name))
+        Self::named(provider, name).map_err(|e| ModelError::new(e.to_string()))
     }
 }
 
@@ -370,6 +410,47 @@ mod tests {
         }
         let strange = ProviderModel::new(Provider::Gemini, "a b");
         assert!(strange.address().is_err());
+    }
+
+    #[test]
+    fn the_wire_format_is_the_usual_one_unless_it_is_named() {
+        let format = |name: &str| name.parse().map(|model: ProviderModel| model.wire_format());
+        let elsewhere = |name: &str| {
+            let model: ProviderModel = name.parse().unwrap();
+            let model = model.at("http://127.0.0.1:1/v1");
+            assert_eq!(model.to_string(), name);
+            model.wire_format()
+        };
+        for (name, own, others) in [
+            (
+                "anthropic/m",
+                WireFormat::AnthropicMessages,
+                WireFormat::AnthropicMessages,
+            ),
+            (
+                "openai/m",
+                WireFormat::OpenAiResponses,
+                WireFormat::OpenAiChat,
+            ),
+            (
+                "openai-chat/m",
+                WireFormat::OpenAiChat,
+                WireFormat::OpenAiChat,
+            ),
+            (
+                "openai-responses/m",
+                WireFormat::OpenAiResponses,
+                WireFormat::OpenAiResponses,
+            ),
+            ("gemini/m", WireFormat::Gemini, WireFormat::Gemini),
+        ] {
+            assert_eq!(format(name), Ok(own), "{name}");
+            assert_eq!(elsewhere(name), others, "{name}");
+        }
+        assert!(format("anthropic-messages/m").is_err());
+        // Whose key it takes does not depend on it.
+        let chat: ProviderModel = "openai-chat/m".parse().unwrap();
+        assert_eq!(chat.account(), Provider::OpenAi.into());
     }
 
     #[test]

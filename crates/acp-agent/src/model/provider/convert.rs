@@ -1,21 +1,18 @@
-//! A conversation as the providers take it.
+//! A conversation as all providers take it, before it is written in a format of one of them.
 //!
 //! A session may have gone on with several models, been cut off by a kill, or made shorter. What providers refuse
 //! is mended here: a call without a result, a result without a call, a message without content, two calls of one
 //! name, two messages of the person's with nothing between them.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use acp::v1::ImageContent;
-use genai::chat::{
-    CacheControl, ChatMessage, ChatRequest, ChatRole, ContentPart, CustomPart, MessageContent,
-    Tool, ToolCall, ToolResponse,
-};
 use serde_json::{Value, json};
 
-use super::super::{Message, Request, Sealed, ToolRequest};
-use super::config::Provider;
+use super::super::{Message, Sealed, ToolRequest};
 use super::prompt::{picture, prompt};
+use super::wire_format::WireFormat;
 
 /// What a call is answered with that has no result.
 const NO_RESULT: &str = "There is no result of this.";
@@ -26,33 +23,65 @@ const LONGEST_ID: usize = 40;
 /// For whom a conversation is put together.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a> {
-    pub(super) provider: Provider,
+    pub(super) format: WireFormat,
     /// What it calls itself in [`Sealed::by`].
     pub(super) by: &'a str,
     pub(super) images: bool,
 }
 
-/// What a model is asked, in its provider's terms.
-pub(super) fn chat_request(reader: Reader<'_>, request: &Request<'_>) -> ChatRequest {
-    let mut messages = messages(reader, request.conversation);
-    let mut tools: Vec<Tool> = request.tools.iter().map(tool).collect();
-    if reader.provider == Provider::Anthropic {
-        // It keeps what stands before these marks, and takes a tenth for it the next time. Others do so unasked.
-        if let Some(tool) = tools.last_mut() {
-            tool.cache_control = Some(CacheControl::Ephemeral);
-        }
-        if let Some(message) = messages.pop() {
-            messages.push(message.with_options(CacheControl::Ephemeral));
-        }
-    }
-    let mut asked = ChatRequest::new(messages);
-    if !request.instructions.trim().is_empty() {
-        asked = asked.with_system(request.instructions);
-    }
-    if !tools.is_empty() {
-        asked = asked.with_tools(tools);
-    }
-    asked
+/// What is said in one go.
+#[derive(Debug)]
+pub(super) enum Turn<'a> {
+    /// By the person.
+    User(Vec<Part<'a>>),
+    /// By the model.
+    Assistant(Said<'a>),
+    /// What came of the calls right before it, each of them in their order.
+    Results(Vec<CallResult<'a>>),
+}
+
+/// A part of what the person says.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Text(Cow<'a, str>),
+    Picture {
+        mime_type: &'a str,
+        /// In base64.
+        data: &'a str,
+    },
+}
+
+/// What the model said in a round.
+#[derive(Debug)]
+pub(super) struct Said<'a> {
+    /// Not blank, if there is any.
+    pub(super) text: Option<&'a str>,
+    /// What it thought aloud, if that was in the turn that goes on, and thought by itself.
+    pub(super) thought: Option<&'a str>,
+    pub(super) calls: Vec<Call<'a>>,
+    /// What it sealed itself.
+    pub(super) sealed: &'a [Value],
+    /// Whether it is part of the turn that goes on.
+    pub(super) this_turn: bool,
+}
+
+/// A call, as its model is told of it.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    /// No other call of the conversation has it.
+    pub(super) id: String,
+    pub(super) tool: &'a str,
+    /// An object.
+    pub(super) arguments: Cow<'a, Value>,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub(super) struct CallResult<'a> {
+    /// [`Call::id`].
+    pub(super) id: String,
+    pub(super) tool: &'a str,
+    pub(super) text: &'a str,
 }
 
 /// Whether the model that reads this was in the middle of calling tools, and what it thought before is lost: it
@@ -80,12 +109,6 @@ fn own<'a>(reader: Reader<'_>, sealed: Option<&'a Sealed>) -> Option<&'a Sealed>
     sealed.filter(|sealed| sealed.by == reader.by)
 }
 
-fn tool(spec: &super::super::ToolSpec) -> Tool {
-    Tool::new(spec.name.as_ref())
-        .with_description(spec.description.as_ref())
-        .with_schema(spec.parameters.clone())
-}
-
 /// A call whose result is still to come.
 struct Open<'a> {
     /// [`ToolRequest::id`].
@@ -93,14 +116,15 @@ struct Open<'a> {
     /// What the provider is told instead.
     told: String,
     tool: &'a str,
-    result: Option<String>,
+    result: Option<&'a str>,
     pictures: &'a [ImageContent],
 }
 
-fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
+/// The conversation, turn by turn.
+pub(super) fn turns<'a>(reader: Reader<'_>, conversation: &'a [Message]) -> Vec<Turn<'a>> {
     let old = conversation.len() - this_turn(conversation).len();
-    let mut messages = Vec::with_capacity(conversation.len());
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut turns = Vec::with_capacity(conversation.len());
+    let mut open: Vec<Open<'a>> = Vec::new();
     let mut ids = HashSet::new();
     for (n, message) in conversation.iter().enumerate() {
         match message {
@@ -109,20 +133,15 @@ fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
                 let call = waiting.find(|call| call.result.is_none() && call.id == result.id);
                 // One that nobody asked for would be refused.
                 if let Some(call) = call {
-                    let text = result.text.trim();
-                    let text = if text.is_empty() {
-                        "(nothing)"
-                    } else {
-                        &result.text
-                    };
-                    call.result = Some(text.to_owned());
+                    let blank = result.text.trim().is_empty();
+                    call.result = Some(if blank { "(nothing)" } else { &result.text });
                     call.pictures = &result.images;
                 }
                 continue;
             }
             Message::User(content) => {
-                messages.extend(results(reader, &mut open));
-                say(&mut messages, prompt(reader, content));
+                turns.extend(results(reader, &mut open));
+                say(&mut turns, prompt(reader, content));
             }
             Message::Assistant {
                 text,
@@ -130,84 +149,89 @@ fn messages(reader: Reader<'_>, conversation: &[Message]) -> Vec<ChatMessage> {
                 calls,
                 sealed,
             } => {
-                messages.extend(results(reader, &mut open));
-                for call in calls {
-                    open.push(Open {
-                        id: &call.id,
-                        told: told_id(reader.provider, &call.id, &mut ids),
-                        tool: &call.tool,
-                        result: None,
-                        pictures: &[],
-                    });
+                turns.extend(results(reader, &mut open));
+                // A message of thoughts alone is none.
+                if text.trim().is_empty() && calls.is_empty() {
+                    continue;
                 }
+                let told: Vec<Call<'a>> = calls
+                    .iter()
+                    .map(|call| Call {
+                        id: told_id(reader.format, &call.id, &mut ids),
+                        tool: &call.tool,
+                        arguments: arguments(call),
+                    })
+                    .collect();
+                open.extend(calls.iter().zip(&told).map(|(call, told)| Open {
+                    id: &call.id,
+                    told: told.id.clone(),
+                    tool: &call.tool,
+                    result: None,
+                    pictures: &[],
+                }));
                 let sealed = own(reader, sealed.as_ref());
                 // Those who want to see its thoughts again want those of this turn.
-                let thought = Some(thought).filter(|_| n >= old && sealed.is_some());
-                let said = Said {
-                    text,
-                    thought: thought.map_or("", String::as_str),
-                    calls,
-                    open: &open,
-                };
-                let parts = said.parts(reader.provider, sealed.map(|sealed| &sealed.parts));
-                // A message of thoughts alone is none.
-                if !parts.is_empty() && (!text.trim().is_empty() || !calls.is_empty()) {
-                    messages.push(ChatMessage::assistant(MessageContent::from_parts(parts)));
-                }
+                let own_thought = n >= old && sealed.is_some() && !thought.is_empty();
+                turns.push(Turn::Assistant(Said {
+                    text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
+                    thought: own_thought.then_some(thought),
+                    calls: told,
+                    sealed: sealed.map_or(&[], Sealed::list),
+                    this_turn: n >= old,
+                }));
             }
         }
     }
-    messages.extend(results(reader, &mut open));
-    messages
+    turns.extend(results(reader, &mut open));
+    turns
 }
 
 /// Adds what the person said. Behind a turn that ended before anything was answered, and behind pictures, that is
 /// more of the message before: many models at home are told a conversation by a template that refuses two of them, and
 /// the others do not mind.
-fn say(messages: &mut Vec<ChatMessage>, said: MessageContent) {
-    match messages.last_mut() {
-        Some(last) if last.role == ChatRole::User => {
-            last.content.extend(said.into_parts());
-        }
-        _ => messages.push(ChatMessage::user(said)),
+fn say<'a>(turns: &mut Vec<Turn<'a>>, said: Vec<Part<'a>>) {
+    match turns.last_mut() {
+        Some(Turn::User(parts)) => parts.extend(said),
+        _ => turns.push(Turn::User(said)),
     }
 }
 
-/// The results of a round, all in one message, as Anthropic wants it. The provider crate has no place in them for
-/// pictures, so these follow as if the person had given them.
-fn results(reader: Reader<'_>, open: &mut Vec<Open<'_>>) -> Vec<ChatMessage> {
+/// The results of a round, all in one turn, as Anthropic wants it. Not every format has a place in them for pictures,
+/// so these follow as if the person had given them.
+fn results<'a>(reader: Reader<'_>, open: &mut Vec<Open<'a>>) -> Vec<Turn<'a>> {
     let mut pictures = Vec::new();
     let mut results = Vec::with_capacity(open.len());
     for call in open.drain(..) {
-        let result = call.result.unwrap_or_else(|| NO_RESULT.to_owned());
-        results.push(ToolResponse::new(call.told, result).with_fn_name(call.tool));
         if !call.pictures.is_empty() {
             let text = format!("(This is what the tool `{}` has shown.)", call.tool);
-            pictures.push(ContentPart::Text(text));
+            pictures.push(Part::Text(text.into()));
         }
         pictures.extend(
             call.pictures
                 .iter()
                 .map(|image| picture(reader, &image.mime_type, &image.data, image.uri.as_deref())),
         );
+        results.push(CallResult {
+            id: call.told,
+            tool: call.tool,
+            text: call.result.unwrap_or(NO_RESULT),
+        });
     }
-    let mut messages = Vec::new();
+    let mut turns = Vec::new();
     if !results.is_empty() {
-        messages.push(ChatMessage::tool(MessageContent::from_tool_responses(
-            results,
-        )));
+        turns.push(Turn::Results(results));
     }
     if !pictures.is_empty() {
-        messages.push(ChatMessage::user(MessageContent::from_parts(pictures)));
+        turns.push(Turn::User(pictures));
     }
-    messages
+    turns
 }
 
-/// A name for a call that this provider takes, and that no other call of the conversation has.
-fn told_id(provider: Provider, id: &str, taken: &mut HashSet<String>) -> String {
+/// A name for a call that this format takes, and that no other call of the conversation has.
+fn told_id(format: WireFormat, id: &str, taken: &mut HashSet<String>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     // Gemini gives calls no names; those made up for them (`call#read#0`) it is not told.
-    let fits = provider == Provider::Gemini || id.chars().all(plain) && id.len() <= LONGEST_ID;
+    let fits = format == WireFormat::Gemini || id.chars().all(plain) && id.len() <= LONGEST_ID;
     if fits && !id.is_empty() && taken.insert(id.to_owned()) {
         return id.to_owned();
     }
@@ -221,73 +245,27 @@ fn told_id(provider: Provider, id: &str, taken: &mut HashSet<String>) -> String 
     }
 }
 
-/// What the model said in a round.
-struct Said<'a> {
-    text: &'a str,
-    thought: &'a str,
-    calls: &'a [ToolRequest],
-    open: &'a [Open<'a>],
-}
-
-impl Said<'_> {
-    fn parts(&self, provider: Provider, sealed: Option<&Value>) -> Vec<ContentPart> {
-        let sealed = sealed
-            .and_then(Value::as_array)
-            .map_or(&[][..], Vec::as_slice);
-        let mut parts = Vec::new();
-        match provider {
-            // Its blocks of thoughts, as they came.
-            Provider::Anthropic => parts.extend(sealed.iter().map(|block| {
-                ContentPart::Custom(CustomPart {
-                    model_iden: None,
-                    data: block.clone(),
-                })
-            })),
-            Provider::Gemini => {
-                let signature = sealed.iter().find(|part| part.get("call").is_none());
-                if let Some(signature) = signature.and_then(signature_of)
-                    && !self.text.trim().is_empty()
-                {
-                    parts.push(ContentPart::ThoughtSignature(signature));
-                }
-            }
-            Provider::OpenAi if !self.thought.is_empty() => {
-                parts.push(ContentPart::ReasoningContent(self.thought.to_owned()));
-            }
-            Provider::OpenAi => {}
-        }
-        if !self.text.trim().is_empty() {
-            parts.push(ContentPart::Text(self.text.to_owned()));
-        }
-        for (n, (call, open)) in self.calls.iter().zip(self.open).enumerate() {
-            let mut signed = sealed.iter().filter(|_| provider == Provider::Gemini);
-            let signed =
-                signed.find(|part| part.get("call").and_then(Value::as_u64) == Some(n as u64));
-            parts.push(ContentPart::ToolCall(ToolCall {
-                call_id: open.told.clone(),
-                fn_name: call.tool.clone(),
-                fn_arguments: arguments(&call.arguments),
-                thought_signatures: signed
-                    .and_then(signature_of)
-                    .map(|signature| vec![signature]),
-            }));
-        }
-        parts
+/// The arguments of a call: an object, whatever the model wrote.
+fn arguments(call: &ToolRequest) -> Cow<'_, Value> {
+    match &call.arguments {
+        object @ Value::Object(_) => Cow::Borrowed(object),
+        Value::Null => Cow::Owned(json!({})),
+        other => Cow::Owned(json!({ "unreadable": other })),
     }
 }
 
-fn signature_of(part: &Value) -> Option<String> {
-    part.get("signature")
-        .and_then(Value::as_str)
-        .map(str::to_owned)
-}
-
-/// The arguments of a call: an object, whatever the model wrote.
-fn arguments(arguments: &Value) -> Value {
-    match arguments {
-        Value::Object(_) => arguments.clone(),
-        Value::Null => json!({}),
-        other => json!({ "unreadable": other }),
+/// The texts of what the person said, as one, if it is nothing but texts.
+pub(super) fn texts<'a>(parts: &'a [Part<'a>]) -> Option<Cow<'a, str>> {
+    let texts: Option<Vec<&str>> = parts
+        .iter()
+        .map(|part| match part {
+            Part::Text(text) => Some(text.as_ref()),
+            Part::Picture { .. } => None,
+        })
+        .collect();
+    match texts?.as_slice() {
+        [text] => Some(Cow::Borrowed(text)),
+        texts => Some(Cow::Owned(texts.join("\n\n"))),
     }
 }
 
@@ -298,9 +276,9 @@ mod tests {
     use super::super::super::{ToolResult, ToolStatus};
     use super::*;
 
-    fn reader(provider: Provider) -> Reader<'static> {
+    fn reader(format: WireFormat) -> Reader<'static> {
         Reader {
-            provider,
+            format,
             by: "me",
             images: false,
         }
@@ -333,18 +311,32 @@ mod tests {
     }
 
     /// The names of the calls and those that are answered, and what they are answered with.
-    fn outline(messages: &[ChatMessage]) -> Vec<String> {
-        let of = |part: &ContentPart| match part {
-            ContentPart::ToolCall(call) => format!("call {}", call.call_id),
-            ContentPart::ToolResponse(result) => format!("{}: {}", result.call_id, result.content),
-            ContentPart::Text(text) => text.clone(),
-            other => format!("{other:?}"),
-        };
-        let line = |message: &ChatMessage| {
-            let parts: Vec<_> = message.content.parts().iter().map(of).collect();
+    fn outline(turns: &[Turn<'_>]) -> Vec<String> {
+        let line = |turn: &Turn<'_>| {
+            let parts: Vec<String> = match turn {
+                Turn::User(parts) => parts
+                    .iter()
+                    .map(|part| match part {
+                        Part::Text(text) => text.to_string(),
+                        Part::Picture { mime_type, .. } => format!("<{mime_type}>"),
+                    })
+                    .collect(),
+                Turn::Assistant(said) => {
+                    let calls = said.calls.iter().map(|call| format!("call {}", call.id));
+                    said.text
+                        .map(str::to_owned)
+                        .into_iter()
+                        .chain(calls)
+                        .collect()
+                }
+                Turn::Results(results) => results
+                    .iter()
+                    .map(|result| format!("{}: {}", result.id, result.text))
+                    .collect(),
+            };
             parts.join(", ")
         };
-        messages.iter().map(line).collect()
+        turns.iter().map(line).collect()
     }
 
     #[test]
@@ -360,7 +352,7 @@ mod tests {
             user("2"),
             called(&["b"]),
         ];
-        let told = outline(&messages(reader(Provider::Anthropic), &conversation));
+        let told = outline(&turns(reader(WireFormat::AnthropicMessages), &conversation));
         assert_eq!(
             told,
             [
@@ -392,11 +384,16 @@ mod tests {
             Message::ToolResult(pictured),
             user("4"),
         ];
-        for provider in Provider::ALL {
-            let told = messages(reader(provider), &conversation);
-            let roles: Vec<_> = told.iter().map(|message| message.role.clone()).collect();
-            use ChatRole::{Assistant, Tool, User};
-            assert_eq!(roles, [User, Assistant, Tool, User], "{provider}");
+        for format in WireFormat::ALL {
+            let told = turns(reader(format), &conversation);
+            let roles = [
+                matches!(told[0], Turn::User(_)),
+                matches!(told[1], Turn::Assistant(_)),
+                matches!(told[2], Turn::Results(_)),
+                matches!(told[3], Turn::User(_)),
+                told.len() == 4,
+            ];
+            assert_eq!(roles, [true; 5], "{format}: {told:?}");
             let told = outline(&told);
             assert_eq!(told[0], "1, 2, 3");
             assert!(told[3].ends_with(", 4"), "{told:?}");
@@ -410,17 +407,13 @@ mod tests {
         };
         result.images = vec![ImageContent::new("aGk=", "image/png")];
         let conversation = [user("1"), called(&["a"]), Message::ToolResult(result)];
-        let mut reader = reader(Provider::Anthropic);
-        let told = outline(&messages(reader, &conversation));
+        let mut reader = reader(WireFormat::AnthropicMessages);
+        let told = outline(&turns(reader, &conversation));
         assert_eq!(told[2], "a: of a");
         assert!(told[3].contains("takes no pictures"), "{told:?}");
         reader.images = true;
-        let told = messages(reader, &conversation);
-        let parts = told[3].content.parts();
-        assert!(
-            matches!(&parts[1], ContentPart::Binary(b) if b.is_image()),
-            "{parts:?}"
-        );
+        let told = outline(&turns(reader, &conversation));
+        assert!(told[3].ends_with(", <image/png>"), "{told:?}");
     }
 
     #[test]
@@ -437,19 +430,39 @@ mod tests {
                 },
             ]
         };
-        let parts = |provider, conversation: &[Message]| {
-            let mut messages = messages(reader(provider), conversation);
-            messages.remove(1).content.into_parts()
+        let reader = reader(WireFormat::AnthropicMessages);
+        let (own, anothers) = (by("me"), by("another"));
+        let told = turns(reader, &own);
+        let Turn::Assistant(said) = &told[1] else {
+            panic!("{told:?}");
         };
-        let own = parts(Provider::Anthropic, &by("me"));
-        assert_eq!(own.len(), 3);
-        assert!(matches!(&own[0], ContentPart::Custom(c) if c.data["signature"] == "s"));
-        let ContentPart::ToolCall(call) = &own[2] else {
-            panic!("{own:?}");
+        assert_eq!(said.sealed[0]["signature"], "s");
+        assert_eq!((said.text, said.thought), (Some("Yes"), Some("Hm")));
+        assert_eq!(*said.calls[0].arguments, json!({"unreadable": "no JSON"}));
+        let told = turns(reader, &anothers);
+        let Turn::Assistant(said) = &told[1] else {
+            panic!("{told:?}");
         };
-        assert_eq!(call.fn_arguments, json!({"unreadable": "no JSON"}));
-        assert_eq!(parts(Provider::Anthropic, &by("another")).len(), 2);
-        assert!(lacks_thoughts(reader(Provider::Anthropic), &by("another")));
-        assert!(!lacks_thoughts(reader(Provider::Anthropic), &by("me")));
+        assert!(said.sealed.is_empty() && said.thought.is_none(), "{said:?}");
+        assert!(lacks_thoughts(reader, &anothers));
+        assert!(!lacks_thoughts(reader, &own));
+    }
+
+    #[test]
+    fn thoughts_are_told_of_the_turn_that_goes_on() {
+        let thinks = |id: &str| Message::Assistant {
+            text: String::new(),
+            thought: "Hm".to_owned(),
+            calls: vec![ToolRequest::new(id, "read", json!({}))],
+            sealed: Some(Sealed::new("me", json!([{"call": 0}]))),
+        };
+        let conversation = [user("1"), thinks("a"), result("a"), user("2"), thinks("b")];
+        let told = turns(reader(WireFormat::OpenAiResponses), &conversation);
+        let said = told.iter().filter_map(|turn| match turn {
+            Turn::Assistant(said) => Some((said.thought, said.sealed.len(), said.this_turn)),
+            _ => None,
+        });
+        let said: Vec<_> = said.collect();
+        assert_eq!(said, [(None, 1, false), (Some("Hm"), 1, true)]);
     }
 }

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::super::{ModelError, ModelErrorKind};
 use super::config::ProviderModel;
-use super::relay::Broke;
+use super::exchange::Broke;
 use super::said::{REPEATED, Said, asked_for, repeated};
+use super::wire_format::Fault;
 use crate::causes::{causes, chain};
 use crate::tools::head;
 
@@ -81,24 +82,14 @@ impl About<'_> {
         }
     }
 
-    /// What the provider crate says.
-    pub(super) fn of(&self, error: &genai::Error, last: &str) -> Failure {
-        match error {
-            genai::Error::WebStream { error, .. } => {
-                if let Some(error) = error.downcast_ref::<genai::Error>() {
-                    return self.of(error, last);
-                }
-                self.broken(&format!("the answer cannot be read: {}", chain(&**error)))
-            }
-            genai::Error::ChatResponse { body, .. } => self.event(body),
-            genai::Error::StreamParse { serde_error, .. } => self.broken(&format!(
-                "the answer has what its format does not: {serde_error} in {last:?}"
+    /// Why an answer cannot be read on.
+    pub(super) fn fault(&self, fault: &Fault) -> Failure {
+        match fault {
+            Fault::Reported(body) => self.event(body),
+            Fault::Malformed(why, event) => self.broken(&format!(
+                "the answer has what its format does not: {why} in {event:?}"
             )),
-            // An event in which something is missing that is never missing.
-            genai::Error::JsonValueExt(_) | genai::Error::SerdeJson(_) => self.broken(&format!(
-                "the answer has what its format does not: {last:?}"
-            )),
-            other => self.other(&other.to_string()),
+            Fault::Ended(reason) => self.broken(&format!("the answer ended with {reason}")),
         }
     }
 
@@ -107,12 +98,9 @@ impl About<'_> {
     }
 
     /// Why nothing came of the provider, or not all.
-    pub(super) fn passed(&self, broke: &Broke) -> Failure {
+    pub(super) fn broke(&self, broke: &Broke) -> Failure {
         let seconds = self.model.silence.as_secs_f64();
         match broke {
-            Broke::Here(error) => self.other(&format!(
-                "what it says could not be passed on within this machine: {error}"
-            )),
             Broke::Web(error) => self.web(error),
             Broke::NoAnswer => self.failure(
                 ModelErrorKind::Unreachable,
@@ -124,7 +112,7 @@ impl About<'_> {
                 self.broken(&format!("the answer stopped: nothing came for {seconds} s"))
             }
             Broke::Status(status, headers, body) => self.status(*status, headers, body),
-            Broke::TooLong(most) => self.failure(
+            Broke::TooLarge(most) => self.failure(
                 // It would be no shorter.
                 ModelErrorKind::Broken,
                 Again::No,

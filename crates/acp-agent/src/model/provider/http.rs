@@ -1,12 +1,16 @@
 //! The HTTP clients. None is made before a model is asked: reading the system's certificates takes longer than all
 //! else that starting an agent does.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Client, ClientBuilder, Url, redirect};
 use rustls::crypto::ring;
 use tokio::sync::OnceCell;
+
+use super::wire_format::Refused;
 
 /// How long connecting may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -16,8 +20,8 @@ const CONNECT: Duration = Duration::from_secs(15);
 pub(super) struct Http {
     /// By whether the address is on this machine, and whether TLS is spoken there.
     clients: [OnceCell<Client>; 4],
-    /// Makes requests of conversations, and steps of answers; it reaches no further than our relay.
-    formats: OnceCell<genai::Client>,
+    /// What models have refused, by what they call themselves.
+    refused: Mutex<HashMap<String, Refused>>,
 }
 
 impl Http {
@@ -39,20 +43,24 @@ impl Http {
         .await
     }
 
-    /// What knows the providers' formats. If there can be none, why.
-    pub(super) async fn formats(&self) -> Result<&genai::Client, String> {
-        let build = || async {
-            // Each connection is for one request, and who listens then is gone.
-            let client = without_tls(Client::builder())?
-                .no_proxy()
-                .redirect(redirect::Policy::none())
-                .pool_max_idle_per_host(0)
-                .build();
-            let client = client.map_err(|e| crate::causes::chain(&e))?;
-            let client = genai::Client::builder().with_reqwest(client).build();
-            client.map_err(|e| e.to_string())
-        };
-        self.formats.get_or_try_init(build).await
+    /// What a model has refused so far.
+    pub(super) fn refused(&self, model: &str) -> Refused {
+        let refused = self.refused.lock();
+        let refused = refused.unwrap_or_else(PoisonError::into_inner);
+        refused.get(model).copied().unwrap_or_default()
+    }
+
+    /// Takes up that a model refuses a parameter. Gives whether it is worth asking once more without it.
+    pub(super) fn refuses(&self, model: &str, parameter: &str) -> bool {
+        let mut refused = self.refused(model);
+        if !refused.learn(parameter) {
+            return false;
+        }
+        tracing::info!(model, parameter, "it is left out from here on");
+        let all = self.refused.lock();
+        let mut all = all.unwrap_or_else(PoisonError::into_inner);
+        all.insert(model.to_owned(), refused);
+        true
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::config::{Provider, ProviderModel};
-use super::{Models, Secret};
+use super::Models;
+use super::config::ProviderModel;
 use crate::causes::chain;
 
 /// How long a server may take to say it, connecting included.
@@ -21,9 +21,6 @@ const MOST: usize = 500;
 
 /// The longest name of a model, in bytes.
 const NAME: usize = 200;
-
-/// The version of their interface that Anthropic's servers want named.
-const ANTHROPIC: &str = "2023-06-01";
 
 /// A list, wherever it is in the answer; llama.cpp's has it twice.
 #[derive(Deserialize)]
@@ -86,18 +83,8 @@ impl Models {
         let mut url = at.address().map_err(|e| e.to_string())?;
         let client = self.http.client(&url).await?;
         url.set_path(&format!("{}models", url.path()));
-        let mut request = client.get(url);
-        let key = at.key.as_ref().map_or("", Secret::reveal);
-        if !key.is_empty() {
-            request = match at.provider {
-                Provider::Anthropic => request.header("x-api-key", key),
-                Provider::OpenAi => request.bearer_auth(key),
-                Provider::Gemini => request.header("x-goog-api-key", key),
-            };
-        }
-        if at.provider == Provider::Anthropic {
-            request = request.header("anthropic-version", ANTHROPIC);
-        }
+        let headers = at.wire_format().headers(at.key.as_ref());
+        let request = client.get(url).headers(headers.map_err(|e| e.to_string())?);
         let mut response = request.send().await.map_err(|e| chain(&e))?;
         if !response.status().is_success() {
             return Err(format!("it answers {}", response.status()));

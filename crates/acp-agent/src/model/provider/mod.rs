@@ -1,21 +1,25 @@
 //! Language models of providers, and of all who speak as one of them.
 //!
-//! How the providers want to be talked to is the crate `genai`'s to know. Here is what a person notices: what each
-//! failure means, which are worth another try, what a round cost, and that a session can go on with another model.
+//! How the providers want to be talked to is in a file for each wire format. The rest is what a person notices: what
+//! each failure means, which are worth another try, what a round cost, and that a session can go on with another model.
 
+mod anthropic_messages;
 mod backoff;
 mod calls;
 mod catalogue;
 mod config;
 mod convert;
+mod exchange;
 mod failure;
+mod gemini;
 mod http;
 mod listed;
+mod openai_chat;
+mod openai_responses;
 mod prompt;
-mod relay;
 mod said;
-mod seen;
 mod stream;
+mod wire_format;
 
 use std::sync::Arc;
 
@@ -27,6 +31,7 @@ pub(crate) use catalogue::offered;
 pub use config::{ParseProviderError, Provider, ProviderModel, Retries, Secret};
 use http::Http;
 use stream::Round;
+pub use wire_format::WireFormat;
 
 /// Makes models. Those that one makes share their connections; a session can have another of them for each round.
 #[derive(Clone, Default)]

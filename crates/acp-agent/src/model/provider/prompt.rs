@@ -1,26 +1,27 @@
 //! What a person said, as the providers take it: text, and pictures where the model sees them.
 
-use acp::v1::{ContentBlock, EmbeddedResourceResource};
-use genai::chat::{Binary, ContentPart, MessageContent};
+use std::borrow::Cow;
 
-use super::convert::Reader;
+use acp::v1::{ContentBlock, EmbeddedResourceResource};
+
+use super::convert::{Part, Reader};
 use crate::tools::fenced;
 
 /// What the person said.
-pub(super) fn prompt(reader: Reader<'_>, content: &[ContentBlock]) -> MessageContent {
-    let mut parts: Vec<ContentPart> = content
+pub(super) fn prompt<'a>(reader: Reader<'_>, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
+    let mut parts: Vec<Part<'a>> = content
         .iter()
         .filter_map(|block| part(reader, block))
         .collect();
     if parts.is_empty() {
-        parts.push(ContentPart::Text("(The prompt is empty.)".to_owned()));
+        parts.push(Part::Text("(The prompt is empty.)".into()));
     }
-    MessageContent::from_parts(parts)
+    parts
 }
 
-fn part(reader: Reader<'_>, block: &ContentBlock) -> Option<ContentPart> {
+fn part<'a>(reader: Reader<'_>, block: &'a ContentBlock) -> Option<Part<'a>> {
     let text = match block {
-        ContentBlock::Text(text) => text.text.clone(),
+        ContentBlock::Text(text) => Cow::Borrowed(text.text.as_str()),
         ContentBlock::Image(image) => {
             return Some(picture(
                 reader,
@@ -30,10 +31,8 @@ fn part(reader: Reader<'_>, block: &ContentBlock) -> Option<ContentPart> {
             ));
         }
         ContentBlock::Audio(audio) => {
-            format!(
-                "(Here was sound, {}. It cannot be listened to.)",
-                audio.mime_type
-            )
+            let kind = &audio.mime_type;
+            format!("(Here was sound, {kind}. It cannot be listened to.)").into()
         }
         ContentBlock::ResourceLink(link) => {
             let mut text = format!("(A link: {}, {}", link.name, link.uri);
@@ -45,11 +44,11 @@ fn part(reader: Reader<'_>, block: &ContentBlock) -> Option<ContentPart> {
                 text.push_str(more);
             }
             text.push(')');
-            text
+            text.into()
         }
         ContentBlock::Resource(resource) => match &resource.resource {
             EmbeddedResourceResource::Text(text) => {
-                format!("{}:\n{}", text.uri, fenced(&text.text))
+                format!("{}:\n{}", text.uri, fenced(&text.text)).into()
             }
             EmbeddedResourceResource::Blob(blob) => {
                 let mime_type = blob
@@ -62,26 +61,25 @@ fn part(reader: Reader<'_>, block: &ContentBlock) -> Option<ContentPart> {
         },
         _ => return None,
     };
-    (!text.trim().is_empty()).then_some(ContentPart::Text(text))
+    (!text.trim().is_empty()).then_some(Part::Text(text))
 }
 
 /// A picture, for a model that takes it; for any other, and for what is no picture, that there was one.
-pub(super) fn picture(
+pub(super) fn picture<'a>(
     reader: Reader<'_>,
-    mime_type: &str,
-    data: &str,
+    mime_type: &'a str,
+    data: &'a str,
     uri: Option<&str>,
-) -> ContentPart {
+) -> Part<'a> {
     let named = uri.map(|uri| format!(" ({uri})")).unwrap_or_default();
     if !mime_type.starts_with("image/") {
-        return ContentPart::Text(format!(
-            "(Here was a file{named}, {mime_type}. It cannot be shown.)"
-        ));
+        let text = format!("(Here was a file{named}, {mime_type}. It cannot be shown.)");
+        return Part::Text(text.into());
     }
     if !reader.images {
-        return ContentPart::Text(format!(
-            "(Here was a picture{named}, {mime_type}. This model takes no pictures.)"
-        ));
+        let text =
+            format!("(Here was a picture{named}, {mime_type}. This model takes no pictures.)");
+        return Part::Text(text.into());
     }
-    ContentPart::Binary(Binary::from_base64(mime_type, data, None))
+    Part::Picture { mime_type, data }
 }

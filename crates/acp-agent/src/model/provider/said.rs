@@ -16,6 +16,8 @@ pub(super) struct Said {
     pub(super) message: Option<String>,
     /// Its names for it, in small letters.
     pub(super) names: String,
+    /// Which part of the request it is about, where that is said.
+    pub(super) parameter: String,
     /// After which time one may ask again.
     pub(super) retry: Option<Duration>,
 }
@@ -31,7 +33,7 @@ impl Said {
             Err(_) => Self {
                 message: None,
                 names: head(body, REPEATED).to_lowercase(),
-                retry: None,
+                ..Self::default()
             },
         }
     }
@@ -64,6 +66,7 @@ impl Said {
         Self {
             message,
             names: names.to_lowercase(),
+            parameter: text("param").unwrap_or_default(),
             retry,
         }
     }

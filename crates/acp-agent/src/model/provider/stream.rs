@@ -1,37 +1,22 @@
 //! One round: the model is asked, and asked again while it is busy, and what it answers becomes steps.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use acp::v1::StopReason;
-use futures_util::StreamExt;
-use genai::adapter::AdapterKind;
-use genai::chat::{
-    ChatOptions, ChatStream, ChatStreamEvent, ContentPart, ReasoningEffort, StopReason as Stopped,
-    StreamEnd,
-};
-use genai::resolver::{AuthData, Endpoint};
-use genai::{ModelIden, ServiceTarget};
-use serde_json::{Value, json};
+use futures_util::stream::unfold;
+use reqwest::StatusCode;
 
-use super::super::{Message, ModelError, Request, Sealed, Step, Steps, ThoughtLevel, Usage};
+use super::super::{Message, ModelError, Request, Sealed, Step, Steps};
 use super::Served;
 use super::backoff::{Backoff, Wait};
-use super::calls::{Added, Calls};
-use super::config::{Provider, ProviderModel};
 use super::convert::{self, Reader};
+use super::exchange::{Broke, Exchange, Question};
 use super::failure::{About, Again, Failure};
-use super::relay::{Broke, Outward, Relay};
-use super::seen::Seen;
+use super::said::Said;
+use super::wire_format::{Asked, Decoder, Heard, WireFormat};
 
 /// What each event counts at least, in bytes, toward what an answer may have.
 const EVENT: usize = 32;
-
-/// How many tokens a model of Anthropic's may answer with, which must be said, if nothing else is set. Their own most
-/// counts as used before it is: near the end of the window, a request would be refused that has room enough.
-const MOST_OUTPUT: u32 = 32_000;
 
 /// A round that runs.
 pub(super) struct Round<'a> {
@@ -56,31 +41,10 @@ enum State {
 }
 
 struct Listening {
-    stream: ChatStream,
-    /// Passes on what the stream is made of.
-    passing: Pin<Box<dyn Future<Output = Result<(), Broke>> + Send>>,
-    /// How that ended.
-    passed: Option<Result<(), Broke>>,
-    seen: Seen,
-    calls: Calls,
-    /// Gemini's signatures of what is no call.
-    signatures: Vec<String>,
-    /// Gemini's signatures of its calls.
-    signed: Vec<Value>,
-    thought: bool,
-}
-
-impl Listening {
-    async fn next(&mut self) -> Option<genai::Result<ChatStreamEvent>> {
-        loop {
-            tokio::select! {
-                // What has come is taken before why there is no more.
-                biased;
-                event = self.stream.next() => return event,
-                passed = &mut self.passing, if self.passed.is_none() => self.passed = Some(passed),
-            }
-        }
-    }
+    exchange: Exchange,
+    decoder: Box<dyn Decoder>,
+    /// Whether anything has come that is an event.
+    heard: bool,
 }
 
 impl<'a> Round<'a> {
@@ -94,13 +58,10 @@ impl<'a> Round<'a> {
             shown: false,
             bytes: 0,
         };
-        Box::pin(futures_util::stream::unfold(
-            round,
-            |mut round| async move {
-                let step = round.next().await?;
-                Some((step, round))
-            },
-        ))
+        Box::pin(unfold(round, |mut round| async move {
+            let step = round.next().await?;
+            Some((step, round))
+        }))
     }
 
     async fn next(&mut self) -> Option<Result<Step, ModelError>> {
@@ -115,17 +76,15 @@ impl<'a> Round<'a> {
                     self.state = State::Ask;
                 }
                 State::Ask => match self.ask().await {
-                    Ok(listening) => self.state = State::Listen(Box::new(listening)),
+                    Ok(Some(listening)) => self.state = State::Listen(Box::new(listening)),
+                    Ok(None) => self.state = State::Ask,
                     Err(failure) => self.failed(failure),
                 },
-                State::Listen(mut listening) => {
-                    let event = listening.next().await;
-                    match self.heard(&mut listening, event) {
-                        Ok(true) => self.state = State::Listen(listening),
-                        Ok(false) => {}
-                        Err(failure) => self.failed(failure),
-                    }
-                }
+                State::Listen(mut listening) => match self.listen(&mut listening).await {
+                    Ok(true) => self.state = State::Listen(listening),
+                    Ok(false) => {}
+                    Err(failure) => self.failed(failure),
+                },
             }
         }
     }
@@ -158,167 +117,93 @@ impl<'a> Round<'a> {
         self.state = State::Wait(wait);
     }
 
-    async fn ask(&mut self) -> Result<Listening, Failure> {
-        self.backoff.asks();
-        self.bytes = 0;
+    /// Asks. Gives nothing where that is to be done once more at once, without what the server has refused.
+    async fn ask(&mut self) -> Result<Option<Listening>, Failure> {
         let served = self.served;
         let model = &served.model;
         if model.lacks_key() {
             return Err(served.about().unauthorized("there is no key for it"));
         }
-        let impossible = |why: String| {
-            served.about().failure(
-                Default::default(),
-                Again::No,
-                &format!("no connection can be made: {why}"),
-                "",
-            )
+        let question = served.question(self.request).await?;
+        self.bytes = 0;
+        let exchange = match Exchange::begin(question).await {
+            Ok(exchange) => exchange,
+            Err(Broke::Status(status, _, said))
+                if status == StatusCode::BAD_REQUEST
+                    && model.wire_format() == WireFormat::OpenAiResponses
+                    && served
+                        .http
+                        .refuses(&served.by, &Said::read(&said).parameter) =>
+            {
+                return Ok(None);
+            }
+            Err(broke) => {
+                self.backoff.asks();
+                return Err(served.about().broke(&broke));
+            }
         };
-        let outward = Outward {
-            client: served
-                .http
-                .client(&served.address)
-                .await
-                .map_err(impossible)?
-                .clone(),
-            address: served.address.clone(),
-            key: model.key.clone(),
-            silence: model.silence,
-            longest: model.longest_answer,
-        };
-        let formats = served.http.formats().await.map_err(impossible)?;
-        let relay = Relay::open().await.map_err(|e| impossible(e.to_string()))?;
-        let seen = Seen::default();
-        let reader = served.reader();
-        let asked = convert::chat_request(reader, &self.request);
-        let options = self.options(reader, seen.clone());
-        let streamed = formats
-            .exec_chat_stream(served.target(&relay), asked, Some(&options))
-            .await;
-        let streamed = streamed.map_err(|error| served.about().of(&error, ""))?;
+        self.backoff.asks();
         let calls = |message: &Message| match message {
             Message::Assistant { calls, .. } => calls.len(),
             _ => 0,
         };
         let before = self.request.conversation.iter().map(calls).sum();
-        Ok(Listening {
-            stream: streamed.stream,
-            passing: Box::pin(relay.pass(outward)),
-            passed: None,
-            seen,
-            calls: Calls::new(model.provider, before),
-            signatures: Vec::new(),
-            signed: Vec::new(),
-            thought: false,
-        })
-    }
-
-    fn options(&self, reader: Reader<'_>, seen: Seen) -> ChatOptions {
-        let model = &self.served.model;
-        let level = self.request.thought.or(model.thought);
-        let mut options = ChatOptions::default()
-            .with_capture_usage(true)
-            .with_raw_frame_sink(seen);
-        // With it Anthropic's blocks of thoughts are kept, and Gemini's thoughts are asked for, which its models
-        // that have none do not take.
-        let thinks = !["gemini-1", "gemini-2.0", "gemma"]
-            .iter()
-            .any(|old| model.name.starts_with(old));
-        options = options.with_capture_reasoning_content(thinks);
-        options.max_tokens = match model.provider {
-            Provider::Anthropic => Some(model.max_output.unwrap_or(MOST_OUTPUT)),
-            Provider::OpenAi | Provider::Gemini => model.max_output,
-        };
-        // Anthropic does not take calls back, while thinking, without the thoughts that led to them.
-        let lost = model.provider == Provider::Anthropic
-            && convert::lacks_thoughts(reader, self.request.conversation);
-        options.reasoning_effort = effort(model, level.filter(|_| !lost));
-        options
+        Ok(Some(Listening {
+            exchange,
+            decoder: model.wire_format().decoder(before),
+            heard: false,
+        }))
     }
 
     /// Takes an event. Gives whether there are more to come.
-    fn heard(
-        &mut self,
-        listening: &mut Listening,
-        event: Option<genai::Result<ChatStreamEvent>>,
-    ) -> Result<bool, Failure> {
+    async fn listen(&mut self, listening: &mut Listening) -> Result<bool, Failure> {
         let about = self.served.about();
-        if let Some(refusal) = listening.seen.take_refusal() {
-            self.say(Step::Text(refusal))?;
-        }
-        // The crate only sees that its connection broke.
-        if let (None | Some(Err(_)), Some(Err(broke))) = (&event, &listening.passed)
-            && !listening.seen.refused()
-        {
-            return Err(about.passed(broke));
-        }
-        match event {
-            None => return Err(about.broken("the answer broke off")),
-            // It was blocked before it began, and there is nothing else to it.
-            Some(Err(_)) if listening.seen.refused() => {
-                self.ready.push_back(Ok(Step::Stop(StopReason::Refusal)));
-                return Ok(false);
+        let heard = match listening.exchange.next().await {
+            Ok(Some(event)) => {
+                listening.heard = true;
+                let heard = listening.decoder.event(&event);
+                heard.map_err(|fault| about.fault(&fault))?
             }
-            Some(Err(error)) => return Err(about.of(&error, &listening.seen.last())),
-            Some(Ok(event)) => match event {
-                ChatStreamEvent::Start | ChatStreamEvent::Heartbeat => {}
-                ChatStreamEvent::Chunk(chunk) => self.say(Step::Text(chunk.content))?,
-                ChatStreamEvent::ReasoningChunk(chunk) => {
-                    listening.thought = true;
-                    self.say(Step::Thought(chunk.content))?;
+            Ok(None) => listening
+                .decoder
+                .cut()
+                .ok_or_else(|| match listening.heard {
+                    true => about.broken("the answer broke off"),
+                    false => about.broken("the answer is no stream of events"),
+                })?,
+            Err(broke) => listening.decoder.cut().ok_or_else(|| about.broke(&broke))?,
+        };
+        let mut more = true;
+        for heard in heard {
+            match heard {
+                Heard::Kept(bytes) => self.count(bytes)?,
+                Heard::Sealed(parts) => {
+                    let sealed = Sealed::new(self.served.by.as_str(), parts);
+                    self.ready.push_back(Ok(Step::Sealed(sealed)));
                 }
-                ChatStreamEvent::ThoughtSignatureChunk(chunk) => {
-                    self.count(chunk.content.len())?;
-                    listening.signatures.push(chunk.content);
+                Heard::Step(step) => {
+                    more &= !matches!(step, Step::Stop(_));
+                    self.say(step)?;
                 }
-                ChatStreamEvent::ToolCallChunk(chunk) => {
-                    let call = chunk.tool_call;
-                    for signature in call.thought_signatures.iter().flatten() {
-                        listening.signatures.retain(|other| other != signature);
-                        let n = listening.calls.len();
-                        listening
-                            .signed
-                            .push(json!({ "call": n, "signature": signature }));
-                    }
-                    let added = listening.calls.add(call);
-                    self.count(added.written.len())?;
-                    self.writes(added);
-                }
-                ChatStreamEvent::End(end) => {
-                    self.ended(listening, end)?;
-                    return Ok(false);
-                }
-            },
+            }
         }
-        Ok(true)
+        Ok(more)
     }
 
+    /// Gives a step on. A call is no part of an answer before it is whole: another try begins it anew, and what was
+    /// shown of it has failed then. So the round can be asked for once more.
     fn say(&mut self, step: Step) -> Result<(), Failure> {
-        if let Step::Text(text) | Step::Thought(text) = &step {
-            self.count(text.len())?;
-            if text.is_empty() {
-                return Ok(());
+        match &step {
+            Step::Text(text) | Step::Thought(text) => {
+                self.count(text.len())?;
+                self.shown = true;
             }
+            Step::Begins { tool, .. } => self.count(tool.len())?,
+            Step::Writes { arguments, .. } => self.count(arguments.len())?,
+            _ => {}
         }
-        self.shown = true;
         self.ready.push_back(Ok(step));
         Ok(())
-    }
-
-    /// A call is no part of an answer before it is whole: another try begins it anew, and what was shown of it has
-    /// failed then. So the round can be asked for once more.
-    fn writes(&mut self, added: Added) {
-        let Added {
-            call,
-            begins,
-            written,
-        } = added;
-        let begins = begins.map(|tool| Step::Begins { call, tool });
-        let writes = (!written.is_empty()).then_some(Step::Writes {
-            call,
-            arguments: written,
-        });
-        self.ready.extend(begins.into_iter().chain(writes).map(Ok));
     }
 
     fn count(&mut self, bytes: usize) -> Result<(), Failure> {
@@ -335,151 +220,44 @@ impl<'a> Round<'a> {
         failure.again = Again::No;
         Err(failure)
     }
-
-    /// Takes the end of an answer.
-    fn ended(&mut self, listening: &mut Listening, end: StreamEnd) -> Result<(), Failure> {
-        let provider = self.served.model.provider;
-        let about = self.served.about();
-        let usage = end.captured_usage.as_ref().map(usage);
-        let refused = listening.seen.refused();
-        let stop = match &end.captured_stop_reason {
-            _ if refused => StopReason::Refusal,
-            Some(Stopped::ContentFilter(_)) => StopReason::Refusal,
-            Some(Stopped::MaxTokens(_)) => StopReason::MaxTokens,
-            Some(Stopped::Completed(_) | Stopped::ToolCall(_) | Stopped::StopSequence(_)) => {
-                StopReason::EndTurn
-            }
-            Some(Stopped::Other(reason)) => match reason.as_str() {
-                "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "error" => {
-                    return Err(about.broken(&format!("the answer ended with {reason}")));
-                }
-                // There are more of them than anybody knows, and something was said.
-                _ => StopReason::EndTurn,
-            },
-            // The others say why they stop before they say that they do.
-            None if provider == Provider::Gemini => {
-                return Err(about.broken("the answer broke off"));
-            }
-            None => StopReason::EndTurn,
-        };
-        let calls = std::mem::replace(&mut listening.calls, Calls::new(provider, 0)).finish();
-        let parts = match provider {
-            Provider::Anthropic => blocks(end),
-            Provider::OpenAi => Value::Null,
-            Provider::Gemini => {
-                let last = listening.signatures.pop();
-                let text = last.map(|signature| json!({ "signature": signature }));
-                listening.signed.drain(..).chain(text).collect()
-            }
-        };
-        // Also where there is nothing in it: whether another model has thought this is to be known.
-        if listening.thought || !calls.is_empty() {
-            let sealed = Sealed::new(self.served.by.as_str(), parts);
-            self.ready.push_back(Ok(Step::Sealed(sealed)));
-        }
-        self.ready.extend(calls.into_iter().map(Step::Call).map(Ok));
-        self.ready.extend(usage.map(Step::Usage).map(Ok));
-        self.ready.push_back(Ok(Step::Stop(stop)));
-        Ok(())
-    }
-}
-
-/// Anthropic's blocks of thoughts, as it wants to see them again.
-fn blocks(end: StreamEnd) -> Value {
-    let parts = end.captured_content.map(|content| content.into_parts());
-    let mut blocks = Vec::new();
-    let mut signature = None;
-    for part in parts.unwrap_or_default() {
-        match part {
-            ContentPart::ThoughtSignature(given) => {
-                blocks.extend(
-                    signature
-                        .replace(given)
-                        .map(|signature| thinking("", &signature)),
-                );
-            }
-            ContentPart::ReasoningContent(thought) => {
-                blocks.extend(
-                    signature
-                        .take()
-                        .map(|signature: String| thinking(&thought, &signature)),
-                );
-            }
-            ContentPart::Custom(block) => {
-                blocks.extend(
-                    signature
-                        .take()
-                        .map(|signature: String| thinking("", &signature)),
-                );
-                blocks.push(block.data);
-            }
-            _ => {}
-        }
-    }
-    blocks.extend(signature.map(|signature| thinking("", &signature)));
-    Value::Array(blocks)
-}
-
-fn thinking(thought: &str, signature: &str) -> Value {
-    json!({ "type": "thinking", "thinking": thought, "signature": signature })
-}
-
-fn usage(usage: &genai::chat::Usage) -> Usage {
-    let count = |tokens: Option<i32>| tokens.and_then(|n| u64::try_from(n).ok()).unwrap_or(0);
-    let input = usage.prompt_tokens_details.as_ref();
-    let output = usage.completion_tokens_details.as_ref();
-    let thought = count(output.and_then(|details| details.reasoning_tokens));
-    Usage {
-        input: count(usage.prompt_tokens),
-        // Where nothing but thoughts came, Gemini's are in no sum.
-        output: count(usage.completion_tokens).max(thought),
-        thought,
-        cache_read: count(input.and_then(|details| details.cached_tokens)),
-        cache_write: count(input.and_then(|details| details.cache_creation_tokens)),
-    }
-}
-
-/// How much to think, as the provider crate wants to hear it. Where nothing is said, it takes the end of some models'
-/// names for it (`-max`, `-medium`) and sends the rest as the name; so something is said that has no effect.
-fn effort(model: &ProviderModel, level: Option<ThoughtLevel>) -> Option<ReasoningEffort> {
-    let Some(level) = level else {
-        let taken = ReasoningEffort::from_model_name(&model.name).0.is_some();
-        let nothing = match model.provider {
-            Provider::OpenAi => ReasoningEffort::Budget(0),
-            Provider::Anthropic | Provider::Gemini => ReasoningEffort::Zero,
-        };
-        return taken.then_some(nothing);
-    };
-    Some(match (level, model.provider) {
-        (ThoughtLevel::Off, Provider::Gemini) => ReasoningEffort::Budget(0),
-        (ThoughtLevel::Off, _) => ReasoningEffort::Zero,
-        (ThoughtLevel::Low, _) => ReasoningEffort::Low,
-        (ThoughtLevel::Medium, _) => ReasoningEffort::Medium,
-        (ThoughtLevel::High, _) => ReasoningEffort::High,
-        (ThoughtLevel::Max, Provider::OpenAi) => ReasoningEffort::XHigh,
-        (ThoughtLevel::Max, _) => ReasoningEffort::Max,
-    })
 }
 
 impl Served {
-    /// Which model is asked, and where, for the provider crate.
-    fn target(&self, relay: &Relay) -> ServiceTarget {
-        let adapter = match self.model.provider {
-            Provider::Anthropic => AdapterKind::Anthropic,
-            Provider::OpenAi => AdapterKind::OpenAI,
-            Provider::Gemini => AdapterKind::Gemini,
+    /// What the provider is asked.
+    async fn question(&self, request: Request<'_>) -> Result<Question, Failure> {
+        let model = &self.model;
+        let impossible = |why: String| {
+            let what = format!("no connection can be made: {why}");
+            self.about()
+                .failure(Default::default(), Again::No, &what, "")
         };
-        let address = relay.address(&self.address);
-        ServiceTarget {
-            endpoint: Endpoint::from_owned(Arc::<str>::from(address.as_str())),
-            auth: AuthData::from_single(relay.token()),
-            model: ModelIden::new(adapter, self.model.name.as_str()),
-        }
+        let client = self.http.client(&self.address).await;
+        let format = model.wire_format();
+        let reader = self.reader();
+        let asked = Asked {
+            model: &model.name,
+            instructions: request.instructions,
+            turns: convert::turns(reader, request.conversation),
+            tools: request.tools,
+            thought: request.thought.or(model.thought),
+            max_output: model.max_output,
+            lacks_thoughts: convert::lacks_thoughts(reader, request.conversation),
+            refused: self.http.refused(&self.by),
+        };
+        let headers = format.headers(model.key.as_ref());
+        Ok(Question {
+            client: client.map_err(impossible)?.clone(),
+            url: format.url(&self.address, &model.name),
+            headers: headers.map_err(|e| impossible(e.to_string()))?,
+            body: format.body(&asked).to_string().into_bytes(),
+            silence: model.silence,
+            longest: model.longest_answer,
+        })
     }
 
     fn reader(&self) -> Reader<'_> {
         Reader {
-            provider: self.model.provider,
+            format: self.model.wire_format(),
             by: &self.by,
             images: self.images,
         }

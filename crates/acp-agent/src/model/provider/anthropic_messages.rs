@@ -1,0 +1,521 @@
+//! Anthropic's Messages: `POST /v1/messages`.
+
+use acp::v1::StopReason;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::super::{ThoughtLevel, Usage};
+use super::calls::Calls;
+use super::convert::{CallResult, Part, Said, Turn, texts};
+use super::wire_format::{
+    Asked, Decoder, Fault, Finish, Heard, finish, malformed, parse, said, thought, tokens,
+};
+use crate::sse::SseEvent;
+
+/// The version of the format, which servers want named.
+pub(super) const VERSION: &str = "2023-06-01";
+
+/// How many tokens a model may answer with, which must be said, if nothing else is set. Their own most counts as used
+/// before it is: near the end of the window, a request would be refused that has room enough.
+const MOST_OUTPUT: u32 = 32_000;
+
+/// The fewest tokens that a model can be given to think.
+const LEAST_THOUGHT: u32 = 1024;
+
+/// What a model is asked.
+pub(super) fn body(asked: &Asked<'_>) -> Value {
+    let most = asked.max_output.unwrap_or(MOST_OUTPUT);
+    let mut messages: Vec<Value> = asked.turns.iter().map(message).collect();
+    mark(messages.last_mut());
+    let mut body = json!({
+        "model": asked.model,
+        "max_tokens": most,
+        "stream": true,
+        "messages": messages,
+    });
+    if !asked.instructions.trim().is_empty() {
+        body["system"] = json!(asked.instructions);
+    }
+    let mut tools: Vec<Value> = asked
+        .tools
+        .iter()
+        .map(|tool| {
+            json!({
+                "name": tool.name,
+                "description": tool.description,
+                "input_schema": tool.parameters,
+            })
+        })
+        .collect();
+    if let Some(tool) = tools.last_mut() {
+        tool["cache_control"] = kept();
+        body["tools"] = Value::Array(tools);
+    }
+    // Calls are not taken back, while thinking, without the thoughts that led to them.
+    if let Some(level) = asked.thought.filter(|_| !asked.lacks_thoughts) {
+        think(&mut body, Generation::of(asked.model), level, most);
+    }
+    body
+}
+
+/// What stands before this mark is kept, and costs a tenth the next time.
+fn kept() -> Value {
+    json!({"type": "ephemeral"})
+}
+
+/// Has all up to this message kept.
+fn mark(message: Option<&mut Value>) {
+    let Some(content) = message.and_then(|message| message.get_mut("content")) else {
+        return;
+    };
+    if let Value::String(text) = content {
+        *content = json!([{"type": "text", "text": std::mem::take(text)}]);
+    }
+    let last = content.as_array_mut().and_then(|blocks| blocks.last_mut());
+    if let Some(block) = last {
+        block["cache_control"] = kept();
+    }
+}
+
+fn message(turn: &Turn<'_>) -> Value {
+    match turn {
+        Turn::User(parts) => match texts(parts) {
+            Some(text) => json!({"role": "user", "content": text}),
+            None => json!({"role": "user", "content": parts.iter().map(part).collect::<Value>()}),
+        },
+        Turn::Assistant(said) => json!({"role": "assistant", "content": blocks(said)}),
+        Turn::Results(results) => {
+            json!({"role": "user", "content": results.iter().map(result).collect::<Value>()})
+        }
+    }
+}
+
+fn part(part: &Part<'_>) -> Value {
+    match part {
+        Part::Text(text) => json!({"type": "text", "text": text}),
+        Part::Picture { mime_type, data } => {
+            let source = json!({"type": "base64", "media_type": mime_type, "data": data});
+            json!({"type": "image", "source": source})
+        }
+    }
+}
+
+fn result(result: &CallResult<'_>) -> Value {
+    json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text})
+}
+
+/// What the model said, its blocks of thoughts first, as they came.
+fn blocks(said: &Said<'_>) -> Value {
+    let text = said.text.map(|text| json!({"type": "text", "text": text}));
+    let calls = said.calls.iter().map(|call| {
+        json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": call.arguments})
+    });
+    said.sealed
+        .iter()
+        .cloned()
+        .chain(text)
+        .chain(calls)
+        .collect()
+}
+
+/// Which generation of Claude a model is of, as its name says it: `claude-FAMILY-MAJOR-MINOR`, and perhaps a date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Generation(u32, u32);
+
+impl Generation {
+    /// From here on a model decides itself how much to think, and is told how hard to try.
+    const ADAPTIVE: Self = Self(4, 6);
+
+    /// From here on a model thinks unless it is told not to.
+    const THINKS: Self = Self(5, 0);
+
+    /// None for a name that says nothing of it: older models, and those of other makers.
+    fn of(name: &str) -> Option<Self> {
+        let (_, rest) = name.split_once("claude-")?;
+        let mut words = rest.split('-');
+        // Before the fourth, the numbers came first.
+        words
+            .next()
+            .filter(|family| !family.starts_with(|c: char| c.is_ascii_digit()))?;
+        // A date has eight digits.
+        let mut number = || words.next().filter(|word| word.len() < 3)?.parse().ok();
+        let major = number()?;
+        Some(Self(major, number().unwrap_or(0)))
+    }
+}
+
+/// Says how much to think.
+fn think(body: &mut Value, generation: Option<Generation>, level: ThoughtLevel, most: u32) {
+    if level == ThoughtLevel::Off {
+        if generation >= Some(Generation::THINKS) {
+            body["thinking"] = json!({"type": "disabled"});
+        }
+        return;
+    }
+    if generation >= Some(Generation::ADAPTIVE) {
+        // Without `display` the newest say nothing of what they think.
+        body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
+        let effort = match level {
+            ThoughtLevel::Off | ThoughtLevel::Low => "low",
+            ThoughtLevel::Medium => "medium",
+            ThoughtLevel::High => "high",
+            ThoughtLevel::Max => "max",
+        };
+        body["output_config"] = json!({ "effort": effort });
+        return;
+    }
+    let budget: u32 = match level {
+        ThoughtLevel::Off | ThoughtLevel::Low => LEAST_THOUGHT,
+        ThoughtLevel::Medium => 8000,
+        ThoughtLevel::High | ThoughtLevel::Max => 24_000,
+    };
+    // Thoughts are a part of the answer, and something must be left of it.
+    let budget = budget.min(most.saturating_sub(1)).max(LEAST_THOUGHT);
+    body["thinking"] = json!({"type": "enabled", "budget_tokens": budget});
+}
+
+/// Reads an answer.
+pub(super) struct Answer {
+    calls: Calls,
+    /// The block that is being written, by the number that it has. One is ended before the next begins.
+    block: Block,
+    /// Blocks of thoughts, as they are to be given back.
+    sealed: Vec<Value>,
+    thought: bool,
+    used: Option<Usage>,
+    stop: Option<String>,
+}
+
+enum Block {
+    Text,
+    Thinking {
+        thought: String,
+        signature: String,
+    },
+    Call(usize),
+    /// What is not understood.
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    message: Option<Message>,
+    content_block: Option<Value>,
+    delta: Option<Delta>,
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    partial_json: Option<String>,
+    stop_reason: Option<String>,
+}
+
+impl Answer {
+    pub(super) fn new(before: usize) -> Self {
+        Self {
+            calls: Calls::new(before),
+            block: Block::Other,
+            sealed: Vec::new(),
+            thought: false,
+            used: None,
+            stop: None,
+        }
+    }
+
+    fn start(&mut self, mut block: Value) -> Option<Vec<Heard>> {
+        self.stop_block();
+        let kind = block.get("type")?.as_str()?.to_owned();
+        let mut take = |name: &str| match block.get_mut(name).map(Value::take) {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        match kind.as_str() {
+            "text" => {
+                self.block = Block::Text;
+                Some(said(take("text")).into_iter().collect())
+            }
+            "thinking" => {
+                let (text, signature) = (take("thinking"), take("signature"));
+                self.block = Block::Thinking {
+                    thought: text.clone().unwrap_or_default(),
+                    signature: signature.unwrap_or_default(),
+                };
+                self.thought = true;
+                Some(thought(text).into_iter().collect())
+            }
+            "redacted_thinking" => {
+                self.block = Block::Other;
+                self.thought = true;
+                let data = take("data")?;
+                let size = data.len();
+                self.sealed
+                    .push(json!({"type": "redacted_thinking", "data": data}));
+                Some(vec![Heard::Kept(size)])
+            }
+            "tool_use" => {
+                let id = take("id").unwrap_or_default();
+                let tool = take("name")?;
+                self.block = Block::Call(self.calls.len());
+                Some(self.calls.begin(id, tool))
+            }
+            _ => {
+                self.block = Block::Other;
+                Some(Vec::new())
+            }
+        }
+    }
+
+    fn delta(&mut self, delta: Delta) -> Option<Vec<Heard>> {
+        Some(match &mut self.block {
+            Block::Text => vec![said(Some(delta.text?))?],
+            Block::Call(call) => {
+                let call = *call;
+                let more = self.calls.write(call, &delta.partial_json?);
+                more.into_iter().collect()
+            }
+            Block::Thinking {
+                thought: so_far,
+                signature,
+            } => {
+                if let Some(more) = delta.signature {
+                    signature.push_str(&more);
+                    return Some(vec![Heard::Kept(more.len())]);
+                }
+                so_far.push_str(delta.thinking.as_deref().unwrap_or_default());
+                thought(delta.thinking).into_iter().collect()
+            }
+            Block::Other => Vec::new(),
+        })
+    }
+
+    /// Ends a block. Thoughts without a signature are not taken back.
+    fn stop_block(&mut self) {
+        if let Block::Thinking { thought, signature } =
+            std::mem::replace(&mut self.block, Block::Other)
+            && !signature.is_empty()
+        {
+            self.sealed.push(json!({
+                "type": "thinking",
+                "thinking": thought,
+                "signature": signature,
+            }));
+        }
+    }
+
+    /// Takes what was used. It comes in two parts, of which the second has not always all.
+    fn use_up(&mut self, usage: Option<Value>) {
+        let Some(usage) = usage.filter(Value::is_object) else {
+            return;
+        };
+        let used = self.used.get_or_insert_default();
+        let count = |name: &str| tokens(&usage, name);
+        let read = count("/cache_read_input_tokens");
+        let write = count("/cache_creation_input_tokens");
+        if let Some(fresh) = count("/input_tokens") {
+            // What comes from the cache, and goes there, is in no sum.
+            used.input = fresh
+                .saturating_add(read.unwrap_or(0))
+                .saturating_add(write.unwrap_or(0));
+        }
+        used.cache_read = read.filter(|read| *read > 0).unwrap_or(used.cache_read);
+        used.cache_write = write.filter(|n| *n > 0).unwrap_or(used.cache_write);
+        used.output = count("/output_tokens").unwrap_or(used.output);
+        used.thought = count("/output_tokens_details/thinking_tokens").unwrap_or(used.thought);
+    }
+
+    fn over(&mut self) -> Vec<Heard> {
+        self.stop_block();
+        let stop = match self.stop.as_deref() {
+            Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
+            Some("refusal") => StopReason::Refusal,
+            // There are more of them than anybody knows, and something was said.
+            _ => StopReason::EndTurn,
+        };
+        finish(Finish {
+            thought: self.thought,
+            sealed: Value::Array(std::mem::take(&mut self.sealed)),
+            calls: self.calls.finish(),
+            usage: self.used,
+            stop,
+        })
+    }
+}
+
+impl Decoder for Answer {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+        if event.name == "error" {
+            let reported = serde_json::from_str(&event.data);
+            let text = |_| Value::String(event.data.clone());
+            return Err(Fault::Reported(reported.unwrap_or_else(text)));
+        }
+        let read: Event = parse(event)?;
+        let kind = read.kind.as_deref().unwrap_or(&event.name);
+        let missing = |part: &str| malformed(event, &format!("{part} is missing"));
+        match kind {
+            "message_start" => self.use_up(read.message.and_then(|message| message.usage)),
+            "message_delta" => {
+                self.use_up(read.usage);
+                let stop = read.delta.and_then(|delta| delta.stop_reason);
+                self.stop = stop.or(self.stop.take());
+            }
+            "content_block_start" => {
+                let block = read.content_block;
+                let heard = block.and_then(|block| self.start(block));
+                return heard.ok_or_else(|| missing("a part of `content_block`"));
+            }
+            "content_block_delta" => {
+                let delta = read.delta.ok_or_else(|| missing("`delta`"))?;
+                return Ok(self.delta(delta).unwrap_or_default());
+            }
+            "content_block_stop" => self.stop_block(),
+            "message_stop" => return Ok(self.over()),
+            // Those that name no event have it here.
+            "error" => {
+                let reported: Map<String, Value> = parse(event)?;
+                return Err(Fault::Reported(Value::Object(reported)));
+            }
+            // `ping`, and what is still to be thought of.
+            _ => {}
+        }
+        Ok(Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Step;
+    use super::super::wire_format::tests::read;
+    use super::*;
+
+    #[test]
+    fn blocks_become_steps_and_thoughts_are_kept_as_they_came() {
+        let start = |block: Value| json!({"type": "content_block_start", "index": 0, "content_block": block});
+        let delta =
+            |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+        let stop = || json!({"type": "content_block_stop", "index": 0});
+        let heard = read(
+            &mut Answer::new(0),
+            &[
+                json!({"type": "message_start", "message": {"usage":
+                    {"input_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 2, "output_tokens": 1}}}),
+                start(json!({"type": "thinking", "thinking": "", "signature": ""})),
+                delta(json!({"type": "thinking_delta", "thinking": "Hm"})),
+                delta(json!({"type": "signature_delta", "signature": "si"})),
+                delta(json!({"type": "signature_delta", "signature": "gned"})),
+                stop(),
+                start(json!({"type": "redacted_thinking", "data": "secret"})),
+                stop(),
+                json!({"type": "ping"}),
+                start(json!({"type": "server_tool_use", "id": "x", "name": "y", "input": {}})),
+                delta(json!({"type": "input_json_delta", "partial_json": "{}"})),
+                stop(),
+                start(json!({"type": "text", "text": ""})),
+                delta(json!({"type": "text_delta", "text": "Yes"})),
+                stop(),
+                start(json!({"type": "tool_use", "id": "a", "name": "read", "input": {}})),
+                delta(json!({"type": "input_json_delta", "partial_json": "{\"n\""})),
+                delta(json!({"type": "input_json_delta", "partial_json": ":1}"})),
+                stop(),
+                json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}),
+                json!({"type": "message_stop"}),
+            ],
+        );
+        let steps: Vec<Heard> = heard
+            .unwrap()
+            .into_iter()
+            .filter(|heard| !matches!(heard, Heard::Kept(_)))
+            .collect();
+        let usage = Usage {
+            input: 14,
+            output: 9,
+            cache_read: 7,
+            cache_write: 2,
+            ..Usage::default()
+        };
+        let (call, tool) = (0, "read".to_owned());
+        let writes = |arguments: &str| Step::Writes {
+            call,
+            arguments: arguments.to_owned(),
+        };
+        let expected: Vec<Heard> = vec![
+            Step::Thought("Hm".to_owned()).into(),
+            Step::Text("Yes".to_owned()).into(),
+            Step::Begins { call, tool }.into(),
+            writes("{\"n\"").into(),
+            writes(":1}").into(),
+            Heard::Sealed(json!([
+                {"type": "thinking", "thinking": "Hm", "signature": "signed"},
+                {"type": "redacted_thinking", "data": "secret"}])),
+            Step::Call(super::super::super::ToolRequest::new(
+                "a",
+                "read",
+                json!({"n": 1}),
+            ))
+            .into(),
+            Step::Usage(usage).into(),
+            Step::Stop(StopReason::EndTurn).into(),
+        ];
+        assert_eq!(steps, expected);
+    }
+
+    #[test]
+    fn what_lacks_a_part_is_none_of_the_format() {
+        let none = [
+            json!({"type": "content_block_start", "index": 0}),
+            json!({"type": "content_block_start", "content_block": {"type": "tool_use", "id": "a"}}),
+            json!({"type": "content_block_delta"}),
+            json!([1]),
+        ];
+        for event in none {
+            let fault = read(&mut Answer::new(0), std::slice::from_ref(&event));
+            assert!(matches!(fault, Err(Fault::Malformed(..))), "{event}");
+        }
+        let error = json!({"type": "error", "error": {"type": "overloaded_error"}});
+        let fault = read(&mut Answer::new(0), std::slice::from_ref(&error));
+        assert_eq!(fault, Err(Fault::Reported(error)));
+    }
+
+    #[test]
+    fn each_generation_is_told_how_much_to_think_in_its_way() {
+        let told = |name, level| {
+            let mut body = json!({});
+            think(&mut body, Generation::of(name), level, 2000);
+            body
+        };
+        let adaptive = json!({"type": "adaptive", "display": "summarized"});
+        for name in [
+            "claude-opus-5",
+            "claude-opus-4-8",
+            "anthropic/claude-sonnet-4-6-20260101",
+        ] {
+            let high = json!({"thinking": adaptive, "output_config": {"effort": "max"}});
+            assert_eq!(told(name, ThoughtLevel::Max), high, "{name}");
+        }
+        for name in [
+            "claude-opus-4-5",
+            "claude-sonnet-4-20250514",
+            "claude-3-7-sonnet-latest",
+            "acme-3-max",
+            "claude",
+        ] {
+            let budget = |n| json!({"thinking": {"type": "enabled", "budget_tokens": n}});
+            assert_eq!(told(name, ThoughtLevel::Low), budget(1024), "{name}");
+            assert_eq!(told(name, ThoughtLevel::High), budget(1999), "{name}");
+            assert_eq!(told(name, ThoughtLevel::Off), json!({}), "{name}");
+        }
+        assert_eq!(told("claude-opus-4-8", ThoughtLevel::Off), json!({}));
+        let off = json!({"thinking": {"type": "disabled"}});
+        assert_eq!(told("claude-opus-5", ThoughtLevel::Off), off);
+    }
+}

@@ -1,0 +1,106 @@
+//! A request to a provider, and the events of its answer, which are measured as they come.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Client, Response, StatusCode, Url};
+use tokio::time::timeout;
+
+use crate::sse::{EventTooLarge, SseEvent, SseReader};
+
+/// How much of what a provider says about a failure is read, in bytes.
+const OF_A_FAILURE: usize = 64 * 1024;
+
+/// What is asked, and what may come back.
+pub(super) struct Question {
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) headers: HeaderMap,
+    /// JSON.
+    pub(super) body: Vec<u8>,
+    /// How long the provider may say nothing.
+    pub(super) silence: Duration,
+    /// How many bytes one event may have.
+    pub(super) longest: usize,
+}
+
+/// An answer that comes.
+pub(super) struct Exchange {
+    response: Response,
+    reader: SseReader,
+    silence: Duration,
+}
+
+/// Why an answer did not come, or not to its end.
+#[derive(Debug)]
+pub(super) enum Broke {
+    /// It cannot be reached, or the connection broke.
+    Web(reqwest::Error),
+    /// Nothing came at all.
+    NoAnswer,
+    /// Nothing came any more.
+    Stopped,
+    /// It refuses, and says why. Of that, the beginning.
+    Status(StatusCode, HeaderMap, String),
+    /// An event has more bytes than this.
+    TooLarge(usize),
+}
+
+impl Exchange {
+    /// Asks, and waits until the answer begins.
+    pub(super) async fn begin(question: Question) -> Result<Self, Broke> {
+        let silence = question.silence;
+        let json = HeaderValue::from_static("application/json");
+        let request = question
+            .client
+            .post(question.url)
+            .headers(question.headers)
+            .header(CONTENT_TYPE, json)
+            .body(question.body);
+        let response = timeout(silence, request.send()).await;
+        let response = response.map_err(|_| Broke::NoAnswer)?.map_err(Broke::Web)?;
+        if !response.status().is_success() {
+            let (status, headers) = (response.status(), response.headers().clone());
+            let said = beginning(response, silence).await;
+            return Err(Broke::Status(status, headers, said));
+        }
+        Ok(Self {
+            response,
+            reader: SseReader::new(question.longest),
+            silence,
+        })
+    }
+
+    /// The next event; none at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, Broke> {
+        loop {
+            let event = self.reader.next();
+            let event = event.map_err(|EventTooLarge(most)| Broke::TooLarge(most))?;
+            if event.is_some() {
+                return Ok(event);
+            }
+            let piece = timeout(self.silence, self.response.chunk()).await;
+            match piece.map_err(|_| Broke::Stopped)?.map_err(Broke::Web)? {
+                Some(piece) => self.reader.push(&piece),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// As much of an answer as has come in this time, and is not too much.
+async fn beginning(mut response: Response, time: Duration) -> String {
+    let mut body = Vec::new();
+    let reading = async {
+        while let Ok(Some(piece)) = response.chunk().await {
+            let room = OF_A_FAILURE.saturating_sub(body.len());
+            body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
+            if piece.len() >= room {
+                break;
+            }
+        }
+    };
+    // What has come by then is enough.
+    let _ = timeout(time, reading).await;
+    String::from_utf8_lossy(&body).into_owned()
+}

@@ -1,0 +1,457 @@
+//! Gemini's `generateContent`: `POST /v1beta/models/NAME:streamGenerateContent`.
+
+use acp::v1::StopReason;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::{ThoughtLevel, Usage};
+use super::calls::Calls;
+use super::convert::{CallResult, Part, Said, Turn, texts};
+use super::wire_format::{
+    Asked, Decoder, Fault, Finish, Heard, finish, parse, said, thought, tokens,
+};
+use crate::sse::SseEvent;
+
+/// What stands in the place of the signature of a call that another model has made.
+const UNSIGNED: &str = "skip_thought_signature_validator";
+
+/// What a model is asked.
+pub(super) fn body(asked: &Asked<'_>) -> Value {
+    let third = asked.model.contains("gemini-3");
+    let contents: Vec<Value> = asked
+        .turns
+        .iter()
+        .map(|turn| content(turn, third))
+        .collect();
+    let mut body = json!({ "contents": contents });
+    if !asked.instructions.trim().is_empty() {
+        body["systemInstruction"] = json!({"parts": [{"text": asked.instructions}]});
+    }
+    if !asked.tools.is_empty() {
+        let tools = asked.tools.iter().map(|tool| {
+            json!({
+                "name": tool.name,
+                "description": tool.description,
+                "parametersJsonSchema": tool.parameters,
+            })
+        });
+        body["tools"] = json!([{"functionDeclarations": tools.collect::<Value>()}]);
+    }
+    let mut config = json!({});
+    if let Some(most) = asked.max_output {
+        config["maxOutputTokens"] = json!(most);
+    }
+    if let Some(thinking) = thinking(asked.model, asked.thought) {
+        config["thinkingConfig"] = thinking;
+    }
+    body["generationConfig"] = config;
+    body
+}
+
+/// How much to think, and that thoughts are wanted, for a model that has any.
+fn thinking(model: &str, level: Option<ThoughtLevel>) -> Option<Value> {
+    let without = ["gemini-1", "gemini-2.0", "gemma"];
+    let thinks = !without.iter().any(|old| model.starts_with(old));
+    let mut config = json!({});
+    if thinks {
+        config["includeThoughts"] = json!(true);
+    }
+    let by_level = ["gemini-3", "gemma-4"]
+        .iter()
+        .any(|new| model.contains(new));
+    match level {
+        None => {}
+        Some(level) if by_level => {
+            let level = match level {
+                // They cannot do without.
+                ThoughtLevel::Off => None,
+                ThoughtLevel::Low => Some("LOW"),
+                ThoughtLevel::Medium => Some("MEDIUM"),
+                ThoughtLevel::High | ThoughtLevel::Max => Some("HIGH"),
+            };
+            if let Some(level) = level {
+                config["thinkingLevel"] = json!(level);
+            }
+        }
+        Some(level) => {
+            config["thinkingBudget"] = json!(match level {
+                ThoughtLevel::Off => 0,
+                ThoughtLevel::Low => 1000,
+                ThoughtLevel::Medium => 8000,
+                ThoughtLevel::High | ThoughtLevel::Max => 24_000,
+            });
+        }
+    }
+    config
+        .as_object()
+        .is_some_and(|config| !config.is_empty())
+        .then_some(config)
+}
+
+fn content(turn: &Turn<'_>, third: bool) -> Value {
+    match turn {
+        Turn::User(parts) => json!({"role": "user", "parts": prompt(parts)}),
+        Turn::Assistant(said) => json!({"role": "model", "parts": replied(said, third)}),
+        Turn::Results(results) => {
+            json!({"role": "user", "parts": results.iter().map(result).collect::<Value>()})
+        }
+    }
+}
+
+fn prompt(parts: &[Part<'_>]) -> Value {
+    if let Some(text) = texts(parts) {
+        return json!([{ "text": text }]);
+    }
+    let parts = parts.iter().map(|part| match part {
+        Part::Text(text) => json!({ "text": text }),
+        Part::Picture { mime_type, data } => {
+            json!({"inline_data": {"mime_type": mime_type, "data": data}})
+        }
+    });
+    parts.collect()
+}
+
+/// What the model said, each part with its signature.
+fn replied(said: &Said<'_>, third: bool) -> Value {
+    let signature = |call: Option<usize>| {
+        let mut sealed = said.sealed.iter();
+        let call = call.map(|call| json!(call));
+        sealed
+            .find(|part| part.get("call") == call.as_ref())
+            .and_then(|part| part.get("signature"))
+    };
+    let text = said.text.map(|text| {
+        let mut part = json!({ "text": text });
+        if let Some(signature) = signature(None) {
+            part["thoughtSignature"] = signature.clone();
+        }
+        part
+    });
+    let calls = said.calls.iter().enumerate().map(|(n, call)| {
+        let mut part = json!({"functionCall": {"name": call.tool, "args": call.arguments}});
+        if let Some(id) = given(&call.id) {
+            part["functionCall"]["id"] = json!(id);
+        }
+        if let Some(signature) = signature(Some(n)) {
+            part["thoughtSignature"] = signature.clone();
+        } else if third && n == 0 {
+            // The third generation refuses a first call that has none.
+            part["thoughtSignature"] = json!(UNSIGNED);
+        }
+        part
+    });
+    text.into_iter().chain(calls).collect()
+}
+
+fn result(result: &CallResult<'_>) -> Value {
+    let response = json!({"name": result.tool, "content": result.text});
+    let mut part = json!({"functionResponse": {"name": result.tool, "response": response}});
+    if let Some(id) = given(&result.id) {
+        part["functionResponse"]["id"] = json!(id);
+    }
+    part
+}
+
+/// The name of a call, unless it is one that was made up here: those go by their order.
+fn given(id: &str) -> Option<&str> {
+    Some(id).filter(|id| !id.starts_with("call#"))
+}
+
+/// Reads an answer.
+pub(super) struct Answer {
+    calls: Calls,
+    /// Signatures of calls.
+    signed: Vec<Value>,
+    /// The last signature of what is no call.
+    signature: Option<String>,
+    thought: bool,
+    used: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    error: Option<Value>,
+    #[serde(default)]
+    candidates: Vec<Candidate>,
+    #[serde(rename = "promptFeedback")]
+    feedback: Option<Feedback>,
+    #[serde(rename = "usageMetadata")]
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Feedback {
+    #[serde(rename = "blockReason")]
+    block: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Candidate {
+    content: Option<Content>,
+    #[serde(rename = "finishReason")]
+    finish: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Content {
+    #[serde(default)]
+    parts: Vec<Piece>,
+}
+
+#[derive(Deserialize)]
+struct Piece {
+    text: Option<String>,
+    #[serde(default)]
+    thought: bool,
+    #[serde(rename = "thoughtSignature")]
+    signature: Option<String>,
+    #[serde(rename = "functionCall")]
+    call: Option<FunctionCall>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    id: Option<String>,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    args: Value,
+}
+
+impl Answer {
+    pub(super) fn new(before: usize) -> Self {
+        Self {
+            calls: Calls::new(before),
+            signed: Vec::new(),
+            signature: None,
+            thought: false,
+            used: None,
+        }
+    }
+
+    fn piece(&mut self, piece: Piece, heard: &mut Vec<Heard>) {
+        if let Some(signature) = &piece.signature {
+            heard.push(Heard::Kept(signature.len()));
+        }
+        if let Some(call) = piece.call {
+            if let Some(signature) = piece.signature {
+                let n = self.calls.len();
+                self.signed.push(json!({"call": n, "signature": signature}));
+            }
+            let id = call.id.filter(|id| !id.is_empty());
+            let id = id.unwrap_or_else(|| self.calls.unnamed(&call.name));
+            heard.extend(self.calls.whole(id, call.name, call.args));
+            return;
+        }
+        self.signature = piece.signature.or(self.signature.take());
+        if piece.thought {
+            self.thought = true;
+            heard.extend(thought(piece.text));
+        } else {
+            heard.extend(said(piece.text));
+        }
+    }
+
+    fn over(&mut self, stop: StopReason) -> Vec<Heard> {
+        let last = self.signature.take();
+        let text = last.map(|signature| json!({ "signature": signature }));
+        finish(Finish {
+            thought: self.thought,
+            sealed: self.signed.drain(..).chain(text).collect(),
+            calls: self.calls.finish(),
+            usage: self.used,
+            stop,
+        })
+    }
+}
+
+/// What was used. Thoughts are in no sum.
+fn used(usage: &Value) -> Usage {
+    let count = |name: &str| tokens(usage, name).unwrap_or(0);
+    let thought = count("/thoughtsTokenCount");
+    let prompt = count("/promptTokenCount");
+    Usage {
+        input: prompt.saturating_add(count("/toolUsePromptTokenCount")),
+        output: count("/candidatesTokenCount").saturating_add(thought),
+        thought,
+        cache_read: count("/cachedContentTokenCount"),
+        cache_write: 0,
+    }
+}
+
+impl Decoder for Answer {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+        let read: Event = parse(event)?;
+        if let Some(error) = read.error {
+            return Err(Fault::Reported(error));
+        }
+        if let Some(usage) = read.usage {
+            self.used = Some(used(&usage));
+        }
+        // It was blocked before it began.
+        if read
+            .feedback
+            .is_some_and(|feedback| feedback.block.is_some())
+        {
+            return Ok(self.over(StopReason::Refusal));
+        }
+        let mut heard = Vec::new();
+        let Some(candidate) = read.candidates.into_iter().next() else {
+            return Ok(heard);
+        };
+        for piece in candidate
+            .content
+            .into_iter()
+            .flat_map(|content| content.parts)
+        {
+            self.piece(piece, &mut heard);
+        }
+        let Some(reason) = candidate.finish else {
+            return Ok(heard);
+        };
+        let stop = match reason.as_str() {
+            "MAX_TOKENS" => StopReason::MaxTokens,
+            "SAFETY"
+            | "RECITATION"
+            | "LANGUAGE"
+            | "BLOCKLIST"
+            | "PROHIBITED_CONTENT"
+            | "SPII"
+            | "IMAGE_SAFETY"
+            | "IMAGE_PROHIBITED_CONTENT"
+            | "IMAGE_RECITATION" => StopReason::Refusal,
+            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
+                return Err(Fault::Ended(reason));
+            }
+            // There are more of them than anybody knows, and something was said.
+            _ => StopReason::EndTurn,
+        };
+        heard.extend(self.over(stop));
+        Ok(heard)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Step, ToolRequest};
+    use super::super::convert::Call;
+    use super::super::wire_format::tests::read;
+    use super::*;
+
+    fn candidate(parts: Value) -> Value {
+        json!({"candidates": [{"content": {"role": "model", "parts": parts}}]})
+    }
+
+    #[test]
+    fn parts_become_steps_and_signatures_are_kept_with_what_they_sign() {
+        let heard = read(
+            &mut Answer::new(3),
+            &[
+                candidate(json!([{"text": "Hm", "thought": true}])),
+                candidate(json!([{"text": "Yes", "thoughtSignature": "of the text"}])),
+                candidate(json!([
+                    {"functionCall": {"name": "read", "args": {"n": 1}}, "thoughtSignature": "of the call"},
+                    {"functionCall": {"id": "mine", "name": "list"}}])),
+                json!({"candidates": [{"finishReason": "STOP"}], "usageMetadata": {"promptTokenCount": 10,
+                    "cachedContentTokenCount": 4, "candidatesTokenCount": 5, "thoughtsTokenCount": 2}}),
+            ],
+        );
+        let heard: Vec<Heard> = heard
+            .unwrap()
+            .into_iter()
+            .filter(|heard| !matches!(heard, Heard::Kept(_)))
+            .collect();
+        let begins = |call, tool: &str| Step::Begins {
+            call,
+            tool: tool.to_owned(),
+        };
+        let arguments = "{\"n\":1}".to_owned();
+        let usage = Usage {
+            input: 10,
+            output: 7,
+            thought: 2,
+            cache_read: 4,
+            ..Usage::default()
+        };
+        let expected: Vec<Heard> = vec![
+            Step::Thought("Hm".to_owned()).into(),
+            Step::Text("Yes".to_owned()).into(),
+            begins(0, "read").into(),
+            Step::Writes { call: 0, arguments }.into(),
+            begins(1, "list").into(),
+            Heard::Sealed(json!([
+                {"call": 0, "signature": "of the call"}, {"signature": "of the text"}])),
+            Step::Call(ToolRequest::new("call#read#3", "read", json!({"n": 1}))).into(),
+            Step::Call(ToolRequest::new("mine", "list", json!({}))).into(),
+            Step::Usage(usage).into(),
+            Step::Stop(StopReason::EndTurn).into(),
+        ];
+        assert_eq!(heard, expected);
+    }
+
+    #[test]
+    fn why_it_ends_is_told_apart() {
+        let ends = |event: Value| read(&mut Answer::new(0), &[event]);
+        let stop = |reason| ends(json!({"candidates": [{"finishReason": reason}]}));
+        let only = |stop| Ok(vec![Heard::Step(Step::Stop(stop))]);
+        assert_eq!(stop("MAX_TOKENS"), only(StopReason::MaxTokens));
+        assert_eq!(stop("SAFETY"), only(StopReason::Refusal));
+        assert_eq!(stop("OTHER"), only(StopReason::EndTurn));
+        let malformed = "MALFORMED_FUNCTION_CALL";
+        assert_eq!(stop(malformed), Err(Fault::Ended(malformed.to_owned())));
+        let blocked = json!({"promptFeedback": {"blockReason": "OTHER"}});
+        assert_eq!(ends(blocked), only(StopReason::Refusal));
+        let error = json!({"code": 503});
+        assert_eq!(ends(json!({ "error": error })), Err(Fault::Reported(error)));
+        // What counts tokens before anything is said.
+        assert_eq!(ends(json!({"usageMetadata": {}})), Ok(vec![]));
+    }
+
+    #[test]
+    fn what_was_signed_goes_back_with_its_signature() {
+        let sealed = [
+            json!({"call": 1, "signature": "of the call"}),
+            json!({"signature": "of the text"}),
+        ];
+        let arguments = json!({});
+        let call = |id: &str| Call {
+            id: id.to_owned(),
+            tool: "read",
+            arguments: std::borrow::Cow::Borrowed(&arguments),
+        };
+        let mut said = Said {
+            text: Some("Yes"),
+            thought: None,
+            calls: vec![call("call#read#0"), call("mine")],
+            sealed: &sealed,
+            this_turn: true,
+        };
+        let parts = replied(&said, false);
+        assert_eq!(parts[0]["thoughtSignature"], "of the text");
+        assert_eq!(
+            parts[1],
+            json!({"functionCall": {"name": "read", "args": {}}})
+        );
+        assert_eq!(parts[2]["thoughtSignature"], "of the call");
+        assert_eq!(parts[2]["functionCall"]["id"], "mine");
+        said.sealed = &[];
+        let parts = replied(&said, true);
+        assert_eq!(parts[1]["thoughtSignature"], UNSIGNED);
+        assert_eq!(parts[2].get("thoughtSignature"), None);
+    }
+
+    #[test]
+    fn each_generation_is_told_how_much_to_think_in_its_way() {
+        let told = |name, level| thinking(name, level).unwrap_or_default();
+        let thoughts = json!({"includeThoughts": true});
+        assert_eq!(told("gemini-2.5-pro", None), thoughts);
+        let high = Some(ThoughtLevel::High);
+        assert_eq!(told("gemini-2.5-pro", high)["thinkingBudget"], 24_000);
+        assert_eq!(
+            told("gemini-3.1-pro-preview", high)["thinkingLevel"],
+            "HIGH"
+        );
+        assert_eq!(told("gemini-3-flash", Some(ThoughtLevel::Off)), thoughts);
+        assert_eq!(told("gemini-2.0-flash", None), Value::Null);
+    }
+}

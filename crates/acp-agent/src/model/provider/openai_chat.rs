@@ -1,0 +1,426 @@
+//! OpenAI's Chat Completions, `POST /v1/chat/completions`, and what those do differently who imitate it: Ollama, vLLM,
+//! LM Studio, llama.cpp, OpenRouter, DeepSeek, Mistral.
+
+use acp::v1::StopReason;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::{ThoughtLevel, Usage};
+use super::calls::Calls;
+use super::convert::{Part, Said, Turn, texts};
+use super::wire_format::{
+    Asked, Decoder, Fault, Finish, Heard, finish, parse, said, thought, tokens,
+};
+use crate::sse::SseEvent;
+
+/// What a model is asked.
+pub(super) fn body(asked: &Asked<'_>) -> Value {
+    let mut messages = Vec::with_capacity(asked.turns.len() + 1);
+    if !asked.instructions.trim().is_empty() {
+        messages.push(json!({"role": "system", "content": asked.instructions}));
+    }
+    for turn in &asked.turns {
+        add(&mut messages, turn);
+    }
+    let mut body = json!({
+        "model": asked.model,
+        "messages": messages,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    if !asked.tools.is_empty() {
+        let tools = asked.tools.iter().map(|tool| {
+            let function = json!({
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                "strict": false,
+            });
+            json!({"type": "function", "function": function})
+        });
+        body["tools"] = tools.collect();
+    }
+    if let Some(level) = asked.thought {
+        body["reasoning_effort"] = json!(effort(level));
+    }
+    if let Some(most) = asked.max_output {
+        // OpenAI's models that think refuse the older name, and many imitators do not know the newer one.
+        let name = match reasons(asked.model) {
+            true => "max_completion_tokens",
+            false => "max_tokens",
+        };
+        body[name] = json!(most);
+    }
+    body
+}
+
+/// Whether one of OpenAI's models thinks, by its name.
+pub(super) fn reasons(name: &str) -> bool {
+    let version = |prefix: &str| {
+        let rest = name.strip_prefix(prefix)?;
+        rest.chars().next()?.to_digit(10)
+    };
+    let thinks = version("gpt-").is_some_and(|major| major >= 5) || version("o").is_some();
+    thinks && !name.contains("-chat")
+}
+
+/// How much to think, in OpenAI's words.
+pub(super) fn effort(level: ThoughtLevel) -> &'static str {
+    match level {
+        ThoughtLevel::Off => "none",
+        ThoughtLevel::Low => "low",
+        ThoughtLevel::Medium => "medium",
+        ThoughtLevel::High => "high",
+        ThoughtLevel::Max => "xhigh",
+    }
+}
+
+fn add(messages: &mut Vec<Value>, turn: &Turn<'_>) {
+    match turn {
+        Turn::User(parts) => {
+            // A text and no list of texts: not every template at home takes one.
+            let content = match texts(parts) {
+                Some(text) => json!(text),
+                None => parts.iter().map(part).collect(),
+            };
+            messages.push(json!({"role": "user", "content": content}));
+        }
+        Turn::Assistant(said) => messages.push(replied(said)),
+        Turn::Results(results) => messages.extend(results.iter().map(
+            |result| json!({"role": "tool", "tool_call_id": result.id, "content": result.text}),
+        )),
+    }
+}
+
+fn part(part: &Part<'_>) -> Value {
+    match part {
+        Part::Text(text) => json!({"type": "text", "text": text}),
+        Part::Picture { mime_type, data } => {
+            let url = format!("data:{mime_type};base64,{data}");
+            json!({"type": "image_url", "image_url": {"url": url}})
+        }
+    }
+}
+
+fn replied(said: &Said<'_>) -> Value {
+    let mut message = json!({"role": "assistant", "content": said.text.unwrap_or_default()});
+    if !said.calls.is_empty() {
+        let calls = said.calls.iter().map(|call| {
+            let function = json!({"name": call.tool, "arguments": call.arguments.to_string()});
+            json!({"type": "function", "id": call.id, "function": function})
+        });
+        message["tool_calls"] = calls.collect();
+    }
+    // Some of those whose models think want it back, as Kimi and DeepSeek.
+    if let Some(thought) = said.thought {
+        message["reasoning_content"] = json!(thought);
+    }
+    message
+}
+
+/// Reads an answer.
+pub(super) struct Answer {
+    calls: Calls,
+    thought: bool,
+    refused: bool,
+    used: Option<Usage>,
+    stop: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Chunk {
+    error: Option<Value>,
+    choices: Option<Vec<Choice>>,
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    delta: Option<Delta>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta {
+    content: Option<Content>,
+    /// Why it refuses, which has a place of its own.
+    refusal: Option<String>,
+    /// What it thinks, as DeepSeek, vLLM and llama.cpp have it.
+    reasoning_content: Option<String>,
+    /// The same, as Ollama and OpenRouter.
+    reasoning: Option<String>,
+    tool_calls: Option<Vec<Piece>>,
+}
+
+/// A text; of Mistral's models that think, a list.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<ContentPart>),
+}
+
+#[derive(Deserialize)]
+struct ContentPart {
+    text: Option<String>,
+    thinking: Option<Thinking>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Thinking {
+    Text(String),
+    Parts(Vec<ContentPart>),
+}
+
+/// A piece of a call.
+#[derive(Deserialize)]
+struct Piece {
+    #[serde(default)]
+    index: u64,
+    id: Option<String>,
+    function: Option<Function>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: Option<String>,
+    /// A text; some have an object.
+    arguments: Option<Value>,
+}
+
+impl Answer {
+    pub(super) fn new(before: usize) -> Self {
+        Self {
+            calls: Calls::new(before),
+            thought: false,
+            refused: false,
+            used: None,
+            stop: None,
+        }
+    }
+
+    fn delta(&mut self, delta: Delta, heard: &mut Vec<Heard>) {
+        let mut think = |text| {
+            let before = heard.len();
+            heard.extend(thought(text));
+            self.thought |= heard.len() > before;
+        };
+        think(delta.reasoning_content.or(delta.reasoning));
+        match delta.content {
+            Some(Content::Text(text)) => heard.extend(said(Some(text))),
+            Some(Content::Parts(parts)) => {
+                for part in parts {
+                    self.thought |= part.thinking.is_some();
+                    match part.thinking {
+                        Some(Thinking::Text(text)) => heard.extend(thought(Some(text))),
+                        Some(Thinking::Parts(parts)) => {
+                            heard.extend(parts.into_iter().filter_map(|part| thought(part.text)));
+                        }
+                        None => heard.extend(said(part.text)),
+                    }
+                }
+            }
+            None => {}
+        }
+        if let Some(refusal) = delta.refusal {
+            self.refused = true;
+            heard.extend(said(Some(refusal)));
+        }
+        for piece in delta.tool_calls.into_iter().flatten() {
+            self.piece(piece, heard);
+        }
+    }
+
+    fn piece(&mut self, piece: Piece, heard: &mut Vec<Heard>) {
+        let Some(Function { name, arguments }) = piece.function else {
+            return;
+        };
+        let id = piece.id.unwrap_or_else(|| format!("call_{}", piece.index));
+        let tool = name.unwrap_or_default();
+        let call = match self.calls.goes_on(&id, &tool) {
+            Some(call) => call,
+            None => {
+                heard.extend(self.calls.begin(id, tool));
+                self.calls.len().saturating_sub(1)
+            }
+        };
+        let written = match arguments {
+            None | Some(Value::Null) => return,
+            Some(Value::String(written)) => written,
+            Some(whole) => whole.to_string(),
+        };
+        heard.extend(self.calls.write(call, &written));
+    }
+
+    fn over(&mut self) -> Result<Vec<Heard>, Fault> {
+        let stop = match self.stop.take().as_deref() {
+            _ if self.refused => StopReason::Refusal,
+            Some("content_filter" | "refusal") => StopReason::Refusal,
+            Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
+            Some("error") => return Err(Fault::Ended("error".to_owned())),
+            // There are more of them than anybody knows, and something was said.
+            _ => StopReason::EndTurn,
+        };
+        Ok(finish(Finish {
+            thought: self.thought,
+            sealed: Value::Null,
+            calls: self.calls.finish(),
+            usage: self.used,
+            stop,
+        }))
+    }
+}
+
+/// What was used, if anything is said of it.
+fn used(usage: &Value) -> Option<Usage> {
+    let count = |name: &str| tokens(usage, name);
+    let (input, output) = (count("/prompt_tokens"), count("/completion_tokens"));
+    input.or(output)?;
+    let thought = count("/completion_tokens_details/reasoning_tokens").unwrap_or(0);
+    Some(Usage {
+        input: input.unwrap_or(0),
+        output: output.unwrap_or(0).max(thought),
+        thought,
+        cache_read: count("/prompt_tokens_details/cached_tokens").unwrap_or(0),
+        cache_write: 0,
+    })
+}
+
+impl Decoder for Answer {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+        if event.data.trim() == "[DONE]" {
+            return self.over();
+        }
+        let chunk: Chunk = parse(event)?;
+        if let Some(error) = chunk.error {
+            return Err(Fault::Reported(error));
+        }
+        // Some say it with each piece, and most behind the last.
+        self.used = chunk.usage.as_ref().and_then(used).or(self.used);
+        let mut heard = Vec::new();
+        let Some(choice) = chunk.choices.into_iter().flatten().next() else {
+            return Ok(heard);
+        };
+        if let Some(delta) = choice.delta {
+            self.delta(delta, &mut heard);
+        }
+        self.stop = choice.finish_reason.or(self.stop.take());
+        Ok(heard)
+    }
+
+    /// Not all say that they are done, but why they stop they do.
+    fn cut(&mut self) -> Option<Vec<Heard>> {
+        let whole = self.refused || self.stop.as_ref().is_some_and(|stop| stop != "error");
+        whole.then(|| self.over().ok()).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Step, ToolRequest};
+    use super::super::wire_format::tests::read;
+    use super::*;
+
+    fn delta(delta: Value) -> Value {
+        json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}], "usage": null})
+    }
+
+    fn ends(reason: &str) -> Value {
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+    }
+
+    fn done(answer: &mut Answer) -> Vec<Heard> {
+        let event = SseEvent {
+            name: String::new(),
+            data: "[DONE]".to_owned(),
+        };
+        answer.event(&event).unwrap()
+    }
+
+    #[test]
+    fn chunks_become_steps() {
+        let mut answer = Answer::new(0);
+        let mut heard = read(
+            &mut answer,
+            &[
+                delta(json!({"role": "assistant", "content": "", "refusal": null})),
+                delta(json!({"reasoning": "Hm"})),
+                delta(json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "."}]}]})),
+                delta(json!({"content": "Yes"})),
+                delta(json!({"tool_calls": [{"index": 0, "id": "a", "function": {"name": "read", "arguments": "{"}}]})),
+                delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": "}"}}, {"index": 1, "id": "b",
+                    "function": {"name": "list", "arguments": {"n": 1}}}]})),
+                ends("tool_calls"),
+                json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5,
+                    "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens_details": {"reasoning_tokens": 2}}}),
+            ],
+        )
+        .unwrap();
+        heard.extend(done(&mut answer));
+        heard.retain(|heard| !matches!(heard, Heard::Kept(_)));
+        let begins = |call, tool: &str| Step::Begins {
+            call,
+            tool: tool.to_owned(),
+        };
+        let writes = |call, arguments: &str| Step::Writes {
+            call,
+            arguments: arguments.to_owned(),
+        };
+        let usage = Usage {
+            input: 10,
+            output: 5,
+            thought: 2,
+            cache_read: 4,
+            ..Usage::default()
+        };
+        let expected: Vec<Heard> = vec![
+            Step::Thought("Hm".to_owned()).into(),
+            Step::Thought(".".to_owned()).into(),
+            Step::Text("Yes".to_owned()).into(),
+            begins(0, "read").into(),
+            writes(0, "{").into(),
+            writes(0, "}").into(),
+            begins(1, "list").into(),
+            writes(1, "{\"n\":1}").into(),
+            Heard::Sealed(Value::Null),
+            Step::Call(ToolRequest::new("a", "read", json!({}))).into(),
+            Step::Call(ToolRequest::new("b", "list", json!({"n": 1}))).into(),
+            Step::Usage(usage).into(),
+            Step::Stop(StopReason::EndTurn).into(),
+        ];
+        assert_eq!(heard, expected);
+    }
+
+    #[test]
+    fn an_answer_is_whole_when_it_has_said_why_it_stops() {
+        let mut answer = Answer::new(0);
+        assert_eq!(answer.cut(), None);
+        read(&mut answer, &[ends("length")]).unwrap();
+        let stop = Heard::Step(Step::Stop(StopReason::MaxTokens));
+        assert_eq!(answer.cut(), Some(vec![stop]));
+        let mut answer = Answer::new(0);
+        read(&mut answer, &[ends("error")]).unwrap();
+        assert_eq!(answer.cut(), None);
+        let error = json!({"message": "busy"});
+        let fault = read(&mut answer, &[json!({ "error": error })]);
+        assert_eq!(fault, Err(Fault::Reported(error)));
+    }
+
+    #[test]
+    fn models_that_think_are_known_by_their_names() {
+        for name in ["gpt-5", "gpt-5.4-mini", "gpt-6", "o3", "o4-mini"] {
+            assert!(reasons(name), "{name}");
+        }
+        for name in [
+            "gpt-4.1",
+            "gpt-4o",
+            "gpt-5-chat-latest",
+            "gpt-oss:20b",
+            "qwen3",
+            "olmo",
+        ] {
+            assert!(!reasons(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,583 @@
+//! OpenAI's Responses: `POST /v1/responses`.
+//!
+//! Nothing is stored by the provider: the whole conversation is told each time, and what a model has thought, which
+//! comes encrypted, goes back with the calls that it led to.
+
+use acp::v1::StopReason;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::super::{ThoughtLevel, Usage};
+use super::calls::Calls;
+use super::convert::{Part, Said, Turn, texts};
+use super::openai_chat::{effort, reasons};
+use super::wire_format::{
+    Asked, Decoder, Fault, Finish, Heard, finish, malformed, parse, said, thought, tokens,
+};
+use crate::sse::SseEvent;
+
+/// What a model is asked.
+pub(super) fn body(asked: &Asked<'_>) -> Value {
+    let mut input = Vec::with_capacity(asked.turns.len());
+    for turn in &asked.turns {
+        add(&mut input, turn);
+    }
+    let mut body = json!({
+        "model": asked.model,
+        "input": input,
+        "stream": true,
+        "store": false,
+    });
+    if !asked.instructions.trim().is_empty() {
+        body["instructions"] = json!(asked.instructions);
+    }
+    if !asked.tools.is_empty() {
+        let tools = asked.tools.iter().map(|tool| {
+            json!({
+                "type": "function",
+                "name": tool.name,
+                "description": tool.description,
+                "parameters": tool.parameters,
+                // Without it a tool may have no arguments that can be left out.
+                "strict": false,
+            })
+        });
+        body["tools"] = tools.collect();
+    }
+    if let Some(most) = asked.max_output {
+        body["max_output_tokens"] = json!(most);
+    }
+    let mut reasoning = json!({});
+    if let Some(level) = asked.thought {
+        reasoning["effort"] = json!(effort(level));
+    }
+    // Models that do not think refuse to be asked for thoughts.
+    let silent = asked.thought == Some(ThoughtLevel::Off);
+    if (reasons(asked.model) || asked.thought.is_some()) && !silent {
+        if !asked.refused.summary {
+            reasoning["summary"] = json!("auto");
+        }
+        if !asked.refused.encrypted {
+            body["include"] = json!(["reasoning.encrypted_content"]);
+        }
+    }
+    if reasoning.as_object().is_some_and(|said| !said.is_empty()) {
+        body["reasoning"] = reasoning;
+    }
+    body
+}
+
+fn add(input: &mut Vec<Value>, turn: &Turn<'_>) {
+    match turn {
+        Turn::User(parts) => {
+            let content = match texts(parts) {
+                Some(text) => json!(text),
+                None => parts.iter().map(part).collect(),
+            };
+            input.push(json!({"type": "message", "role": "user", "content": content}));
+        }
+        Turn::Assistant(said) => reply(input, said),
+        Turn::Results(results) => input.extend(results.iter().map(|result| {
+            json!({"type": "function_call_output", "call_id": result.id, "output": result.text})
+        })),
+    }
+}
+
+fn part(part: &Part<'_>) -> Value {
+    match part {
+        Part::Text(text) => json!({"type": "input_text", "text": text}),
+        Part::Picture { mime_type, data } => {
+            let url = format!("data:{mime_type};base64,{data}");
+            json!({"type": "input_image", "detail": "auto", "image_url": url})
+        }
+    }
+}
+
+/// What the model said, and what it has thought before each part of it. Thoughts with nothing behind them are refused.
+fn reply(input: &mut Vec<Value>, said: &Said<'_>) {
+    let mut thoughts = Vec::new();
+    if said.this_turn {
+        thoughts.extend(said.sealed.iter().filter_map(|sealed| {
+            let calls = tokens(sealed, "/calls").unwrap_or(0);
+            let spoken = sealed.get("spoken") == Some(&json!(true));
+            Some((sealed.get("item")?, (spoken, calls)))
+        }));
+    }
+    let mut thoughts = thoughts.into_iter().peekable();
+    let mut before = |place: (bool, u64)| {
+        let next = thoughts.next_if(|(_, thought)| match place {
+            (false, _) => *thought == (false, 0),
+            (true, calls) => thought.1 <= calls,
+        });
+        next.map(|(item, _)| item.clone())
+    };
+    if let Some(text) = said.text {
+        input.extend(std::iter::from_fn(|| before((false, 0))));
+        input.push(json!({"type": "message", "role": "assistant", "content": text}));
+    }
+    for (n, call) in (0..).zip(&said.calls) {
+        input.extend(std::iter::from_fn(|| before((true, n))));
+        input.push(json!({
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.tool,
+            "arguments": call.arguments.to_string(),
+        }));
+    }
+}
+
+/// Reads an answer.
+pub(super) struct Answer {
+    calls: Calls,
+    /// Which of the answer's items are which calls.
+    items: Vec<(u64, usize)>,
+    /// Its thoughts, as they are to be given back, and what came before each.
+    sealed: Vec<Value>,
+    /// Whether anything was said.
+    spoken: bool,
+    thought: bool,
+    refused: bool,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    #[serde(default)]
+    output_index: u64,
+    /// A further part of a summary begins another paragraph.
+    #[serde(default)]
+    summary_index: u64,
+    delta: Option<String>,
+    arguments: Option<String>,
+    item: Option<Item>,
+    response: Option<Response>,
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    #[serde(rename = "type")]
+    kind: String,
+    id: Option<String>,
+    call_id: Option<String>,
+    name: Option<String>,
+    arguments: Option<String>,
+    encrypted_content: Option<String>,
+    summary: Option<Value>,
+    content: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    error: Option<Value>,
+    incomplete_details: Option<Incomplete>,
+    usage: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Incomplete {
+    reason: Option<String>,
+}
+
+impl Answer {
+    pub(super) fn new(before: usize) -> Self {
+        Self {
+            calls: Calls::new(before),
+            items: Vec::new(),
+            sealed: Vec::new(),
+            spoken: false,
+            thought: false,
+            refused: false,
+        }
+    }
+
+    /// The call that an item is.
+    fn call(&self, item: u64) -> Option<usize> {
+        let mut items = self.items.iter().rev();
+        let found = items.find(|(index, _)| *index == item);
+        found.map(|(_, call)| *call)
+    }
+
+    fn begin(&mut self, index: u64, item: &Item) -> Option<Vec<Heard>> {
+        let id = item.call_id.clone().or_else(|| item.id.clone());
+        let tool = item.name.clone()?;
+        let call = self.calls.len();
+        self.items.push((index, call));
+        let mut heard = self.calls.begin(id.unwrap_or_default(), tool);
+        heard.extend(self.written(call, item.arguments.as_deref()));
+        Some(heard)
+    }
+
+    /// Takes all of a call's arguments, if they have not come in pieces.
+    fn written(&mut self, call: usize, arguments: Option<&str>) -> Option<Heard> {
+        let blank = self.calls.is_blank(call);
+        arguments
+            .filter(|_| blank)
+            .and_then(|all| self.calls.write(call, all))
+    }
+
+    /// Keeps what was thought. Without its content nobody could make anything of it.
+    fn keep(&mut self, item: Item) -> Option<Heard> {
+        let content = item
+            .content
+            .filter(|content| content.as_array().is_some_and(|c| !c.is_empty()));
+        if item.encrypted_content.is_none() && content.is_none() {
+            return None;
+        }
+        let mut kept = json!({
+            "type": "reasoning",
+            "summary": item.summary.unwrap_or_else(|| json!([])),
+        });
+        let parts = [
+            ("id", item.id.map(Value::String)),
+            (
+                "encrypted_content",
+                item.encrypted_content.map(Value::String),
+            ),
+            ("content", content),
+        ];
+        for (name, part) in parts {
+            if let Some(part) = part {
+                kept[name] = part;
+            }
+        }
+        let size = kept.to_string().len();
+        self.sealed
+            .push(json!({"item": kept, "calls": self.calls.len(), "spoken": self.spoken}));
+        Some(Heard::Kept(size))
+    }
+
+    fn over(&mut self, usage: Option<Value>, stop: StopReason) -> Vec<Heard> {
+        finish(Finish {
+            thought: self.thought,
+            sealed: Value::Array(std::mem::take(&mut self.sealed)),
+            calls: self.calls.finish(),
+            usage: usage.as_ref().and_then(used),
+            stop: match self.refused {
+                true => StopReason::Refusal,
+                false => stop,
+            },
+        })
+    }
+}
+
+/// What was used, if anything is said of it.
+fn used(usage: &Value) -> Option<Usage> {
+    let count = |name: &str| tokens(usage, name);
+    let (input, output) = (count("/input_tokens"), count("/output_tokens"));
+    input.or(output)?;
+    Some(Usage {
+        input: input.unwrap_or(0),
+        output: output.unwrap_or(0),
+        thought: count("/output_tokens_details/reasoning_tokens").unwrap_or(0),
+        cache_read: count("/input_tokens_details/cached_tokens").unwrap_or(0),
+        cache_write: 0,
+    })
+}
+
+impl Decoder for Answer {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+        // Some imitators end with it, as in their other format.
+        if event.data.trim() == "[DONE]" {
+            return Ok(Vec::new());
+        }
+        let read: Event = parse(event)?;
+        let kind = read.kind.as_deref().unwrap_or(&event.name);
+        let missing = |part: &str| malformed(event, &format!("{part} is missing"));
+        let (index, delta) = (read.output_index, read.delta);
+        Ok(match kind {
+            "response.output_text.delta" => {
+                self.spoken = true;
+                said(delta).into_iter().collect()
+            }
+            "response.refusal.delta" => {
+                self.refused = true;
+                said(delta).into_iter().collect()
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                self.thought = true;
+                thought(delta).into_iter().collect()
+            }
+            "response.reasoning_summary_part.added" if read.summary_index > 0 => {
+                thought(Some("\n\n".to_owned())).into_iter().collect()
+            }
+            "response.output_item.added" => {
+                let item = read.item.ok_or_else(|| missing("`item`"))?;
+                match item.kind.as_str() {
+                    "function_call" => self
+                        .begin(index, &item)
+                        .ok_or_else(|| missing("the name of a tool"))?,
+                    _ => Vec::new(),
+                }
+            }
+            "response.function_call_arguments.delta" => {
+                // Of one that nobody has said begins, all comes at its end.
+                let more = self.call(index).zip(delta);
+                let more = more.and_then(|(call, more)| self.calls.write(call, &more));
+                more.into_iter().collect()
+            }
+            "response.function_call_arguments.done" => {
+                let call = self.call(index);
+                let all = call.and_then(|call| self.written(call, read.arguments.as_deref()));
+                all.into_iter().collect()
+            }
+            "response.output_item.done" => {
+                let item = read.item.ok_or_else(|| missing("`item`"))?;
+                match (item.kind.as_str(), self.call(index)) {
+                    ("reasoning", _) => self.keep(item).into_iter().collect(),
+                    ("function_call", Some(call)) => {
+                        let all = self.written(call, item.arguments.as_deref());
+                        all.into_iter().collect()
+                    }
+                    // Nobody has said that it begins.
+                    ("function_call", None) => self
+                        .begin(index, &item)
+                        .ok_or_else(|| missing("the name of a tool"))?,
+                    _ => Vec::new(),
+                }
+            }
+            "response.completed" => {
+                let usage = read.response.and_then(|response| response.usage);
+                self.over(usage, StopReason::EndTurn)
+            }
+            "response.incomplete" => {
+                let response = read.response.ok_or_else(|| missing("`response`"))?;
+                let reason = response.incomplete_details.and_then(|why| why.reason);
+                let stop = match reason.as_deref() {
+                    Some("content_filter") => StopReason::Refusal,
+                    // Whatever else it is, not all has come.
+                    _ => StopReason::MaxTokens,
+                };
+                self.over(response.usage, stop)
+            }
+            "response.failed" => {
+                let error = read.response.and_then(|response| response.error);
+                return Err(error.map_or_else(|| missing("`error`"), Fault::Reported));
+            }
+            "error" => {
+                // It is in a place of its own, or all of the event.
+                let error = match read.error {
+                    Some(error) => error,
+                    None => parse(event)?,
+                };
+                return Err(Fault::Reported(error));
+            }
+            // What is begun and ended, which the pieces say as well, and what is still to be thought of.
+            _ => match read.error {
+                Some(error) => return Err(Fault::Reported(error)),
+                None => Vec::new(),
+            },
+        })
+    }
+
+    fn cut(&mut self) -> Option<Vec<Heard>> {
+        self.refused.then(|| self.over(None, StopReason::Refusal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::super::super::{Step, ToolRequest};
+    use super::super::convert::Call;
+    use super::super::wire_format::Refused;
+    use super::super::wire_format::tests::read;
+    use super::*;
+
+    fn reasoning(id: &str) -> Value {
+        json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "secret"})
+    }
+
+    fn added(index: u64, item: Value) -> Value {
+        json!({"type": "response.output_item.added", "output_index": index, "item": item})
+    }
+
+    fn done(index: u64, item: Value) -> Value {
+        json!({"type": "response.output_item.done", "output_index": index, "item": item})
+    }
+
+    fn call(id: &str, tool: &str, arguments: &str) -> Value {
+        json!({"type": "function_call", "id": "fc", "call_id": id, "name": tool, "arguments": arguments})
+    }
+
+    #[test]
+    fn events_become_steps_and_thoughts_are_kept_in_their_place() {
+        let delta = |kind: &str, index: u64, delta: &str| json!({"type": format!("response.{kind}.delta"), "output_index": index, "delta": delta});
+        let heard = read(
+            &mut Answer::new(0),
+            &[
+                json!({"type": "response.created", "response": {"error": null, "usage": null}}),
+                added(0, json!({"type": "reasoning", "id": "r0", "summary": []})),
+                json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 0}),
+                delta("reasoning_summary_text", 0, "Hm"),
+                json!({"type": "response.reasoning_summary_part.added", "output_index": 0, "summary_index": 1}),
+                delta("reasoning_summary_text", 0, "So"),
+                done(0, reasoning("r0")),
+                added(1, json!({"type": "message"})),
+                delta("output_text", 1, "Yes"),
+                done(
+                    1,
+                    json!({"type": "message", "content": [{"type": "output_text", "text": "Yes"}]}),
+                ),
+                // One without content is of no use.
+                done(
+                    2,
+                    json!({"type": "reasoning", "id": "r1", "summary": [], "content": []}),
+                ),
+                added(3, call("a", "read", "")),
+                delta("function_call_arguments", 3, "{\"n\""),
+                delta("function_call_arguments", 3, ":1}"),
+                json!({"type": "response.function_call_arguments.done", "output_index": 3, "arguments": "{\"n\":1}"}),
+                done(3, call("a", "read", "{\"n\":1}")),
+                done(4, reasoning("r2")),
+                done(5, call("b", "list", "{}")),
+                json!({"type": "response.completed", "response": {"usage": {"input_tokens": 10, "output_tokens": 5,
+                    "input_tokens_details": {"cached_tokens": 4}, "output_tokens_details": {"reasoning_tokens": 2}}}}),
+            ],
+        );
+        let heard: Vec<Heard> = heard
+            .unwrap()
+            .into_iter()
+            .filter(|heard| !matches!(heard, Heard::Kept(_)))
+            .collect();
+        let begins = |call, tool: &str| Step::Begins {
+            call,
+            tool: tool.to_owned(),
+        };
+        let writes = |call, arguments: &str| Step::Writes {
+            call,
+            arguments: arguments.to_owned(),
+        };
+        let thinks = |text: &str| Step::Thought(text.to_owned());
+        let usage = Usage {
+            input: 10,
+            output: 5,
+            thought: 2,
+            cache_read: 4,
+            ..Usage::default()
+        };
+        let expected: Vec<Heard> = vec![
+            thinks("Hm").into(),
+            thinks("\n\n").into(),
+            thinks("So").into(),
+            Step::Text("Yes".to_owned()).into(),
+            begins(0, "read").into(),
+            writes(0, "{\"n\"").into(),
+            writes(0, ":1}").into(),
+            begins(1, "list").into(),
+            writes(1, "{}").into(),
+            Heard::Sealed(json!([
+                {"item": reasoning("r0"), "calls": 0, "spoken": false},
+                {"item": reasoning("r2"), "calls": 1, "spoken": true}])),
+            Step::Call(ToolRequest::new("a", "read", json!({"n": 1}))).into(),
+            Step::Call(ToolRequest::new("b", "list", json!({}))).into(),
+            Step::Usage(usage).into(),
+            Step::Stop(StopReason::EndTurn).into(),
+        ];
+        assert_eq!(heard, expected);
+    }
+
+    #[test]
+    fn thoughts_go_back_before_what_they_led_to() {
+        let at =
+            |id, calls, spoken| json!({"item": reasoning(id), "calls": calls, "spoken": spoken});
+        let sealed = [
+            at("r0", 0, false),
+            at("r1", 0, true),
+            at("r2", 1, true),
+            at("r3", 2, true),
+        ];
+        let arguments = json!({});
+        let call = |id: &str| Call {
+            id: id.to_owned(),
+            tool: "read",
+            arguments: Cow::Borrowed(&arguments),
+        };
+        let mut said = Said {
+            text: Some("Yes"),
+            thought: None,
+            calls: vec![call("a"), call("b")],
+            sealed: &sealed,
+            this_turn: true,
+        };
+        let order = |said: &Said<'_>| {
+            let mut input = Vec::new();
+            reply(&mut input, said);
+            let names = input.iter().map(|item| {
+                let name = ["id", "call_id", "content"]
+                    .iter()
+                    .find_map(|name| item[name].as_str());
+                name.unwrap_or_default().to_owned()
+            });
+            names.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(order(&said), "r0 Yes r1 a r2 b");
+        said.text = None;
+        assert_eq!(order(&said), "r0 r1 a r2 b");
+        said.this_turn = false;
+        assert_eq!(order(&said), "a b");
+    }
+
+    #[test]
+    fn why_it_ends_is_told_apart() {
+        let ends = |event: Value| read(&mut Answer::new(0), &[event]);
+        let incomplete = |reason: &str| {
+            ends(
+                json!({"type": "response.incomplete", "response": {"incomplete_details": {"reason": reason}}}),
+            )
+        };
+        let only = |stop| Ok(vec![Heard::Step(Step::Stop(stop))]);
+        assert_eq!(incomplete("max_output_tokens"), only(StopReason::MaxTokens));
+        assert_eq!(incomplete("content_filter"), only(StopReason::Refusal));
+        let error = json!({"code": "server_error", "message": "Sorry"});
+        let failed = json!({"type": "response.failed", "response": {"error": error}});
+        assert_eq!(ends(failed), Err(Fault::Reported(error)));
+        let error = json!({"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"});
+        assert_eq!(ends(error.clone()), Err(Fault::Reported(error)));
+        let mut answer = Answer::new(0);
+        let refuses = json!({"type": "response.refusal.delta", "delta": "No."});
+        read(&mut answer, &[refuses]).unwrap();
+        let completed = json!({"type": "response.completed", "response": {}});
+        assert_eq!(read(&mut answer, &[completed]), only(StopReason::Refusal));
+        let nameless = added(0, json!({"type": "function_call"}));
+        assert!(matches!(ends(nameless), Err(Fault::Malformed(..))));
+    }
+
+    #[test]
+    fn thoughts_are_asked_for_of_models_that_think() {
+        let ask = |model, thought, refused| {
+            body(&Asked {
+                model,
+                instructions: "",
+                turns: Vec::new(),
+                tools: &[],
+                thought,
+                max_output: None,
+                lacks_thoughts: false,
+                refused,
+            })
+        };
+        let asked = ask("gpt-5.4", None, Refused::default());
+        assert_eq!(asked["reasoning"], json!({"summary": "auto"}));
+        assert_eq!(asked["include"], json!(["reasoning.encrypted_content"]));
+        assert_eq!(
+            (&asked["store"], &asked["stream"]),
+            (&json!(false), &json!(true))
+        );
+        let plain = ask("gpt-4.1", None, Refused::default());
+        assert_eq!((plain.get("reasoning"), plain.get("include")), (None, None));
+        let off = ask("gpt-5.4", Some(ThoughtLevel::Off), Refused::default());
+        assert_eq!(off["reasoning"], json!({"effort": "none"}));
+        assert_eq!(off.get("include"), None);
+
+        let mut refused = Refused::default();
+        assert!(refused.learn("reasoning.summary") && !refused.learn("reasoning.summary"));
+        assert!(!refused.learn("tools"));
+        let asked = ask("gpt-5.4", Some(ThoughtLevel::Low), refused);
+        assert_eq!(asked["reasoning"], json!({"effort": "low"}));
+        assert!(refused.learn("include"));
+        assert_eq!(ask("gpt-5.4", None, refused).get("include"), None);
+    }
+}
