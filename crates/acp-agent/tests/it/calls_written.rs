@@ -11,7 +11,7 @@ use acp::v1::{ProtocolVersion, SessionUpdate, StopReason, ToolKind};
 use acp::{Options, Thread};
 use acp_agent::store::{MemoryStore, SqliteStore};
 use acp_agent::{
-    CodingAgent, Message, Model, ModelConfig, Provider, Request, Step, Steps, ToolRequest,
+    CodingAgent, Message, Model, ModelConfig, Request, Step, Steps, ToolRequest, WireFormat,
 };
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -47,14 +47,14 @@ fn pends(title: &'static str) -> impl Fn(&Thread) -> bool {
 #[tokio::test]
 async fn calls_are_shown_while_the_rest_of_them_is_held_back() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        for provider in Provider::ALL {
-            shown_early(options.clone(), provider).await;
+        for format in WireFormat::ALL {
+            shown_early(options.clone(), format).await;
         }
     }
 }
 
-async fn shown_early(options: Options, provider: Provider) {
-    let what = format!("{provider}, {:?}", options.latest());
+async fn shown_early(options: Options, format: WireFormat) {
+    let what = format!("{format}, {:?}", options.latest());
     let more = Arc::new(Notify::new());
     let answers = [
         Answer::Held(
@@ -72,7 +72,7 @@ async fn shown_early(options: Options, provider: Provider) {
         ),
         Answer::Says(vec![Say::Text("Done.")]),
     ];
-    let server = Server::new(provider, answers).await;
+    let server = Server::new(format, answers).await;
     let sessions = tempfile::tempdir().unwrap();
     let store = || SqliteStore::open(sessions.path()).unwrap();
     let keeps = agent(&server).keep_sessions(store());
@@ -80,8 +80,8 @@ async fn shown_early(options: Options, provider: Provider) {
     f.put("a.txt", "1\n2\n3\n4\n");
     f.answers([ALLOW]);
     let turn = f.begin("Write it");
-    let last = match provider {
-        Provider::Gemini => "Read `a.txt`, lines 2–4",
+    let last = match format {
+        WireFormat::Gemini => "Read `a.txt`, lines 2–4",
         _ => "Read a file",
     };
     until(f.session.thread(), pends("Write `new.txt`")).await;
@@ -126,19 +126,19 @@ fn half() -> Say {
 
 #[tokio::test]
 async fn a_call_that_breaks_off_has_failed() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let cut = vec![Say::Text("I begin."), half()];
         let fine = Answer::Says(vec![Say::Text("Fine.")]);
-        let server = Server::new(provider, [Answer::Cut(cut), fine]).await;
+        let server = Server::new(format, [Answer::Cut(cut), fine]).await;
         let f = Fixture::new(agent(&server).keep_sessions(MemoryStore::new()), NONE).await;
         let error = f.prompt("Write it").await.unwrap_err();
         let data = error.peer_error().unwrap().data.clone().unwrap();
-        assert_eq!(data["kind"], "broken", "{provider}");
+        assert_eq!(data["kind"], "broken", "{format}");
         let call = f.call();
-        assert_eq!(call.title, "Write `no.txt`", "{provider}");
-        assert_eq!(call.status, ToolCallStatus::Failed, "{provider}");
+        assert_eq!(call.title, "Write `no.txt`", "{format}");
+        assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
         assert!(texts(&call).contains("Nothing was done"), "{call:?}");
-        assert_eq!(f.statuses(&call.id), ["pending", "failed"], "{provider}");
+        assert_eq!(f.statuses(&call.id), ["pending", "failed"], "{format}");
         assert_eq!(f.says("And now?").await, "Fine.");
         assert!(!f.there("no.txt"));
         let told = server.heard()[1].body.to_string();
@@ -148,16 +148,16 @@ async fn a_call_that_breaks_off_has_failed() {
 
 #[tokio::test]
 async fn a_call_that_is_begun_anew_is_another() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let answers = [
             Answer::Cut(vec![half()]),
             Answer::Says(vec![Say::Call("y", "read", json!({"path": "a.txt"}))]),
             Answer::Says(vec![Say::Text("Fine.")]),
         ];
-        let server = Server::new(provider, answers).await;
+        let server = Server::new(format, answers).await;
         let f = Fixture::new(agent(&server), NONE).await;
         f.put("a.txt", "one\n");
-        assert_eq!(f.says("Go").await, "Fine.", "{provider}");
+        assert_eq!(f.says("Go").await, "Fine.", "{format}");
         let seen = f.session.thread().read(seen);
         let seen: Vec<_> = seen.iter().map(|(t, s, _)| (t.as_str(), s)).collect();
         assert_eq!(
@@ -166,7 +166,7 @@ async fn a_call_that_is_begun_anew_is_another() {
                 ("Write `no.txt`", &ToolCallStatus::Failed),
                 ("Read `a.txt`", &ToolCallStatus::Completed)
             ],
-            "{provider}"
+            "{format}"
         );
         assert!(!f.there("no.txt"));
     }
@@ -175,21 +175,21 @@ async fn a_call_that_is_begun_anew_is_another() {
 #[tokio::test]
 async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        for provider in Provider::ALL {
+        for format in WireFormat::ALL {
             let stalls = Answer::Stalls(vec![Say::Text("I begin."), half()]);
             let fine = Answer::Says(vec![Say::Text("Fine.")]);
-            let server = Server::new(provider, [stalls, fine]).await;
+            let server = Server::new(format, [stalls, fine]).await;
             let f = Fixture::speaking(options.clone(), agent(&server), NONE).await;
             let ended = f.cancel_when("Write it", pends("Write `no.txt`")).await;
-            assert_eq!(ended, StopReason::Cancelled, "{provider}");
+            assert_eq!(ended, StopReason::Cancelled, "{format}");
             let call = f.call();
             match options.latest() {
                 // It has no status for that, and a text says it.
                 ProtocolVersion::V1 => {
-                    assert_eq!(call.status, ToolCallStatus::Failed, "{provider}");
+                    assert_eq!(call.status, ToolCallStatus::Failed, "{format}");
                     assert_eq!(texts(&call), "Cancelled.");
                 }
-                _ => assert_eq!(call.status, ToolCallStatus::Cancelled, "{provider}"),
+                _ => assert_eq!(call.status, ToolCallStatus::Cancelled, "{format}"),
             }
             assert_eq!(f.says("And now?").await, "Fine.");
             assert!(!f.there("no.txt"));
@@ -205,7 +205,7 @@ async fn a_cancel_in_the_middle_of_arguments_ends_the_call() {
 #[tokio::test]
 async fn a_call_that_was_being_written_when_the_agent_ended_has_failed() {
     let stalls = Answer::Stalls(vec![half()]);
-    let server = Server::new(Provider::Anthropic, [stalls]).await;
+    let server = Server::new(WireFormat::AnthropicMessages, [stalls]).await;
     let sessions = tempfile::tempdir().unwrap();
     let keeps = || agent(&server).keep_sessions(SqliteStore::open(sessions.path()).unwrap());
     let f = Fixture::new(keeps(), NONE).await;
@@ -222,25 +222,25 @@ async fn a_call_that_was_being_written_when_the_agent_ended_has_failed() {
 
 #[tokio::test]
 async fn in_architect_mode_a_call_that_is_shown_ends_with_the_question() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let write = || Say::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
             Answer::Says(vec![write()]),
             Answer::Says(vec![Say::Text("As you like.")]),
             Answer::Says(vec![write()]),
         ];
-        let server = Server::new(provider, answers).await;
+        let server = Server::new(format, answers).await;
         let agent = agent(&server).mode(acp_agent::Mode::Architect);
         let f = Fixture::new(agent, NONE).await;
         f.answers([REJECT]);
-        assert_eq!(f.says("Write it").await, "As you like.", "{provider}");
-        assert_eq!(failed(&f.calls()), 2, "{provider}");
+        assert_eq!(f.says("Write it").await, "As you like.", "{format}");
+        assert_eq!(failed(&f.calls()), 2, "{format}");
         f.answers([common::Answer::Hang]);
         f.seen.asked.lock().unwrap().clear();
         let ended = f.cancel_when("Write it", |_| !f.asked().is_empty()).await;
-        assert_eq!(ended, StopReason::Cancelled, "{provider}");
+        assert_eq!(ended, StopReason::Cancelled, "{format}");
         // The call, and the question, twice.
-        assert_eq!(failed(&f.calls()), 4, "{provider}: {:?}", f.calls());
+        assert_eq!(failed(&f.calls()), 4, "{format}: {:?}", f.calls());
         assert!(!f.there("no.txt"));
     }
 }

@@ -25,7 +25,7 @@ use acp::v1::{
 };
 use acp::{Options, Thread, ThreadHandle};
 use acp_agent::store::MemoryStore;
-use acp_agent::{CodingAgent, ModelConfig, Provider};
+use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use acp_host::{Host, Policy, Prompter};
 
 /// How the client and the agent stand to each other.
@@ -41,32 +41,32 @@ enum Way {
 
 #[tokio::test]
 async fn with_the_client_s_files_and_terminals() {
-    for provider in Provider::ALL {
-        carried_out(provider, Way::Lent).await;
+    for format in WireFormat::ALL {
+        carried_out(format, Way::Lent).await;
     }
 }
 
 #[tokio::test]
 async fn with_the_agent_s_own_access() {
-    for provider in Provider::ALL {
-        carried_out(provider, Way::Own).await;
+    for format in WireFormat::ALL {
+        carried_out(format, Way::Own).await;
     }
 }
 
 #[tokio::test]
 async fn in_version_2() {
-    for provider in Provider::ALL {
-        carried_out(provider, Way::Draft).await;
+    for format in WireFormat::ALL {
+        carried_out(format, Way::Draft).await;
     }
 }
 
-async fn carried_out(provider: Provider, way: Way) {
-    let what = format!("{provider}, {way:?}");
+async fn carried_out(format: WireFormat, way: Way) {
+    let what = format!("{format}, {way:?}");
     let project = tempfile::tempdir().unwrap();
     for (name, text) in task::FILES {
         std::fs::write(project.path().join(name), text).unwrap();
     }
-    let server = Server::new(provider, task::answers()).await;
+    let server = Server::new(format, task::answers()).await;
     let mut model = server.model();
     model.context_window = Some(200_000);
     let agent = CodingAgent::new(&ModelConfig::Provider(Box::new(model))).unwrap();
@@ -96,7 +96,7 @@ fn the_model_heard(server: &Server, project: &Path) {
     assert_eq!(heard.len(), 6);
     let first = heard[0].body.to_string();
     assert!(first.contains(PROMPT), "{first}");
-    let results: Vec<_> = heard.iter().map(|h| h.results(server.provider)).collect();
+    let results: Vec<_> = heard.iter().map(|h| h.results(server.format)).collect();
     let [none, read, edited, failed, passed, planned] = &results[..] else {
         panic!("{results:?}")
     };

@@ -7,7 +7,7 @@ use crate::common::{Fixture, NONE, connect, until};
 use acp::Thread;
 use acp::v1::SessionConfigKind;
 use acp_agent::store::SqliteStore;
-use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel};
+use acp_agent::{CodingAgent, ModelConfig, ProviderModel, WireFormat};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -38,16 +38,18 @@ fn models(thread: &Thread) -> Vec<String> {
 }
 
 /// A list as a server of this kind writes it: the model that is configured, two more, and what is none.
-fn list(provider: Provider) -> String {
-    let list = match provider {
-        Provider::Anthropic => json!({"has_more": false, "data": [
+fn list(format: WireFormat) -> String {
+    let list = match format {
+        WireFormat::AnthropicMessages => json!({"has_more": false, "data": [
             {"type": "model", "id": "a-model", "display_name": "A model"},
             {"type": "model", "id": "b-model"}, {"type": "model", "id": "c-model"}]}),
         // As vLLM and OpenRouter have it; llama.cpp says everything twice.
-        Provider::OpenAi => json!({"object": "list", "models": [{"name": "twice"}], "data": [
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => {
+            json!({"object": "list", "models": [{"name": "twice"}], "data": [
             {"id": "a-model", "object": "model"}, {"id": "b-model", "max_model_len": 4096},
             {"id": "no name", "object": "model"}, {"object": "model"}, 7,
-            {"id": "c-model", "context_length": 8192, "name": "C"}]}),
+            {"id": "c-model", "context_length": 8192, "name": "C"}]})
+        }
         _ => json!({"models": [
             {"name": "models/a-model", "supportedGenerationMethods": ["generateContent"]},
             {"name": "models/embeds", "supportedGenerationMethods": ["embedContent"]},
@@ -59,18 +61,24 @@ fn list(provider: Provider) -> String {
 
 #[tokio::test]
 async fn they_come_when_the_session_is_there_and_can_be_chosen() {
-    for provider in Provider::ALL {
-        let server = Server::new(provider, [says("b")]).await;
+    for format in WireFormat::ALL {
+        let server = Server::new(format, [says("b")]).await;
         let now = Arc::new(Notify::new());
-        server.lists(Listing::When(Arc::clone(&now), list(provider)));
+        server.lists(Listing::When(Arc::clone(&now), list(format)));
         let f = Fixture::new(agent(server.model()), NONE).await;
+        let provider = match format {
+            WireFormat::OpenAiResponses => "openai-responses",
+            _ => format.provider().as_str(),
+        };
         let own = format!("{provider}/a-model");
         // It was asked, and nobody waits for what it says.
         let asked = server.listed(1).await.remove(0);
         assert_eq!(f.session.thread().read(models), std::slice::from_ref(&own));
-        let (path, header, key) = match provider {
-            Provider::Anthropic => ("/v1/models", "x-api-key", "a-key"),
-            Provider::OpenAi => ("/v1/models", "authorization", "Bearer a-key"),
+        let (path, header, key) = match format {
+            WireFormat::AnthropicMessages => ("/v1/models", "x-api-key", "a-key"),
+            WireFormat::OpenAiChat | WireFormat::OpenAiResponses => {
+                ("/v1/models", "authorization", "Bearer a-key")
+            }
             _ => ("/v1beta/models", "x-goog-api-key", "a-key"),
         };
         assert_eq!(asked.path, path);
@@ -101,8 +109,8 @@ async fn they_come_when_the_session_is_there_and_can_be_chosen() {
 
 #[tokio::test]
 async fn the_room_that_one_has_is_taken_from_the_list() {
-    let server = Server::new(Provider::OpenAi, [says("b")]).await;
-    server.lists(Listing::Models(list(Provider::OpenAi)));
+    let server = Server::new(WireFormat::OpenAiChat, [says("b")]).await;
+    server.lists(Listing::Models(list(WireFormat::OpenAiChat)));
     let f = Fixture::new(agent(server.model()), NONE).await;
     until(f.session.thread(), |thread| models(thread).len() == 3).await;
     let set = f.session.set_config_option("model", "openai/c-model");
@@ -126,7 +134,7 @@ async fn without_a_list_there_is_what_is_configured() {
         garbage(),
         nothing(),
     ] {
-        let server = Server::new(Provider::OpenAi, [says("a"), says("b")]).await;
+        let server = Server::new(WireFormat::OpenAiChat, [says("a"), says("b")]).await;
         server.lists(listing.clone());
         let f = Fixture::new(agent(server.model()), NONE).await;
         server.listed(1).await;
@@ -145,8 +153,8 @@ async fn one_that_was_chosen_is_gone_on_with_though_nobody_has_heard_of_it_yet()
     let sessions = tempfile::tempdir().unwrap();
     let cwd = tempfile::tempdir().unwrap();
     let cwd = cwd.path().to_str().unwrap();
-    let server = Server::new(Provider::OpenAi, [says("1"), says("2"), says("3")]).await;
-    server.lists(Listing::Models(list(Provider::OpenAi)));
+    let server = Server::new(WireFormat::OpenAiChat, [says("1"), says("2"), says("3")]).await;
+    server.lists(Listing::Models(list(WireFormat::OpenAiChat)));
     let started = async || {
         let store = SqliteStore::open(sessions.path()).unwrap();
         connect(agent(server.model()).keep_sessions(store)).await
@@ -160,7 +168,10 @@ async fn one_that_was_chosen_is_gone_on_with_though_nobody_has_heard_of_it_yet()
     drop(session);
     // The list is late, but the prompt is not asked of another model for that.
     let now = Arc::new(Notify::new());
-    server.lists(Listing::When(Arc::clone(&now), list(Provider::OpenAi)));
+    server.lists(Listing::When(
+        Arc::clone(&now),
+        list(WireFormat::OpenAiChat),
+    ));
     let agent = started().await;
     let session = agent.resume_session(id.clone(), cwd).await.unwrap();
     server.listed(2).await;

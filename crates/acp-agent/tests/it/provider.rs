@@ -6,8 +6,8 @@ use acp::thread::ToolCallStatus;
 use acp::v1::{ContentBlock, ImageContent, ResourceLink, SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
 use acp_agent::{
-    CodingAgent, Message, ModelConfig, Models, Provider, ProviderModel, Request, Sealed, Step,
-    Steps, ThoughtLevel, ToolSpec,
+    CodingAgent, Message, ModelConfig, Models, ProviderModel, Request, Sealed, Step, Steps,
+    ThoughtLevel, ToolSpec, WireFormat,
 };
 use serde_json::{Value, json};
 
@@ -43,9 +43,9 @@ async fn steps(mut steps: Steps<'_>) -> Vec<Step> {
 
 #[tokio::test]
 async fn words_thoughts_and_parallel_calls_arrive_and_results_go_back() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let server = Server::new(
-            provider,
+            format,
             [
                 Answer::Says(vec![
                     Say::Think("Hm… two files"),
@@ -63,13 +63,10 @@ async fn words_thoughts_and_parallel_calls_arrive_and_results_go_back() {
         let f = fixture(&server).await;
         f.put("a.txt", "alpha\n");
         f.put("b.txt", "beta\n");
-        assert_eq!(f.says("Read both").await, "Both are read.", "{provider}");
+        assert_eq!(f.says("Read both").await, "Both are read.", "{format}");
         let (said, thought) = shown(&f);
-        assert_eq!(thought, "Hm… two files", "{provider}");
-        assert_eq!(
-            said, "Ich schaue nach: ä, ö, 🦀.Both are read.",
-            "{provider}"
-        );
+        assert_eq!(thought, "Hm… two files", "{format}");
+        assert_eq!(said, "Ich schaue nach: ä, ö, 🦀.Both are read.", "{format}");
         let statuses: Vec<_> = f.calls().iter().map(|call| call.status.clone()).collect();
         assert_eq!(
             statuses,
@@ -82,14 +79,14 @@ async fn words_thoughts_and_parallel_calls_arrive_and_results_go_back() {
             first.contains("Read both") && first.contains("\"read\""),
             "{first}"
         );
-        sent_back(provider, &heard[1].body);
+        sent_back(format, &heard[1].body);
     }
 }
 
 /// Checks what is told of a round with two calls.
-fn sent_back(provider: Provider, body: &Value) {
-    match provider {
-        Provider::Anthropic => {
+fn sent_back(format: WireFormat, body: &Value) {
+    match format {
+        WireFormat::AnthropicMessages => {
             let said = &body["messages"][1]["content"];
             assert_eq!(
                 said[0],
@@ -117,7 +114,7 @@ fn sent_back(provider: Provider, body: &Value) {
             // The conversation is kept by the provider up to here.
             assert_eq!(results["content"][1]["cache_control"]["type"], "ephemeral");
         }
-        Provider::OpenAi => {
+        WireFormat::OpenAiChat => {
             // Here the instructions are a message, the first.
             let said = &body["messages"][2];
             assert_eq!(said["content"], "Ich schaue nach: ä, ö, 🦀.");
@@ -136,6 +133,24 @@ fn sent_back(provider: Provider, body: &Value) {
                     .contains("beta")
             );
         }
+        WireFormat::OpenAiResponses => {
+            let said = &body["input"];
+            assert_eq!(
+                said[1],
+                json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "signed",
+                    "summary": [{"type": "summary_text", "text": "Hm… two files"}]})
+            );
+            assert_eq!(said[2]["content"], "Ich schaue nach: ä, ö, 🦀.");
+            assert_eq!(
+                said[4],
+                json!({"type": "function_call", "call_id": "two", "name": "read",
+                    "arguments": r#"{"path":"b.txt"}"#})
+            );
+            assert_eq!(said[5]["type"], "function_call_output");
+            assert_eq!(said[5]["call_id"], "one");
+            assert!(said[6]["output"].as_str().unwrap().contains("beta"));
+            assert_eq!(body["store"], false);
+        }
         _ => {
             let said = &body["contents"][1]["parts"];
             assert_eq!(said[0]["text"], "Ich schaue nach: ä, ö, 🦀.");
@@ -151,7 +166,7 @@ fn sent_back(provider: Provider, body: &Value) {
 
 #[tokio::test]
 async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let used = Used {
             input: 10_000,
             cached: 4000,
@@ -159,7 +174,7 @@ async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
             thought: 300,
         };
         let answer = Answer::Says(vec![Say::Text("Yes."), Say::Usage(used)]);
-        let server = Server::new(provider, [answer.clone(), answer]).await;
+        let server = Server::new(format, [answer.clone(), answer]).await;
         let mut model = server.model();
         model.context_window = Some(50_000);
         let model = Priced::new(model);
@@ -175,20 +190,20 @@ async fn what_was_used_is_reported_and_its_cost_summed_over_the_session() {
                 _ => None,
             });
             let usage = usage.expect("it is reported");
-            assert_eq!((usage.used, usage.size), (11_000, 50_000), "{provider}");
+            assert_eq!((usage.used, usage.size), (11_000, 50_000), "{format}");
             let spent = usage.cost.clone().unwrap();
             assert_eq!(spent.currency, "USD");
-            assert!((spent.amount - sum).abs() < 1e-9, "{provider}: {spent:?}");
+            assert!((spent.amount - sum).abs() < 1e-9, "{format}: {spent:?}");
         }
     }
 }
 
 #[tokio::test]
 async fn why_a_model_stops_is_told() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let stop = |why| Answer::Says(vec![Say::Text("So"), Say::Stop(why)]);
         let server = Server::new(
-            provider,
+            format,
             [
                 stop(Why::Length),
                 // What is called then may be cut off, and is not done.
@@ -205,23 +220,23 @@ async fn why_a_model_stops_is_told() {
         assert_eq!(
             f.prompt("1").await.unwrap(),
             StopReason::MaxTokens,
-            "{provider}"
+            "{format}"
         );
         assert_eq!(
             f.prompt("2").await.unwrap(),
             StopReason::MaxTokens,
-            "{provider}"
+            "{format}"
         );
         assert!(!f.there("no.txt"));
         assert_eq!(
             f.prompt("3").await.unwrap(),
             StopReason::Refusal,
-            "{provider}"
+            "{format}"
         );
         assert_eq!(
             f.prompt("4").await.unwrap(),
             StopReason::EndTurn,
-            "{provider}"
+            "{format}"
         );
     }
 }
@@ -231,22 +246,30 @@ async fn a_refusal_in_a_place_of_its_own_is_shown() {
     let event = json!({"choices": [{"index": 0, "delta": {"refusal": "I will not."}}]});
     let end = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]});
     let events = format!("data: {event}\n\ndata: {end}\n\ndata: [DONE]\n\n");
-    let server = Server::new(Provider::OpenAi, [Answer::Event(vec![], events)]).await;
+    let server = Server::new(WireFormat::OpenAiChat, [Answer::Event(vec![], events)]).await;
+    let f = fixture(&server).await;
+    assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
+    assert_eq!(shown(&f).0, "I will not.");
+    let event =
+        json!({"type": "response.refusal.delta", "output_index": 0, "delta": "I will not."});
+    let end = json!({"type": "response.completed", "response": {"status": "completed"}});
+    let events = format!("data: {event}\n\ndata: {end}\n\n");
+    let server = Server::new(WireFormat::OpenAiResponses, [Answer::Event(vec![], events)]).await;
     let f = fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
     assert_eq!(shown(&f).0, "I will not.");
     let blocked = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
     let blocked = format!("data: {blocked}\n\n");
-    let server = Server::new(Provider::Gemini, [Answer::Event(vec![], blocked)]).await;
+    let server = Server::new(WireFormat::Gemini, [Answer::Event(vec![], blocked)]).await;
     let f = fixture(&server).await;
     assert_eq!(f.prompt("Do it").await.unwrap(), StopReason::Refusal);
 }
 
 #[tokio::test]
 async fn arguments_that_are_no_json_are_the_model_s_to_mend() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let server = Server::new(
-            provider,
+            format,
             [
                 Answer::Says(vec![Say::Scribble("x", "read", "{\"path\": a.txt")]),
                 Answer::Says(vec![Say::Text("I try again.")]),
@@ -254,7 +277,7 @@ async fn arguments_that_are_no_json_are_the_model_s_to_mend() {
         )
         .await;
         let f = fixture(&server).await;
-        assert_eq!(f.says("Read it").await, "I try again.", "{provider}");
+        assert_eq!(f.says("Read it").await, "I try again.", "{format}");
         assert_eq!(f.call().status, ToolCallStatus::Failed);
         let told = server.heard()[1].body.to_string();
         assert!(told.contains("The arguments are not JSON"), "{told}");
@@ -270,20 +293,25 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
             ContentBlock::ResourceLink(ResourceLink::new("notes", "file:///notes.md").into()),
         ]
     };
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         for takes in [true, false] {
-            let server = Server::new(provider, [Answer::Says(vec![Say::Text("A crab.")])]).await;
+            let server = Server::new(format, [Answer::Says(vec![Say::Text("A crab.")])]).await;
             let mut model = server.model();
             model.images = Some(takes);
             let f = Fixture::new(agent(model), NONE).await;
             let offered = f.agent.capabilities().prompt_capabilities.image;
-            assert_eq!(offered, takes, "{provider}");
+            assert_eq!(offered, takes, "{format}");
             if takes {
                 assert_eq!(f.says(prompt()).await, "A crab.");
                 let body = &server.heard()[0].body;
-                let picture = match provider {
-                    Provider::Anthropic => &body["messages"][0]["content"][1]["source"]["data"],
-                    Provider::OpenAi => &body["messages"][1]["content"][1]["image_url"]["url"],
+                let picture = match format {
+                    WireFormat::AnthropicMessages => {
+                        &body["messages"][0]["content"][1]["source"]["data"]
+                    }
+                    WireFormat::OpenAiChat => {
+                        &body["messages"][1]["content"][1]["image_url"]["url"]
+                    }
+                    WireFormat::OpenAiResponses => &body["input"][0]["content"][1]["image_url"],
                     _ => &body["contents"][0]["parts"][1]["inline_data"]["data"],
                 };
                 assert!(picture.as_str().unwrap().ends_with("aGVsbG8="), "{body}");
@@ -304,9 +332,9 @@ async fn pictures_are_shown_to_models_that_take_them_and_named_to_others() {
 #[tokio::test]
 async fn a_model_is_asked_as_it_is_described() {
     let conversation = [Message::User(vec!["Hi".into()])];
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let answer = Answer::Says(vec![Say::Text("Hello.")]);
-        let server = Server::new(provider, [answer.clone(), answer]).await;
+        let server = Server::new(format, [answer.clone(), answer]).await;
         let mut model = server.model();
         // The end of this name is none of how much to think.
         model.name = "acme-3-max".to_owned();
@@ -320,8 +348,8 @@ async fn a_model_is_asked_as_it_is_described() {
             panic!("{:?}", server.heard());
         };
         let (body, thinks) = (&plain.body, thinks.body.to_string());
-        match provider {
-            Provider::Anthropic => {
+        match format {
+            WireFormat::AnthropicMessages => {
                 assert_eq!(plain.path, "/v1/messages");
                 assert_eq!(plain.header("x-api-key"), Some("a-key"));
                 assert_eq!(body["model"], "acme-3-max");
@@ -330,7 +358,7 @@ async fn a_model_is_asked_as_it_is_described() {
                 assert_eq!(body["tools"][0]["name"], "look");
                 assert!(thinks.contains("budget_tokens"), "{thinks}");
             }
-            Provider::OpenAi => {
+            WireFormat::OpenAiChat => {
                 assert_eq!(plain.path, "/v1/chat/completions");
                 assert_eq!(plain.header("authorization"), Some("Bearer a-key"));
                 assert_eq!(body["model"], "acme-3-max");
@@ -342,6 +370,18 @@ async fn a_model_is_asked_as_it_is_described() {
                 assert_eq!(body["reasoning_effort"], Value::Null);
                 assert_eq!(body["tools"][0]["function"]["name"], "look");
                 assert!(thinks.contains(r#""reasoning_effort":"high""#), "{thinks}");
+            }
+            WireFormat::OpenAiResponses => {
+                assert_eq!(plain.path, "/v1/responses");
+                assert_eq!(plain.header("authorization"), Some("Bearer a-key"));
+                assert_eq!(body["model"], "acme-3-max");
+                assert_eq!(body["instructions"], "Be brief.");
+                assert_eq!(body["max_output_tokens"], 777);
+                assert_eq!(body["store"], false);
+                assert_eq!(body["reasoning"], Value::Null);
+                assert_eq!(body["tools"][0]["name"], "look");
+                assert!(thinks.contains(r#""effort":"high""#), "{thinks}");
+                assert!(thinks.contains("reasoning.encrypted_content"), "{thinks}");
             }
             _ => {
                 assert_eq!(
@@ -370,9 +410,50 @@ fn tool() -> ToolSpec {
 }
 
 #[tokio::test]
+async fn what_an_account_may_not_have_is_left_out_and_not_asked_for_again() {
+    let refusal = |parameter: &str| {
+        let error = json!({"error": {"message": "You may not have this", "type": "invalid_request_error",
+            "param": parameter, "code": "unsupported_value"}});
+        Answer::Status(400, &[], error.to_string())
+    };
+    let says = || Answer::Says(vec![Say::Text("Yes.")]);
+    let answers = [
+        refusal("reasoning.summary"),
+        refusal("include"),
+        says(),
+        says(),
+        refusal("include"),
+    ];
+    let server = Server::new(WireFormat::OpenAiResponses, answers).await;
+    let mut model = server.model();
+    model.name = "gpt-5.4".to_owned();
+    // It is not what failures are asked again for.
+    model.retries.tries = 1;
+    let f = Fixture::new(agent(model), NONE).await;
+    assert_eq!(f.says("Well?").await, "Yes.");
+    assert_eq!(shown(&f).1, "", "nobody is told of it");
+    assert_eq!(f.says("And now?").await, "Yes.");
+    let heard = server.heard();
+    let asked = heard.iter().map(|heard| {
+        let summary = heard.body.pointer("/reasoning/summary").is_some();
+        (summary, heard.body.get("include").is_some())
+    });
+    let asked: Vec<_> = asked.collect();
+    let expected = [(true, true), (false, true), (false, false), (false, false)];
+    assert_eq!(asked, expected);
+    // Who refuses what was not asked for is not asked again.
+    let error = f.prompt("Well?").await.unwrap_err();
+    assert!(
+        error.to_string().contains("You may not have this"),
+        "{error}"
+    );
+    assert_eq!(server.heard().len(), 5);
+}
+
+#[tokio::test]
 async fn a_model_at_home_needs_no_key() {
     let answer = Answer::Says(vec![Say::Text("Hello.")]);
-    let server = Server::new(Provider::OpenAi, [answer]).await;
+    let server = Server::new(WireFormat::OpenAiChat, [answer]).await;
     let mut model = server.model();
     model.key = None;
     let f = Fixture::new(agent(model), NONE).await;
@@ -384,8 +465,8 @@ async fn a_model_at_home_needs_no_key() {
 
 #[tokio::test]
 async fn a_conversation_goes_on_with_a_model_of_another_provider() {
-    for provider in Provider::ALL {
-        let server = Server::new(provider, [Answer::Says(vec![Say::Text("I go on.")])]).await;
+    for format in WireFormat::ALL {
+        let server = Server::new(format, [Answer::Says(vec![Say::Text("I go on.")])]).await;
         let mut said = Vec::new();
         // What was said elsewhere, as it is kept.
         for by in [

@@ -9,7 +9,7 @@ use crate::common::{Fixture, NONE, connect};
 use acp::thread::ToolCallStatus;
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
-use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel};
+use acp_agent::{CodingAgent, ModelConfig, Provider, ProviderModel, WireFormat};
 use serde_json::json;
 use tokio::net::TcpSocket;
 
@@ -45,10 +45,10 @@ fn thoughts(f: &Fixture) -> String {
 }
 
 /// How the provider says it, with which status, and the kind that it is.
-fn refusals(provider: Provider) -> Vec<(u16, String, &'static str)> {
+fn refusals(format: WireFormat) -> Vec<(u16, String, &'static str)> {
     let body = |body: serde_json::Value| body.to_string();
-    match provider {
-        Provider::Anthropic => {
+    match format {
+        WireFormat::AnthropicMessages => {
             let error = |kind: &str, message: &str| {
                 body(json!({"type": "error", "error": {"type": kind, "message": message}}))
             };
@@ -88,7 +88,7 @@ fn refusals(provider: Provider) -> Vec<(u16, String, &'static str)> {
                 ),
             ]
         }
-        Provider::OpenAi => {
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => {
             let error = |code: &str, message: &str| {
                 body(
                     json!({"error": {"message": message, "type": "invalid_request_error", "param": null, "code": code}}),
@@ -170,10 +170,10 @@ fn refusals(provider: Provider) -> Vec<(u16, String, &'static str)> {
 
 #[tokio::test]
 async fn what_a_provider_refuses_is_told_with_its_reason_and_not_tried_again() {
-    for provider in Provider::ALL {
-        for (status, body, expected) in refusals(provider) {
+    for format in WireFormat::ALL {
+        for (status, body, expected) in refusals(format) {
             let refused = Answer::Status(status, &[], body.clone());
-            let server = Server::new(provider, [refused, fine()]).await;
+            let server = Server::new(format, [refused, fine()]).await;
             let f = fixture(server.model()).await;
             let (code, kind, text) = fails(&f).await;
             assert_eq!(kind, expected, "{body}: {text}");
@@ -193,37 +193,42 @@ async fn what_a_provider_refuses_is_told_with_its_reason_and_not_tried_again() {
 
 #[tokio::test]
 async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
-    let busy: [(Provider, u16, &str); 6] = [
+    let busy: [(WireFormat, u16, &str); 7] = [
         (
-            Provider::Anthropic,
+            WireFormat::AnthropicMessages,
             529,
             r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
         ),
         (
-            Provider::Anthropic,
+            WireFormat::AnthropicMessages,
             429,
             r#"{"type":"error","error":{"type":"rate_limit_error","message":"Slow down"}}"#,
         ),
         (
-            Provider::OpenAi,
+            WireFormat::OpenAiChat,
             500,
             r#"{"error":{"message":"The server had an error","type":"server_error"}}"#,
         ),
         (
-            Provider::OpenAi,
+            WireFormat::OpenAiChat,
             429,
             r#"{"error":{"message":"Rate limit reached","code":"rate_limit_exceeded"}}"#,
         ),
         (
-            Provider::Gemini,
+            WireFormat::OpenAiResponses,
+            500,
+            r#"{"error":{"message":"The server had an error","type":"server_error"}}"#,
+        ),
+        (
+            WireFormat::Gemini,
             503,
             r#"{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}"#,
         ),
-        (Provider::Gemini, 502, "<html>Bad Gateway</html>"),
+        (WireFormat::Gemini, 502, "<html>Bad Gateway</html>"),
     ];
-    for (provider, status, body) in busy {
+    for (format, status, body) in busy {
         let busy = || Answer::Status(status, &[], body.to_owned());
-        let server = Server::new(provider, [busy(), busy(), fine()]).await;
+        let server = Server::new(format, [busy(), busy(), fine()]).await;
         let f = fixture(server.model()).await;
         assert_eq!(f.says("Well?").await, "Fine.", "{body}");
         assert_eq!(server.heard().len(), 3);
@@ -234,7 +239,7 @@ async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
         );
         assert!(thoughts.contains(&format!("HTTP {status}")), "{thoughts}");
         // The model does not hear of it.
-        let server = Server::new(provider, [busy(), busy(), busy(), fine()]).await;
+        let server = Server::new(format, [busy(), busy(), busy(), fine()]).await;
         let f = fixture(server.model()).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "overloaded"), "{text}");
@@ -248,21 +253,25 @@ async fn a_busy_provider_is_asked_again_and_the_person_sees_it() {
 async fn an_overload_in_the_place_of_the_first_event_is_tried_again() {
     let anthropic = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let openai = "data: {\"error\":{\"message\":\"The server is overloaded\",\"type\":\"server_error\"}}\n\n";
+    let responses = "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"The server is overloaded\",\"param\":null}\n\n";
+    let failed = "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"rate_limit_exceeded\",\"message\":\"Slow down\"}}}\n\n";
     let gemini = "data: {\"error\":{\"code\":503,\"message\":\"The model is overloaded.\",\"status\":\"UNAVAILABLE\"}}\n\n";
-    for (provider, event) in [
-        (Provider::Anthropic, anthropic),
-        (Provider::OpenAi, openai),
-        (Provider::Gemini, gemini),
+    for (format, event) in [
+        (WireFormat::AnthropicMessages, anthropic),
+        (WireFormat::OpenAiChat, openai),
+        (WireFormat::OpenAiResponses, responses),
+        (WireFormat::OpenAiResponses, failed),
+        (WireFormat::Gemini, gemini),
     ] {
         let busy = |says: &[Say]| Answer::Event(says.to_vec(), event.to_owned());
-        let server = Server::new(provider, [busy(&[]), fine()]).await;
+        let server = Server::new(format, [busy(&[]), fine()]).await;
         let f = fixture(server.model()).await;
-        assert_eq!(f.says("Well?").await, "Fine.", "{provider}");
+        assert_eq!(f.says("Well?").await, "Fine.", "{format}");
         // Behind something that was shown, it is the end.
-        let server = Server::new(provider, [busy(&[Say::Text("I begin")]), fine()]).await;
+        let server = Server::new(format, [busy(&[Say::Text("I begin")]), fine()]).await;
         let f = fixture(server.model()).await;
         let (_, kind, text) = fails(&f).await;
-        assert_eq!(kind, "overloaded", "{provider}: {text}");
+        assert_eq!(kind, "overloaded", "{format}: {text}");
         assert_eq!(f.says("And now?").await, "Fine.");
     }
 }
@@ -276,15 +285,15 @@ async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
             r#"{"error":{"message":"Slow down"}}"#.to_owned(),
         )
     };
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         // Our own wait would take longer than any test.
-        let server = Server::new(provider, [after(&[("retry-after", "0")]), fine()]).await;
+        let server = Server::new(format, [after(&[("retry-after", "0")]), fine()]).await;
         let mut model = server.model();
         model.retries.first = Duration::from_secs(3600);
         model.retries.longest = Duration::from_secs(3600);
         let f = fixture(model).await;
-        assert_eq!(f.says("Well?").await, "Fine.", "{provider}");
-        let server = Server::new(provider, [after(&[("retry-after", "86400")]), fine()]).await;
+        assert_eq!(f.says("Well?").await, "Fine.", "{format}");
+        let server = Server::new(format, [after(&[("retry-after", "86400")]), fine()]).await;
         let f = fixture(server.model()).await;
         let (_, kind, text) = fails(&f).await;
         assert_eq!(kind, "overloaded");
@@ -297,7 +306,7 @@ async fn how_long_to_wait_is_the_provider_s_to_say_up_to_a_limit() {
 #[tokio::test]
 async fn a_cancel_ends_the_wait_for_another_try_at_once() {
     let busy = Answer::Status(503, &[("retry-after", "3000")], "{}".to_owned());
-    let server = Server::new(Provider::OpenAi, [busy, fine()]).await;
+    let server = Server::new(WireFormat::OpenAiChat, [busy, fine()]).await;
     let mut model = server.model();
     model.retries.longest = Duration::from_secs(3600);
     let f = fixture(model).await;
@@ -313,12 +322,9 @@ async fn a_cancel_ends_the_wait_for_another_try_at_once() {
 
 #[tokio::test]
 async fn a_cancel_ends_an_answer_that_goes_on() {
-    for provider in Provider::ALL {
-        let server = Server::new(
-            provider,
-            [Answer::Stalls(vec![Say::Text("I begin")]), fine()],
-        )
-        .await;
+    for format in WireFormat::ALL {
+        let server =
+            Server::new(format, [Answer::Stalls(vec![Say::Text("I begin")]), fine()]).await;
         let f = fixture(server.model()).await;
         let turn = f.begin("Well?");
         common::until(f.session.thread(), |thread| {
@@ -334,18 +340,18 @@ async fn a_cancel_ends_an_answer_that_goes_on() {
 
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_kept_and_gone_on_from() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let cut = vec![
             Say::Text("I begin, but"),
             Say::Call("x", "write", json!({"path": "no.txt", "text": "no"})),
         ];
-        let server = Server::new(provider, [Answer::Cut(cut), fine()]).await;
+        let server = Server::new(format, [Answer::Cut(cut), fine()]).await;
         let f = fixture(server.model()).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!(
             (code, kind.as_str()),
             (-32603, "broken"),
-            "{provider}: {text}"
+            "{format}: {text}"
         );
         // Whether a call is whole is not known, so nothing is done.
         assert!(!f.there("no.txt"));
@@ -361,7 +367,7 @@ async fn an_answer_that_breaks_off_is_kept_and_gone_on_from() {
 
 #[tokio::test]
 async fn what_breaks_before_anything_was_shown_is_tried_again() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let breaks = || {
             [
                 Answer::Closes,
@@ -373,12 +379,12 @@ async fn what_breaks_before_anything_was_shown_is_tried_again() {
             ]
         };
         let answers = breaks().into_iter().chain([fine()]);
-        let server = Server::new(provider, answers).await;
+        let server = Server::new(format, answers).await;
         let f = fixture(server.model()).await;
-        assert_eq!(f.says("Well?").await, "Fine.", "{provider}");
+        assert_eq!(f.says("Well?").await, "Fine.", "{format}");
         assert!(!f.there("no.txt"));
         let answers = breaks().into_iter().chain([Answer::Closes, fine()]);
-        let server = Server::new(provider, answers).await;
+        let server = Server::new(format, answers).await;
         let f = fixture(server.model()).await;
         let (_, kind, text) = fails(&f).await;
         assert_eq!(kind, "broken", "{text}");
@@ -401,22 +407,22 @@ async fn garbage_is_the_end_of_an_answer() {
         )
     };
     let bytes = || Answer::Body("text/event-stream", "\u{0}\u{1}\u{2}".to_owned());
-    for provider in Provider::ALL {
-        let name = match provider {
-            Provider::Anthropic => "event: content_block_start\n",
+    for format in WireFormat::ALL {
+        let name = match format {
+            WireFormat::AnthropicMessages => "event: content_block_start\n",
             _ => "",
         };
         let scribble = || Answer::Event(vec![], format!("{name}data: {{\"what\": \n\n"));
         for garbage in [page(), bytes(), scribble()] {
             let answers = [garbage.clone(), garbage.clone(), garbage.clone(), fine()];
-            let server = Server::new(provider, answers).await;
+            let server = Server::new(format, answers).await;
             let f = fixture(server.model()).await;
             let (_, kind, text) = fails(&f).await;
-            assert_eq!(kind, "broken", "{provider} {garbage:?}: {text}");
+            assert_eq!(kind, "broken", "{format} {garbage:?}: {text}");
             assert_eq!(f.says("And now?").await, "Fine.");
         }
         let server = Server::new(
-            provider,
+            format,
             [
                 Answer::Event(
                     vec![Say::Text("I begin")],
@@ -438,37 +444,38 @@ async fn garbage_is_the_end_of_an_answer() {
 async fn who_says_nothing_for_too_long_is_given_up() {
     // All at once: there is nothing to do but to wait.
     tokio::join!(
-        silent(Provider::Anthropic),
-        silent(Provider::OpenAi),
-        silent(Provider::Gemini),
+        silent(WireFormat::AnthropicMessages),
+        silent(WireFormat::OpenAiChat),
+        silent(WireFormat::OpenAiResponses),
+        silent(WireFormat::Gemini),
     );
 }
 
-async fn silent(provider: Provider) {
+async fn silent(format: WireFormat) {
     let stalls = Answer::Stalls(vec![Say::Text("I begin")]);
-    let server = Server::new(provider, [stalls, Answer::Silent, fine()]).await;
+    let server = Server::new(format, [stalls, Answer::Silent, fine()]).await;
     let mut model = server.model();
     // Long enough for whoever does answer.
     model.silence = Duration::from_millis(1500);
     let f = fixture(model).await;
     let (_, kind, text) = fails(&f).await;
-    assert_eq!(kind, "broken", "{provider}: {text}");
+    assert_eq!(kind, "broken", "{format}: {text}");
     assert!(text.contains("nothing came for 1.5 s"), "{text}");
     let (_, kind, text) = fails(&f).await;
-    assert_eq!(kind, "unreachable", "{provider}: {text}");
+    assert_eq!(kind, "unreachable", "{format}: {text}");
     assert!(text.contains("no answer for 1.5 s"), "{text}");
     assert_eq!(f.says("And now?").await, "Fine.");
 }
 
 #[tokio::test]
 async fn an_answer_without_an_end_is_ended() {
-    for provider in Provider::ALL {
-        let server = Server::new(provider, [Answer::Endless, fine()]).await;
+    for format in WireFormat::ALL {
+        let server = Server::new(format, [Answer::Endless, fine()]).await;
         let mut model = server.model();
         model.longest_answer = 20_000;
         let f = fixture(model).await;
         let (_, kind, text) = fails(&f).await;
-        assert_eq!(kind, "broken", "{provider}: {text}");
+        assert_eq!(kind, "broken", "{format}: {text}");
         assert!(text.contains("more than 20000 bytes"), "{text}");
         assert_eq!(f.says("And now?").await, "Fine.");
     }
@@ -479,19 +486,19 @@ const TAKEN: u64 = 24 * 1024 * 1024;
 
 #[tokio::test]
 async fn an_event_without_an_end_is_ended() {
-    for provider in Provider::ALL {
-        let server = Server::new(provider, [Answer::EndlessEvent, fine()]).await;
+    for format in WireFormat::ALL {
+        let server = Server::new(format, [Answer::EndlessEvent, fine()]).await;
         let mut model = server.model();
         model.longest_answer = 1_000_000;
         let f = fixture(model).await;
         let (code, kind, text) = fails(&f).await;
-        assert_eq!((code, kind.as_str()), (-32603, "broken"), "{provider}");
+        assert_eq!((code, kind.as_str()), (-32603, "broken"), "{format}");
         assert!(
             text.contains("an event of the answer has more than 1000000 bytes"),
             "{text}"
         );
         let taken = server.ended(1).await;
-        assert!(taken < TAKEN, "{provider}: {taken}");
+        assert!(taken < TAKEN, "{format}: {taken}");
         assert_eq!(server.heard().len(), 1, "it would be no shorter");
         assert_eq!(f.says("And now?").await, "Fine.");
     }
@@ -499,14 +506,14 @@ async fn an_event_without_an_end_is_ended() {
 
 #[tokio::test]
 async fn an_error_without_an_end_is_told_as_far_as_it_is_of_use() {
-    for provider in Provider::ALL {
-        let server = Server::new(provider, [Answer::EndlessStatus(400), fine()]).await;
+    for format in WireFormat::ALL {
+        let server = Server::new(format, [Answer::EndlessStatus(400), fine()]).await;
         let f = fixture(server.model()).await;
         let (code, kind, text) = fails(&f).await;
-        assert_eq!((code, kind.as_str()), (-32603, "other"), "{provider}");
+        assert_eq!((code, kind.as_str()), (-32603, "other"), "{format}");
         assert!(text.contains("HTTP 400"), "{text}");
         let taken = server.ended(1).await;
-        assert!(taken < TAKEN, "{provider}: {taken}");
+        assert!(taken < TAKEN, "{format}: {taken}");
         assert_eq!(f.says("And now?").await, "Fine.");
     }
 }
@@ -515,43 +522,44 @@ async fn an_error_without_an_end_is_told_as_far_as_it_is_of_use() {
 async fn who_is_slow_is_waited_for() {
     // All at once: there is nothing to do but to wait.
     tokio::join!(
-        slow(Provider::Anthropic),
-        slow(Provider::OpenAi),
-        slow(Provider::Gemini),
+        slow(WireFormat::AnthropicMessages),
+        slow(WireFormat::OpenAiChat),
+        slow(WireFormat::OpenAiResponses),
+        slow(WireFormat::Gemini),
     );
 }
 
-async fn slow(provider: Provider) {
+async fn slow(format: WireFormat) {
     let time = Duration::from_millis(2200);
     let words = ["I ", "think ", "of ", "each ", "word ", "twice."].map(Say::Text);
-    let server = Server::new(provider, [Answer::Slowly(time, words.into())]).await;
+    let server = Server::new(format, [Answer::Slowly(time, words.into())]).await;
     let mut model = server.model();
     // No pause takes so long, but all of them together do.
     model.silence = Duration::from_millis(1500);
     let f = fixture(model).await;
     let began = std::time::Instant::now();
     let said = f.says("Well?").await;
-    assert_eq!(said, "I think of each word twice.", "{provider}");
+    assert_eq!(said, "I think of each word twice.", "{format}");
     assert!(began.elapsed() > Duration::from_millis(1500));
     assert_eq!(server.heard().len(), 1);
 }
 
 #[tokio::test]
 async fn who_is_not_there_is_named_and_asked_when_it_is() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         // The address is ours, and nobody listens there.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let address = format!("http://{}", socket.local_addr().unwrap());
-        let model = Server::new(provider, []).await.model().at(&address);
+        let model = Server::new(format, []).await.model().at(&address);
         let f = fixture(model).await;
         let (code, kind, text) = fails(&f).await;
         assert_eq!((code, kind.as_str()), (-32603, "unreachable"));
         assert!(text.contains("the connection was refused"), "{text}");
         assert!(text.contains(&address), "{text}");
         assert_eq!(thoughts(&f), "", "nobody waits for it");
-        let server = Server::on(socket.listen(16).unwrap(), provider, [fine()]);
-        assert_eq!(f.says("And now?").await, "Fine.", "{provider}");
+        let server = Server::on(socket.listen(16).unwrap(), format, [fine()]);
+        assert_eq!(f.says("And now?").await, "Fine.", "{format}");
         let told = server.heard()[0].body.to_string();
         assert!(
             told.contains("Well?") && told.contains("And now?"),
@@ -564,7 +572,10 @@ async fn who_is_not_there_is_named_and_asked_when_it_is() {
 async fn a_host_that_nobody_knows_is_named() {
     // No system asks anyone for a name that is too long for one.
     let nowhere = format!("http://{}/v1", "x".repeat(64));
-    let mut model = Server::new(Provider::OpenAi, []).await.model().at(nowhere);
+    let mut model = Server::new(WireFormat::OpenAiChat, [])
+        .await
+        .model()
+        .at(nowhere);
     model.retries.tries = 1;
     let f = fixture(model).await;
     let (_, kind, text) = fails(&f).await;
@@ -575,7 +586,7 @@ async fn a_host_that_nobody_knows_is_named() {
 
 #[tokio::test]
 async fn where_tls_is_not_spoken_it_is_said() {
-    let server = Server::new(Provider::OpenAi, []).await;
+    let server = Server::new(WireFormat::OpenAiChat, []).await;
     let model = server.model().at(format!("https://{}", server.address));
     let f = fixture(model).await;
     let (_, kind, text) = fails(&f).await;

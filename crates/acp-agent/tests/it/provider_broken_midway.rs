@@ -6,7 +6,7 @@ use crate::common::{Fixture, NONE};
 use acp::Options;
 use acp::v1::StopReason;
 use acp_agent::store::MemoryStore;
-use acp_agent::{CodingAgent, ModelConfig, Provider};
+use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use serde_json::json;
 
 fn agent(server: &Server) -> CodingAgent {
@@ -53,23 +53,23 @@ fn failures() -> Vec<(Answer, &'static str)> {
 #[tokio::test]
 async fn what_was_done_before_is_known_afterwards() {
     for options in [Options::new(), Options::new().draft_version_2()] {
-        for provider in Provider::ALL {
+        for format in WireFormat::ALL {
             for (fails, kind) in failures() {
-                goes_on_after(options.clone(), provider, fails, kind).await;
+                goes_on_after(options.clone(), format, fails, kind).await;
             }
         }
     }
 }
 
-async fn goes_on_after(options: Options, provider: Provider, fails: Answer, kind: &str) {
-    let what = format!("{:?}, {provider}, {fails:?}", options.latest());
+async fn goes_on_after(options: Options, format: WireFormat, fails: Answer, kind: &str) {
+    let what = format!("{:?}, {format}, {fails:?}", options.latest());
     let read = Say::Call("one", "read", json!({"path": "notes.txt"}));
     let answers = [
         Answer::Says(vec![read]),
         fails,
         Answer::Says(vec![Say::Text("I know it still.")]),
     ];
-    let server = Server::new(provider, answers).await;
+    let server = Server::new(format, answers).await;
     let f = Fixture::speaking(options, agent(&server), NONE).await;
     f.put("notes.txt", "the number is 4711\n");
     let error = f.prompt("Read my notes").await.expect_err(&what);
@@ -98,17 +98,17 @@ async fn goes_on_after(options: Options, provider: Provider, fails: Answer, kind
 
 #[tokio::test]
 async fn what_is_not_carried_out_has_a_result_all_the_same() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let write = Say::Call("one", "write", json!({"path": "no.txt", "text": "no"}));
         let answers = [
             // Cut off, so that it may not be what was meant.
             Answer::Says(vec![write, Say::Stop(Why::Length)]),
             Answer::Says(vec![Say::Text("Fine.")]),
         ];
-        let server = Server::new(provider, answers).await;
+        let server = Server::new(format, answers).await;
         let f = Fixture::new(agent(&server), NONE).await;
         assert_eq!(f.prompt("Write").await.unwrap(), StopReason::MaxTokens);
-        assert_eq!(f.says("And now?").await, "Fine.", "{provider}");
+        assert_eq!(f.says("And now?").await, "Fine.", "{format}");
         assert!(!f.there("no.txt"));
         let told = server.heard()[1].body.to_string();
         assert!(
@@ -119,12 +119,12 @@ async fn what_is_not_carried_out_has_a_result_all_the_same() {
 }
 
 /// How each provider says that a conversation is too long.
-fn too_long(provider: Provider) -> Answer {
-    let error = match provider {
-        Provider::Anthropic => {
+fn too_long(format: WireFormat) -> Answer {
+    let error = match format {
+        WireFormat::AnthropicMessages => {
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000 maximum"}})
         }
-        Provider::OpenAi => {
+        WireFormat::OpenAiChat | WireFormat::OpenAiResponses => {
             json!({"error": {"code": "context_length_exceeded", "message": "This model's maximum context length is 128000 tokens."}})
         }
         _ => {
@@ -135,10 +135,10 @@ fn too_long(provider: Provider) -> Answer {
 }
 
 /// A session whose model reads a file, and is then answered so.
-async fn reading(provider: Provider, then: Vec<Answer>) -> (Fixture, Server) {
+async fn reading(format: WireFormat, then: Vec<Answer>) -> (Fixture, Server) {
     let read = Say::Call("one", "read", json!({"path": "notes.txt"}));
     let answers = [Answer::Says(vec![read])].into_iter().chain(then);
-    let server = Server::new(provider, answers).await;
+    let server = Server::new(format, answers).await;
     let f = Fixture::new(agent(&server), NONE).await;
     f.put("notes.txt", "the number is 4711\n");
     (f, server)
@@ -146,17 +146,17 @@ async fn reading(provider: Provider, then: Vec<Answer>) -> (Fixture, Server) {
 
 #[tokio::test]
 async fn a_window_that_turns_out_to_be_full_is_emptied_and_the_task_goes_on() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let then = vec![
-            too_long(provider),
+            too_long(format),
             Answer::Says(vec![Say::Text("They want the number; it is 4711.")]),
             Answer::Says(vec![Say::Text("It is 4711.")]),
         ];
-        let (f, server) = reading(provider, then).await;
+        let (f, server) = reading(format, then).await;
         assert_eq!(f.says("What is my number?").await, "It is 4711.");
         let heard = server.heard();
         let [_, _, summary, goes_on] = &heard[..] else {
-            panic!("{provider}: {heard:?}")
+            panic!("{format}: {heard:?}")
         };
         let asked = summary.body.to_string();
         assert!(asked.contains("the number is 4711"), "{asked}");
@@ -167,20 +167,20 @@ async fn a_window_that_turns_out_to_be_full_is_emptied_and_the_task_goes_on() {
         }
         // What the summary stands for is gone, and no call is left without its result.
         assert!(!told.contains("the number is 4711"), "{told}");
-        assert!(goes_on.results(provider).is_empty(), "{told}");
+        assert!(goes_on.results(format).is_empty(), "{told}");
     }
 }
 
 #[tokio::test]
 async fn a_window_that_stays_full_ends_the_turn_and_not_the_session() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         // Each summary is tried with less, until nobody believes in it.
-        let mut then = vec![too_long(provider); 5];
+        let mut then = vec![too_long(format); 5];
         then.push(Answer::Says(vec![Say::Text("Now there is room.")]));
-        let (f, server) = reading(provider, then).await;
+        let (f, server) = reading(format, then).await;
         let error = f.prompt("What is my number?").await.unwrap_err();
         let error = error.peer_error().unwrap().clone();
-        assert_eq!(error.data.unwrap()["kind"], "context_full", "{provider}");
+        assert_eq!(error.data.unwrap()["kind"], "context_full", "{format}");
         let said = error.message;
         assert!(said.contains("a larger window"), "{said}");
         assert_eq!(server.heard().len(), 6);

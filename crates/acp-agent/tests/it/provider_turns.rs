@@ -5,12 +5,12 @@ use crate::common::provider::{Answer, Priced, Say, Server, Used, Why};
 use crate::common::{Fixture, NONE};
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
-use acp_agent::{CodingAgent, ModelConfig, Provider};
+use acp_agent::{CodingAgent, ModelConfig, WireFormat};
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn prompts_without_an_answer_are_told_as_one_message() {
-    for provider in Provider::ALL {
+    for format in WireFormat::ALL {
         let refused = json!({"error": {"message": "Not today"}}).to_string();
         let answers = [
             Answer::Status(400, &[], refused),
@@ -18,7 +18,7 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
             Answer::Says(vec![Say::Text("Three.")]),
             Answer::Says(vec![Say::Text("Four.")]),
         ];
-        let server = Server::new(provider, answers).await;
+        let server = Server::new(format, answers).await;
         let model = ModelConfig::Provider(Box::new(server.model()));
         let agent = CodingAgent::new(&model).unwrap();
         let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
@@ -26,31 +26,36 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
         let turn = f.begin("two");
         server.asked(2).await;
         assert_eq!(f.cancelled(turn).await, StopReason::Cancelled);
-        assert_eq!(f.says("three").await, "Three.", "{provider}");
-        assert_eq!(f.says("four").await, "Four.", "{provider}");
+        assert_eq!(f.says("three").await, "Three.", "{format}");
+        assert_eq!(f.says("four").await, "Four.", "{format}");
 
         let heard = server.heard();
-        let (roles, first) = told(provider, &heard[2].body);
-        assert_eq!(roles, ["user"], "{provider}");
-        match provider {
+        let (roles, first) = told(format, &heard[2].body);
+        assert_eq!(roles, ["user"], "{format}");
+        match format {
             // A text and no list of texts: not every template at home takes one.
-            Provider::OpenAi => assert_eq!(first["content"], "one\n\ntwo\n\nthree"),
-            Provider::Anthropic => assert_eq!(text(&first["content"]), "one\n\ntwo\n\nthree"),
+            WireFormat::OpenAiChat | WireFormat::OpenAiResponses => {
+                assert_eq!(first["content"], "one\n\ntwo\n\nthree")
+            }
+            WireFormat::AnthropicMessages => {
+                assert_eq!(text(&first["content"]), "one\n\ntwo\n\nthree")
+            }
             _ => assert_eq!(text(&first["parts"]), "one\n\ntwo\n\nthree"),
         }
-        let (roles, _) = told(provider, &heard[3].body);
-        let model = match provider {
-            Provider::Gemini => "model",
+        let (roles, _) = told(format, &heard[3].body);
+        let model = match format {
+            WireFormat::Gemini => "model",
             _ => "assistant",
         };
-        assert_eq!(roles, ["user", model, "user"], "{provider}");
+        assert_eq!(roles, ["user", model, "user"], "{format}");
     }
 }
 
 /// Who said what is told, and the first message.
-fn told(provider: Provider, body: &Value) -> (Vec<String>, Value) {
-    let messages = match provider {
-        Provider::Gemini => &body["contents"],
+fn told(format: WireFormat, body: &Value) -> (Vec<String>, Value) {
+    let messages = match format {
+        WireFormat::Gemini => &body["contents"],
+        WireFormat::OpenAiResponses => &body["input"],
         _ => &body["messages"],
     };
     let messages = messages.as_array().unwrap().iter();
@@ -79,7 +84,7 @@ fn costs(f: &Fixture) -> Vec<f64> {
 async fn a_summary_costs_what_it_costs() {
     // Whether it comes to anything or not.
     for why in [Why::End, Why::Refusal] {
-        for provider in Provider::ALL {
+        for format in WireFormat::ALL {
             let says = |text, input, why| {
                 let used = Used {
                     input,
@@ -93,14 +98,14 @@ async fn a_summary_costs_what_it_costs() {
                 says("They said one.", 20_000, why),
                 says("Two.", 10_000, Why::End),
             ];
-            let server = Server::new(provider, answers).await;
+            let server = Server::new(format, answers).await;
             let mut model = server.model();
             model.context_window = Some(50_000);
             let agent = CodingAgent::with_model(Priced::new(model));
             let f = Fixture::new(agent.keep_sessions(MemoryStore::new()), NONE).await;
             f.says("1").await;
             let first = 0.135 + 0.015;
-            assert_eq!(rounded(&costs(&f)), rounded(&[first]), "{provider}");
+            assert_eq!(rounded(&costs(&f)), rounded(&[first]), "{format}");
             f.says("2").await;
             let summary = 0.06 + 0.015;
             let second = 0.03 + 0.015;
@@ -109,7 +114,7 @@ async fn a_summary_costs_what_it_costs() {
                 // Once more as soon as there is room.
                 all.insert(0, first + summary);
             }
-            assert_eq!(rounded(&costs(&f)), rounded(&all), "{provider}, {why:?}");
+            assert_eq!(rounded(&costs(&f)), rounded(&all), "{format}, {why:?}");
             assert_eq!(server.heard().len(), 3);
         }
     }

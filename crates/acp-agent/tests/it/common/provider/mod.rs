@@ -1,4 +1,4 @@
-//! A server on this machine that speaks as the providers of models do, as a script says, well or badly.
+//! A server on this machine that speaks in one of the wire formats of models, as a script says, well or badly.
 
 mod wire;
 
@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use acp_agent::{Model, Models, Price, Provider, ProviderModel, Request, Retries, Secret, Steps};
+use acp_agent::{
+    Model, Models, Price, Provider, ProviderModel, Request, Retries, Secret, Steps, WireFormat,
+};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -114,20 +116,18 @@ impl Heard {
     }
 
     /// The results of tools that came with this request, of the last round that called any.
-    pub fn results(&self, provider: Provider) -> Vec<String> {
-        let (messages, result) = match provider {
-            Provider::Anthropic | Provider::OpenAi => ("/messages", "/content"),
+    pub fn results(&self, format: impl Into<WireFormat>) -> Vec<String> {
+        let format = format.into();
+        let (messages, result) = match format {
+            WireFormat::AnthropicMessages | WireFormat::OpenAiChat => ("/messages", "/content"),
+            WireFormat::OpenAiResponses => ("/input", "/output"),
             _ => ("/contents", "/functionResponse/response/content"),
         };
         let messages = self.body.pointer(messages).unwrap().as_array().unwrap();
-        let last: Vec<&Value> = match provider {
-            Provider::Anthropic => blocks(messages, "content"),
-            Provider::OpenAi => {
-                let tools = messages.iter().rev();
-                let mut tools: Vec<_> = tools.take_while(|said| said["role"] == "tool").collect();
-                tools.reverse();
-                tools
-            }
+        let last: Vec<&Value> = match format {
+            WireFormat::AnthropicMessages => blocks(messages, "content"),
+            WireFormat::OpenAiChat => trailing(messages, "role", "tool"),
+            WireFormat::OpenAiResponses => trailing(messages, "type", "function_call_output"),
             _ => blocks(messages, "parts"),
         };
         let texts = last.iter().filter_map(|last| last.pointer(result));
@@ -135,6 +135,14 @@ impl Heard {
             .map(|text| text.as_str().unwrap().to_owned())
             .collect()
     }
+}
+
+/// The last messages, as far as they are of this kind.
+fn trailing<'a>(messages: &'a [Value], name: &str, kind: &str) -> Vec<&'a Value> {
+    let last = messages.iter().rev();
+    let mut last: Vec<_> = last.take_while(|said| said[name] == kind).collect();
+    last.reverse();
+    last
 }
 
 /// What the last message is made of.
@@ -148,14 +156,14 @@ fn blocks<'a>(messages: &'a [Value], of: &str) -> Vec<&'a Value> {
 
 /// The server. It is gone when this is.
 pub struct Server {
-    pub provider: Provider,
+    pub format: WireFormat,
     pub address: SocketAddr,
     state: Arc<State>,
     task: tokio::task::JoinHandle<()>,
 }
 
 struct State {
-    provider: Provider,
+    format: WireFormat,
     answers: Mutex<VecDeque<Answer>>,
     heard: watch::Sender<Vec<Heard>>,
     listing: Mutex<Listing>,
@@ -175,20 +183,24 @@ impl Drop for Server {
 
 impl Server {
     /// One that answers the requests from here on with these.
-    pub async fn new(provider: Provider, answers: impl IntoIterator<Item = Answer>) -> Self {
+    pub async fn new(
+        format: impl Into<WireFormat>,
+        answers: impl IntoIterator<Item = Answer>,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Self::on(listener, provider, answers)
+        Self::on(listener, format, answers)
     }
 
     /// The same, on this socket.
     pub fn on(
         listener: TcpListener,
-        provider: Provider,
+        format: impl Into<WireFormat>,
         answers: impl IntoIterator<Item = Answer>,
     ) -> Self {
+        let format = format.into();
         let address = listener.local_addr().unwrap();
         let state = Arc::new(State {
-            provider,
+            format,
             answers: Mutex::new(answers.into_iter().collect()),
             heard: watch::channel(Vec::new()).0,
             listing: Mutex::new(Listing::Absent),
@@ -209,7 +221,7 @@ impl Server {
             }
         });
         Self {
-            provider,
+            format,
             address,
             state,
             task,
@@ -218,14 +230,19 @@ impl Server {
 
     /// A model at this server, which is asked again at once, three times at most.
     pub fn model(&self) -> ProviderModel {
-        ProviderModel::new(self.provider, "a-model")
+        let model = ProviderModel::new(self.format.provider(), "a-model")
             .at(format!("http://{}", self.address))
             .key(Secret::new("a-key"))
             .retries(Retries {
                 tries: 3,
                 first: Duration::from_millis(1),
                 longest: Duration::from_secs(5),
-            })
+            });
+        // It is not said where it is the usual one.
+        match model.wire_format() == self.format {
+            true => model,
+            false => model.speaking(self.format),
+        }
     }
 
     /// What it says from here on when it is asked which models it has.
@@ -353,7 +370,7 @@ impl State {
 
     /// Gives whether the connection goes on.
     async fn answer(&self, to: &mut BufReader<TcpStream>, answer: Answer) -> std::io::Result<bool> {
-        let events = |says: &[Say]| wire::events(self.provider, says);
+        let events = |says: &[Say]| wire::events(self.format, says);
         match answer {
             Answer::Says(says) => {
                 begin(to).await?;
@@ -374,18 +391,18 @@ impl State {
             }
             Answer::Cut(says) => {
                 begin(to).await?;
-                pieces(to, &wire::beginning(self.provider, &says).concat()).await?;
+                pieces(to, &wire::beginning(self.format, &says).concat()).await?;
                 Ok(false)
             }
             Answer::Stalls(says) => {
                 begin(to).await?;
-                pieces(to, &wire::beginning(self.provider, &says).concat()).await?;
+                pieces(to, &wire::beginning(self.format, &says).concat()).await?;
                 gone(to).await
             }
             Answer::Held(says, more) => {
                 begin(to).await?;
                 let events = events(&says);
-                let (first, rest) = events.split_at(wire::without_the_last(self.provider, &says));
+                let (first, rest) = events.split_at(wire::without_the_last(self.format, &says));
                 pieces(to, &first.concat()).await?;
                 more.notified().await;
                 pieces(to, &rest.concat()).await?;
@@ -394,7 +411,7 @@ impl State {
             }
             Answer::Event(says, event) => {
                 begin(to).await?;
-                pieces(to, &wire::beginning(self.provider, &says).concat()).await?;
+                pieces(to, &wire::beginning(self.format, &says).concat()).await?;
                 pieces(to, &event).await?;
                 to.write_all(b"0\r\n\r\n").await?;
                 Ok(true)
@@ -421,7 +438,7 @@ impl State {
             }
             Answer::Endless => {
                 begin(to).await?;
-                let more = wire::beginning(self.provider, &[Say::Text("and so on ")]);
+                let more = wire::beginning(self.format, &[Say::Text("and so on ")]);
                 loop {
                     // Until the client has enough.
                     pieces(to, &more.concat()).await?;
@@ -430,11 +447,12 @@ impl State {
             Answer::EndlessEvent => {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
                 to.write_all(head.as_bytes()).await?;
-                for event in wire::beginning(self.provider, &[]) {
+                for event in wire::beginning(self.format, &[]) {
                     to.write_all(event.as_bytes()).await?;
                 }
-                let name = match self.provider {
-                    Provider::Anthropic => "event: content_block_delta\n",
+                let name = match self.format {
+                    WireFormat::AnthropicMessages => "event: content_block_delta\n",
+                    WireFormat::OpenAiResponses => "event: response.output_text.delta\n",
                     _ => "",
                 };
                 let event = format!("{name}data: {{\"text\": \"");

@@ -1,13 +1,13 @@
 //! Answers as each of the providers writes them.
 
-use acp_agent::Provider;
+use acp_agent::WireFormat;
 use serde_json::{Value, json};
 
 use super::{Say, Used, Why};
 
 /// The events of an answer.
-pub fn events(provider: Provider, says: &[Say]) -> Vec<String> {
-    let mut events = beginning(provider, says);
+pub fn events(format: WireFormat, says: &[Say]) -> Vec<String> {
+    let mut events = beginning(format, says);
     let usage = says.iter().find_map(|say| match say {
         Say::Usage(used) => Some(*used),
         _ => None,
@@ -20,30 +20,34 @@ pub fn events(provider: Provider, says: &[Say]) -> Vec<String> {
         _ => None,
     });
     let why = why.unwrap_or(if calls { Why::Tools } else { Why::End });
-    events.extend(match provider {
-        Provider::Anthropic => anthropic_end(why, usage),
-        Provider::OpenAi => openai_end(why, usage),
+    events.extend(match format {
+        WireFormat::AnthropicMessages => anthropic_end(why, usage),
+        WireFormat::OpenAiChat => chat_end(why, usage),
+        WireFormat::OpenAiResponses => responses_end(why, usage),
         _ => gemini_end(why, usage),
     });
     events
 }
 
 /// The events of an answer up to its end.
-pub fn beginning(provider: Provider, says: &[Say]) -> Vec<String> {
-    match provider {
-        Provider::Anthropic => anthropic(says),
-        Provider::OpenAi => openai(says),
+pub fn beginning(format: WireFormat, says: &[Say]) -> Vec<String> {
+    match format {
+        WireFormat::AnthropicMessages => anthropic(says),
+        WireFormat::OpenAiChat => chat(says),
+        WireFormat::OpenAiResponses => responses(says),
         _ => gemini(says),
     }
 }
 
 /// How many events there are without the end of the arguments of the last call. What ends with a call is meant.
-pub fn without_the_last(provider: Provider, says: &[Say]) -> usize {
-    let all = beginning(provider, says).len();
-    all - match provider {
+pub fn without_the_last(format: WireFormat, says: &[Say]) -> usize {
+    let all = beginning(format, says).len();
+    all - match format {
         // The second half, and that it is all.
-        Provider::Anthropic => 2,
-        Provider::OpenAi => 1,
+        WireFormat::AnthropicMessages => 2,
+        WireFormat::OpenAiChat => 1,
+        // That it is all is said twice.
+        WireFormat::OpenAiResponses => 3,
         // Its calls come whole.
         _ => 0,
     }
@@ -173,7 +177,7 @@ fn anthropic_end(why: Why, used: Option<Used>) -> Vec<String> {
     ]
 }
 
-fn openai(says: &[Say]) -> Vec<String> {
+fn chat(says: &[Say]) -> Vec<String> {
     let chunk = |delta: Value| {
         data(
             &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "a-model",
@@ -211,7 +215,7 @@ fn openai(says: &[Say]) -> Vec<String> {
     events
 }
 
-fn openai_end(why: Why, used: Option<Used>) -> Vec<String> {
+fn chat_end(why: Why, used: Option<Used>) -> Vec<String> {
     let reason = match why {
         Why::End => "stop",
         Why::Tools => "tool_calls",
@@ -233,6 +237,92 @@ fn openai_end(why: Why, used: Option<Used>) -> Vec<String> {
     }
     events.push("data: [DONE]\n\n".to_owned());
     events
+}
+
+/// The items of an answer. Each is begun, written and ended before the next.
+fn responses(says: &[Say]) -> Vec<String> {
+    let mut events = vec![
+        named(
+            json!({"type": "response.created", "response": {"id": "resp_1", "status": "in_progress",
+            "error": null, "incomplete_details": null, "output": [], "usage": null}}),
+        ),
+        named(json!({"type": "response.in_progress", "response": {"id": "resp_1", "output": []}})),
+    ];
+    let mut index = 0;
+    for (n, say) in says.iter().enumerate() {
+        let mut item = |item: Value, done: Value, pieces: Vec<Value>| {
+            let added =
+                json!({"type": "response.output_item.added", "output_index": index, "item": item});
+            events.push(named(added));
+            for mut piece in pieces {
+                piece["output_index"] = json!(index);
+                events.push(named(piece));
+            }
+            let done =
+                json!({"type": "response.output_item.done", "output_index": index, "item": done});
+            events.push(named(done));
+            index += 1;
+        };
+        match say {
+            Say::Text(text) => {
+                let message = |content: Value| json!({"id": "msg_1", "type": "message", "role": "assistant", "content": content});
+                let part = json!({"type": "output_text", "text": text, "annotations": []});
+                let pieces = halves(text).map(|text| json!({"type": "response.output_text.delta", "content_index": 0, "delta": text}));
+                item(message(json!([])), message(json!([part])), pieces.into());
+            }
+            Say::Think(text) => {
+                let reasoning = |summary: Value, encrypted: Value| json!({"id": "rs_1", "type": "reasoning", "summary": summary, "encrypted_content": encrypted});
+                let signature = match says.get(n + 1) {
+                    Some(Say::Sign(signature)) => json!(signature),
+                    _ => Value::Null,
+                };
+                let summary = json!([{"type": "summary_text", "text": text}]);
+                let pieces = halves(text).map(|text| {
+                    json!({"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": text})
+                });
+                item(
+                    reasoning(json!([]), Value::Null),
+                    reasoning(summary, signature),
+                    pieces.into(),
+                );
+            }
+            Say::Call(..) | Say::Scribble(..) => {
+                let (id, tool, written) = written(say).unwrap();
+                let call = |arguments: &str| json!({"id": "fc_1", "type": "function_call", "call_id": id, "name": tool, "arguments": arguments});
+                let pieces = halves(&written).map(
+                    |text| json!({"type": "response.function_call_arguments.delta", "delta": text}),
+                );
+                let all =
+                    json!({"type": "response.function_call_arguments.done", "arguments": written});
+                let pieces = pieces.into_iter().chain([all]).collect();
+                item(call(""), call(&written), pieces);
+            }
+            Say::Sign(_) | Say::Redacted(_) | Say::Usage(_) | Say::Stop(_) => {}
+        }
+    }
+    events
+}
+
+fn responses_end(why: Why, used: Option<Used>) -> Vec<String> {
+    let incomplete = match why {
+        Why::End | Why::Tools => None,
+        Why::Length => Some("max_output_tokens"),
+        Why::Refusal => Some("content_filter"),
+    };
+    let status = match incomplete {
+        Some(_) => "incomplete",
+        None => "completed",
+    };
+    let usage = used.map(|used| {
+        json!({"input_tokens": used.input, "input_tokens_details": {"cached_tokens": used.cached},
+            "output_tokens": used.output, "output_tokens_details": {"reasoning_tokens": used.thought},
+            "total_tokens": used.input + used.output})
+    });
+    let details = incomplete.map(|reason| json!({ "reason": reason }));
+    vec![named(
+        json!({"type": format!("response.{status}"), "response": {"id": "resp_1", "status": status,
+        "error": null, "incomplete_details": details, "usage": usage}}),
+    )]
 }
 
 fn gemini(says: &[Say]) -> Vec<String> {
