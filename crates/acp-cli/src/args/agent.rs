@@ -12,7 +12,8 @@ use super::{ProtocolArg, SandboxArgs};
 pub(crate) struct ModelArgs {
     /// The language model to use: `anthropic`, `openai` or `gemini`, a slash, and the name that the model has
     /// there; or `offline` for none. Its key is taken from ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or
-    /// is the one that `acp agent login` has kept.
+    /// is the one that `acp agent login` has kept. `openai-responses` and `openai-chat` are `openai` in one of its two
+    /// wire formats; by default OpenAI itself is asked in the first, and a server at --base-url in the second.
     #[arg(
         long = "model",
         value_name = "PROVIDER/NAME",

@@ -9,7 +9,7 @@ mod provider;
 mod task;
 
 use crate::common::{ACP, Ended, Project};
-use acp_agent::Provider;
+use acp_agent::{Provider, WireFormat};
 use provider::{Answer, Say, Server};
 use serde_json::Value;
 
@@ -99,6 +99,22 @@ async fn a_model_at_home_carries_out_a_task() {
         };
         assert!(heard.iter().all(asked), "{heard:?}");
     }
+}
+
+#[tokio::test]
+async fn a_server_is_asked_in_the_format_that_is_typed() {
+    let server = Server::new(WireFormat::OpenAiResponses, task::answers()).await;
+    let project = project();
+    let mut command = project.command(&["--allow", "all", "--format", "quiet"]);
+    command.args([task::PROMPT, "--", ACP]);
+    let args = as_the_readme_says(&server).into_iter();
+    command.args(args.map(|arg| arg.replace("openai/", "openai-responses/")));
+    let ended = tokio::task::spawn_blocking(move || command.output().unwrap());
+    Ended::of(ended.await.unwrap()).code(0);
+    assert_eq!(project.read("greet.sh"), task::RIGHT);
+    let heard = server.heard();
+    assert_eq!(heard.len(), 6);
+    assert!(heard.iter().all(|heard| heard.path == "/v1/responses"));
 }
 
 #[tokio::test]

@@ -177,7 +177,7 @@ fn think(body: &mut Value, generation: Option<Generation>, level: ThoughtLevel, 
 /// Reads an answer.
 pub(super) struct Answer {
     calls: Calls,
-    /// The block that is being written, by the number that it has. One is ended before the next begins.
+    /// The block that is being written. One is ended before the next begins.
     block: Block,
     /// Blocks of thoughts, as they are to be given back.
     sealed: Vec<Value>,

@@ -58,7 +58,7 @@ impl Exchange {
             .header(CONTENT_TYPE, json)
             .body(question.body);
         let response = timeout(silence, request.send()).await;
-        let response = response.map_err(|_| Broke::NoAnswer)?.map_err(Broke::Web)?;
+        let response = response.map_err(|_| Broke::NoAnswer)?.map_err(web)?;
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
             let said = beginning(response, silence).await;
@@ -80,12 +80,17 @@ impl Exchange {
                 return Ok(event);
             }
             let piece = timeout(self.silence, self.response.chunk()).await;
-            match piece.map_err(|_| Broke::Stopped)?.map_err(Broke::Web)? {
+            match piece.map_err(|_| Broke::Stopped)?.map_err(web)? {
                 Some(piece) => self.reader.push(&piece),
                 None => return Ok(None),
             }
         }
     }
+}
+
+/// An error without the address, of which a person sees elsewhere what may be seen: a key may be in its query.
+fn web(error: reqwest::Error) -> Broke {
+    Broke::Web(error.without_url())
 }
 
 /// As much of an answer as has come in this time, and is not too much.

@@ -8,7 +8,7 @@ use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
 use super::convert::{CallResult, Part, Said, Turn, texts};
 use super::wire_format::{
-    Asked, Decoder, Fault, Finish, Heard, finish, parse, said, thought, tokens,
+    Asked, Decoder, Fault, Finish, Heard, finish, parse, parts, said, thought, tokens,
 };
 use crate::sse::SseEvent;
 
@@ -171,7 +171,7 @@ pub(super) struct Answer {
 #[derive(Deserialize)]
 struct Event {
     error: Option<Value>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "parts")]
     candidates: Vec<Candidate>,
     #[serde(rename = "promptFeedback")]
     feedback: Option<Feedback>,
@@ -194,7 +194,7 @@ struct Candidate {
 
 #[derive(Deserialize)]
 struct Content {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "parts")]
     parts: Vec<Piece>,
 }
 

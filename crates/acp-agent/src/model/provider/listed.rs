@@ -85,12 +85,16 @@ impl Models {
         url.set_path(&format!("{}models", url.path()));
         let headers = at.wire_format().headers(at.key.as_ref());
         let request = client.get(url).headers(headers.map_err(|e| e.to_string())?);
-        let mut response = request.send().await.map_err(|e| chain(&e))?;
+        let mut response = request.send().await.map_err(|e| chain(&e.without_url()))?;
         if !response.status().is_success() {
             return Err(format!("it answers {}", response.status()));
         }
         let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|e| chain(&e))? {
+        while let Some(piece) = response
+            .chunk()
+            .await
+            .map_err(|e| chain(&e.without_url()))?
+        {
             if body.len() + piece.len() > LONGEST {
                 return Err(format!("its answer has more than {LONGEST} bytes"));
             }

@@ -9,7 +9,7 @@ use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
 use super::convert::{Part, Said, Turn, texts};
 use super::wire_format::{
-    Asked, Decoder, Fault, Finish, Heard, finish, parse, said, thought, tokens,
+    Asked, Decoder, Fault, Finish, Heard, finish, parse, parts, said, thought, tokens,
 };
 use crate::sse::SseEvent;
 
@@ -130,7 +130,8 @@ pub(super) struct Answer {
 #[derive(Deserialize)]
 struct Chunk {
     error: Option<Value>,
-    choices: Option<Vec<Choice>>,
+    #[serde(default, deserialize_with = "parts")]
+    choices: Vec<Choice>,
     usage: Option<Value>,
 }
 
@@ -149,7 +150,8 @@ struct Delta {
     reasoning_content: Option<String>,
     /// The same, as Ollama and OpenRouter.
     reasoning: Option<String>,
-    tool_calls: Option<Vec<Piece>>,
+    #[serde(default, deserialize_with = "parts")]
+    tool_calls: Vec<Piece>,
 }
 
 /// A text; of Mistral's models that think, a list.
@@ -227,7 +229,7 @@ impl Answer {
             self.refused = true;
             heard.extend(said(Some(refusal)));
         }
-        for piece in delta.tool_calls.into_iter().flatten() {
+        for piece in delta.tool_calls {
             self.piece(piece, heard);
         }
     }
@@ -299,7 +301,7 @@ impl Decoder for Answer {
         // Some say it with each piece, and most behind the last.
         self.used = chunk.usage.as_ref().and_then(used).or(self.used);
         let mut heard = Vec::new();
-        let Some(choice) = chunk.choices.into_iter().flatten().next() else {
+        let Some(choice) = chunk.choices.into_iter().next() else {
             return Ok(heard);
         };
         if let Some(delta) = choice.delta {

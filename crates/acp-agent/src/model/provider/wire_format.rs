@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use acp::v1::StopReason;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, InvalidHeaderValue};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::super::{Sealed, Step, ThoughtLevel, ToolRequest, ToolSpec, Usage};
@@ -17,6 +19,9 @@ use crate::sse::SseEvent;
 
 /// How much of an event is repeated in an error, in characters.
 const GLIMPSE: usize = 120;
+
+/// How many parts an event may have. Read, an empty one takes many times the bytes that it has as JSON.
+const PARTS: usize = 10_000;
 
 /// A wire format: what a request for an answer, and the answer, look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -233,6 +238,44 @@ pub(super) fn malformed(event: &SseEvent, why: &str) -> Fault {
     Fault::Malformed(why.to_owned(), event.data.chars().take(GLIMPSE).collect())
 }
 
+/// Reads a list of no more than [`PARTS`]; `null` is one of none.
+pub(super) fn parts<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    struct Parts<T>(PhantomData<T>);
+
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Parts<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a list of at most {PARTS} parts")
+        }
+
+        fn visit_none<E: Error>(self) -> Result<Vec<T>, E> {
+            Ok(Vec::new())
+        }
+
+        fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<T>, D::Error> {
+            deserializer.deserialize_seq(self)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<T>, A::Error> {
+            let mut parts = Vec::new();
+            while let Some(part) = list.next_element()? {
+                if parts.len() == PARTS {
+                    return Err(A::Error::invalid_length(PARTS + 1, &self));
+                }
+                parts.push(part);
+            }
+            Ok(parts)
+        }
+    }
+
+    deserializer.deserialize_option(Parts(PhantomData))
+}
+
 /// What comes at the end of an answer.
 pub(super) struct Finish {
     /// Whether it has thought aloud.
@@ -301,6 +344,30 @@ pub(super) mod tests {
             all.extend(decoder.event(&event)?);
         }
         Ok(all)
+    }
+
+    #[test]
+    fn an_event_has_no_more_parts_than_it_may() {
+        #[derive(Debug, Deserialize)]
+        struct Event {
+            #[serde(default, deserialize_with = "parts")]
+            parts: Vec<Value>,
+        }
+        let count = |data: String| {
+            let event = SseEvent {
+                name: String::new(),
+                data,
+            };
+            parse(&event).map(|event: Event| event.parts.len())
+        };
+        let many = |n: usize| format!("{{\"parts\":[{}{{}}]}}", "{},".repeat(n - 1));
+        assert_eq!(count(many(1)), Ok(1));
+        assert_eq!(count(many(PARTS)), Ok(PARTS));
+        assert!(
+            matches!(count(many(PARTS + 1)), Err(Fault::Malformed(why, _)) if why.contains("at most 10000"))
+        );
+        assert_eq!(count("{\"parts\":null}".to_owned()), Ok(0));
+        assert_eq!(count("{}".to_owned()), Ok(0));
     }
 
     #[test]
