@@ -5,7 +5,7 @@ use crate::common::provider::{Answer, Priced, Say, Server, Used, Why};
 use crate::common::{Fixture, NONE};
 use acp::v1::{SessionUpdate, StopReason};
 use acp_agent::store::MemoryStore;
-use acp_agent::{CodingAgent, ModelConfig, WireFormat};
+use acp_agent::{CodingAgent, Message, ModelConfig, Models, Request, WireFormat};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -48,6 +48,25 @@ async fn prompts_without_an_answer_are_told_as_one_message() {
             _ => "assistant",
         };
         assert_eq!(roles, ["user", model, "user"], "{format}");
+    }
+}
+
+#[tokio::test]
+async fn all_rounds_are_asked_over_one_connection() {
+    for format in WireFormat::ALL {
+        let says = |text| Answer::Says(vec![Say::Text(text)]);
+        let server = Server::new(format, ["One.", "Two.", "Three."].map(says)).await;
+        // Nobody asks it for its models, so that there are no other connections.
+        let model = Models::new().model(server.model()).unwrap();
+        let conversation = [Message::User(vec!["Hi".into()])];
+        for _ in 0..3 {
+            let mut steps = model.respond(Request::new(&conversation, &[], "/"));
+            while let Some(step) = std::future::poll_fn(|cx| steps.as_mut().poll_next(cx)).await {
+                step.unwrap();
+            }
+        }
+        assert_eq!(server.heard().len(), 3, "{format}");
+        assert_eq!(server.connections(), 1, "{format}");
     }
 }
 

@@ -11,6 +11,10 @@ use crate::sse::{EventTooLarge, SseEvent, SseReader};
 /// How much of what a provider says about a failure is read, in bytes.
 const OF_A_FAILURE: usize = 64 * 1024;
 
+/// How long, and for how many bytes, the end of an answer is waited for of which all is known.
+const REST: Duration = Duration::from_millis(100);
+const REST_BYTES: usize = 16 * 1024;
+
 /// What is asked, and what may come back.
 pub(super) struct Question {
     pub(super) client: Client,
@@ -85,6 +89,21 @@ impl Exchange {
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Reads what is behind the last event, which is nothing if all is well: only then can the connection be used for
+    /// the next request.
+    pub(super) async fn end(mut self) {
+        let reading = async {
+            let mut left = REST_BYTES;
+            while let Ok(Some(piece)) = self.response.chunk().await {
+                match left.checked_sub(piece.len()) {
+                    Some(less) => left = less,
+                    None => return,
+                }
+            }
+        };
+        let _ = timeout(REST, reading).await;
     }
 }
 

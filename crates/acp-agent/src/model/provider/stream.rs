@@ -37,6 +37,8 @@ enum State {
     /// Until the next try.
     Wait(Duration),
     Listen(Box<Listening>),
+    /// All of the answer has come, and it is not known yet that nothing follows.
+    End(Box<Listening>),
     Done,
 }
 
@@ -75,6 +77,7 @@ impl<'a> Round<'a> {
                     tokio::time::sleep(time).await;
                     self.state = State::Ask;
                 }
+                State::End(listening) => listening.exchange.end().await,
                 State::Ask => match self.ask().await {
                     Ok(Some(listening)) => self.state = State::Listen(Box::new(listening)),
                     Ok(None) => self.state = State::Ask,
@@ -82,7 +85,7 @@ impl<'a> Round<'a> {
                 },
                 State::Listen(mut listening) => match self.listen(&mut listening).await {
                     Ok(true) => self.state = State::Listen(listening),
-                    Ok(false) => {}
+                    Ok(false) => self.state = State::End(listening),
                     Err(failure) => self.failed(failure),
                 },
             }

@@ -4,7 +4,7 @@ mod wire;
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -169,6 +169,8 @@ struct State {
     listing: Mutex<Listing>,
     /// Who asked for that.
     listed: watch::Sender<Vec<Heard>>,
+    /// How many connections there were.
+    connections: AtomicUsize,
     /// How many bytes of answers without an end were taken from it.
     written: AtomicU64,
     /// How many of those were ended by the client.
@@ -205,6 +207,7 @@ impl Server {
             heard: watch::channel(Vec::new()).0,
             listing: Mutex::new(Listing::Absent),
             listed: watch::channel(Vec::new()).0,
+            connections: AtomicUsize::new(0),
             written: AtomicU64::new(0),
             ended: watch::channel(0).0,
         });
@@ -215,6 +218,7 @@ impl Server {
                 loop {
                     let (stream, _) = listener.accept().await.unwrap();
                     let state = Arc::clone(&state);
+                    state.connections.fetch_add(1, Ordering::SeqCst);
                     // A client that has gone is none of its errors.
                     connections.spawn(async move { state.serve(stream).await.ok() });
                 }
@@ -262,6 +266,11 @@ impl Server {
         let mut ended = self.state.ended.subscribe();
         ended.wait_for(|ended| *ended >= times).await.unwrap();
         self.state.written.load(Ordering::SeqCst)
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::SeqCst)
     }
 
     /// What was asked so far.
