@@ -250,9 +250,22 @@ fn a_login_that_is_stopped_gives_the_terminal_back() {
             common::ACP
         );
         let line = format!("({login}; echo code:$?; stty -a)");
-        let mut terminal = typed(&project, &line, "(it is not shown)", "sk-ty");
+        let mut terminal = typed(&project, &line, "(it is not shown)", "");
         let (_, pid) = terminal.seen.split_once("pid:").unwrap();
         let pid = pid.lines().next().unwrap().trim().to_owned();
+        // The end-of-file key hands over half a line. What had not arrived when the program ended would be echoed by
+        // the terminal, as it should be.
+        let read = || {
+            let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
+            let bytes = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+            bytes.unwrap().parse::<u64>().unwrap()
+        };
+        let before = read();
+        terminal.key("sk-ty\u{4}");
+        let begun = std::time::Instant::now();
+        while read() < before + 5 {
+            assert!(begun.elapsed().as_secs() < 60, "it reads nothing");
+        }
         let killed = project.program("kill").args(["-s", signal, &pid]).status();
         assert!(killed.unwrap().success());
         terminal.until("code:");
