@@ -16,14 +16,14 @@ use crate::error::{Error, Result};
 use crate::update::Update;
 
 /// Keeps the past of sessions: what a client has been shown is recorded before it was sent, whichever way
-/// the agent sent it. With [`LoadSession`] nothing that was shown is lost, though the agent be killed.
+/// the agent sent it. With [`LoadSession`](super::LoadSession) nothing that was shown is lost, though the agent be killed.
 ///
 /// An agent that has one sends nothing of a session's past that could not be recorded: the call that was to
-/// send it fails with [`Error::Unrecorded`](crate::Error::Unrecorded). The order in which a session's updates
+/// send it fails with [`Error::Unrecorded`]. The order in which a session's updates
 /// are recorded is the order in which they are sent. So whoever records slowly sends slowly, and a `record`
 /// that itself sends in this session waits for ever.
 ///
-/// Not recorded are what [`LoadSession::load_session`] sends, which is the past itself, and how the session
+/// Not recorded are what [`LoadSession::load_session`](super::LoadSession::load_session) sends, which is the past itself, and how the session
 /// stands: its config options, mode and commands, and what the agent does just now. That is told anew
 /// whenever the session is opened.
 ///
@@ -35,7 +35,7 @@ pub trait Recorder: Send + Sync {
     /// It is in the words of version 1, and of version 2 where version 1 has none, whichever the client
     /// speaks; terminals of the agent's are in those of version 2. The messages have their ids, so that a
     /// client of version 2 that is shown them once more replaces what it has. What the person says is
-    /// recorded, too, before [`Agent::prompt`](super::Agent::prompt) is called: as `user_message_chunk`, one
+    /// recorded, too, before [`Agent::prompt`] is called: as `user_message_chunk`, one
     /// for each content block.
     ///
     /// An update that was recorded is not necessarily sent: the turn may be dropped in between, or the

@@ -49,7 +49,7 @@ impl AuthContext {
     /// Asks the person for input (`elicitation/create`), in the scope of this request.
     ///
     /// # Errors
-    /// The client does not offer this mode ([`Error::NotOffered`](crate::Error::NotOffered)), its
+    /// The client does not offer this mode ([`Error::NotOffered`]), its
     /// error, or the end of the connection.
     pub async fn elicit(
         &self,

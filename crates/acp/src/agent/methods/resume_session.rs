@@ -18,7 +18,7 @@ pub trait ResumeSession: Send + Sync {
     /// Opens the session.
     ///
     /// # Errors
-    /// As [`LoadSession::load_session`].
+    /// As [`LoadSession::load_session`](super::LoadSession::load_session).
     fn resume_session(
         &self,
         session: &Session,
