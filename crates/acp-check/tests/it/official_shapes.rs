@@ -90,6 +90,8 @@ const UNSTABLE: &[&str] = &[
     "/notices",
     "/compaction",
     "/fork",
+    "/sessionCapabilities/title",
+    "/session/title",
     "/icons",
     "/requestedSchema/type",
 ];
