@@ -1,35 +1,44 @@
 //! What one side may ask of the other, for both sides: what is not offered is neither sent nor taken.
 
-use acp_wire::Capability;
-use acp_wire::v1::{ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities};
+use acp_wire::v1::{
+    self, ContentBlock, Implementation, McpCapabilities, McpServer, PromptCapabilities,
+};
+use acp_wire::{Capability, Sender};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
 
-/// Capabilities that are offered, by their paths in the method tables.
-#[derive(Debug, Default)]
-pub(crate) struct OfferedCapabilities(Map<String, Value>);
-
-impl OfferedCapabilities {
-    /// Adds a capability, and those that it is part of.
-    pub(crate) fn add(&mut self, capability: Capability) {
-        let mut object = &mut self.0;
-        let mut names = capability.path.split('.').peekable();
-        while let Some(name) = names.next() {
-            let is_flag = capability.is_flag && names.peek().is_none();
-            let value = object.entry(name).or_insert_with(|| match is_flag {
-                true => Value::Bool(true),
-                false => Value::Object(Map::new()),
-            });
-            let Value::Object(inner) = value else { return };
-            object = inner;
+/// The capabilities that a side tells of itself: those that allow the methods of version 1 which it offers. `sender` is
+/// the other side.
+pub(crate) fn offered_capabilities<T: DeserializeOwned + Default>(
+    sender: Sender,
+    is_offered: impl Fn(&str) -> bool,
+) -> T {
+    let mut all = Map::new();
+    let methods = v1::METHODS.iter().filter(|method| method.sender == sender);
+    for method in methods {
+        if let Some(capability) = method.capability
+            && is_offered(method.name)
+        {
+            add(&mut all, capability);
         }
     }
+    serde_json::from_value(Value::Object(all)).unwrap_or_default()
+}
 
-    /// The capabilities as a type.
-    pub(crate) fn read<T: DeserializeOwned + Default>(self) -> T {
-        serde_json::from_value(Value::Object(self.0)).unwrap_or_default()
+/// Adds a capability, and those that it is part of.
+fn add(capabilities: &mut Map<String, Value>, capability: Capability) {
+    let mut object = capabilities;
+    let mut names = capability.path.split('.').peekable();
+    while let Some(name) = names.next() {
+        let is_flag = capability.is_flag && names.peek().is_none();
+        let value = object.entry(name).or_insert_with(|| match is_flag {
+            true => Value::Bool(true),
+            false => Value::Object(Map::new()),
+        });
+        let Value::Object(inner) = value else { return };
+        object = inner;
     }
 }
 

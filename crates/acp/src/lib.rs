@@ -35,6 +35,7 @@ mod error;
 pub mod fuzzing;
 pub mod guide;
 mod options;
+mod pending_request;
 mod recent;
 mod session_setup;
 #[cfg(any(feature = "testing", doc))]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use acp_wire::v1::{
-    self, AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
+    AgentCapabilities, AuthMethod, ClientCapabilities, Implementation, InitializeRequest,
     InitializeResponse, ProtocolVersion,
 };
 use acp_wire::{ReadError, Request, Sender, read_params, v2};
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::Agent;
 use super::methods::{self, Authentication};
-use crate::capabilities::{OfferedCapabilities, this_library};
+use crate::capabilities::{offered_capabilities, this_library};
 use crate::convert;
 use crate::object::{object, raw};
 
@@ -84,7 +84,7 @@ impl ClientInfo {
 /// The answer to `initialize`, in the words of the version that will be spoken.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(crate) enum Answer {
+pub(crate) enum InitializeAnswer {
     V1(InitializeResponse),
     V2(v2::InitializeResponse),
 }
@@ -95,7 +95,7 @@ pub(crate) fn initialize<A: Agent>(
     agent: &A,
     latest: ProtocolVersion,
     params: Option<&RawValue>,
-) -> Result<(Arc<ClientInfo>, Answer), ReadError> {
+) -> Result<(Arc<ClientInfo>, InitializeAnswer), ReadError> {
     let request: InitializeRequest = read_params(InitializeRequest::METHOD, params)?;
     let version = request
         .protocol_version
@@ -117,7 +117,7 @@ pub(crate) fn initialize<A: Agent>(
             v2::InitializeResponse::new(version, agent.info().unwrap_or_else(this_library))
                 .capabilities(to_v2(&capabilities, agent.mcp_stdio()))
                 .auth_methods(methods);
-        return Ok((Arc::new(client), Answer::V2(answer)));
+        return Ok((Arc::new(client), InitializeAnswer::V2(answer)));
     }
     let client = ClientInfo {
         version,
@@ -128,21 +128,13 @@ pub(crate) fn initialize<A: Agent>(
         .agent_capabilities(capabilities)
         .auth_methods(auth_methods(agent, &client));
     answer.agent_info = agent.info();
-    Ok((Arc::new(client), Answer::V1(answer)))
+    Ok((Arc::new(client), InitializeAnswer::V1(answer)))
 }
 
 /// What the agent can do is what it gives: a method that is offered allows its capability.
 fn capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
-    let mut offered = OfferedCapabilities::default();
-    for method in v1::METHODS {
-        if let Some(capability) = method.capability
-            && method.sender == Sender::Client
-            && methods::is_offered(agent, method.name)
-        {
-            offered.add(capability);
-        }
-    }
-    let mut capabilities: AgentCapabilities = offered.read();
+    let is_offered = |method: &str| methods::is_offered(agent, method);
+    let mut capabilities: AgentCapabilities = offered_capabilities(Sender::Client, is_offered);
     if agent.additional_directories() {
         capabilities.session_capabilities.additional_directories = Some(Default::default());
     }

@@ -43,6 +43,7 @@ use serde_json::value::RawValue;
 
 use crate::connection::Connection;
 use crate::error::{Error, Result};
+use crate::pending_request::NotOffered;
 
 /// An agent. [`prompt`](Self::prompt) is all it must have.
 ///
@@ -136,52 +137,52 @@ pub trait Agent: Send + Sync + 'static {
 
     /// `session/load`.
     fn load_session(&self) -> Option<&impl LoadSession> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `session/resume`.
     fn resume_session(&self) -> Option<&impl ResumeSession> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `session/fork`, unstable.
     fn fork_session(&self) -> Option<&impl ForkSession> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `tool_call/cancel` and `terminal/cancel`, of version 2.
     fn cancel_work(&self) -> Option<&impl CancelWork> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `session/list`.
     fn list_sessions(&self) -> Option<&impl ListSessions> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `session/close`.
     fn close_session(&self) -> Option<&impl CloseSession> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `session/delete`.
     fn delete_session(&self) -> Option<&impl DeleteSession> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `session/set_title`, unstable.
     fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// Keeps what its sessions tell their clients, before they are told.
     fn recorder(&self) -> Option<&impl Recorder> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// `authenticate` and `logout`.
     fn authentication(&self) -> Option<&impl Authentication> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// A request of an extension; `method` begins with `_`. Extensibility, "Custom Requests".

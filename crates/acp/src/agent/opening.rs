@@ -32,7 +32,7 @@ pub(crate) enum Reopen {
 /// The answer to what opened a session, in the words of the version that is spoken.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Answer {
+enum SessionAnswer {
     V1(v1::AgentResponse),
     V2(v2::AgentResponse),
 }
@@ -289,7 +289,7 @@ impl<A: Agent> AgentSide<A> {
         session: &Session,
         opened: SessionOpened,
         how: How,
-    ) -> Result<Answer> {
+    ) -> Result<SessionAnswer> {
         let SessionOpened {
             config_options,
             meta,
@@ -313,7 +313,7 @@ impl<A: Agent> AgentSide<A> {
                 answer.modes = modes;
                 answer.config_options = config_options;
                 answer.meta = meta;
-                Answer::V1(v1::AgentResponse::$var(answer))
+                SessionAnswer::V1(v1::AgentResponse::$var(answer))
             }};
         }
         Ok(match how {
@@ -337,13 +337,13 @@ fn answer_v2(
     config_options: Vec<SessionConfigOption>,
     meta: Option<acp_wire::Meta>,
     how: How,
-) -> Answer {
+) -> SessionAnswer {
     let options = convert::options_to_v2(config_options);
     macro_rules! answer {
         ($var:ident, $answer:expr) => {{
             let mut answer = $answer.config_options(options);
             answer.meta = meta;
-            Answer::V2(v2::AgentResponse::$var(answer))
+            SessionAnswer::V2(v2::AgentResponse::$var(answer))
         }};
     }
     match how {

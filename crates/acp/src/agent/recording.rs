@@ -9,10 +9,10 @@ use acp_wire::v2;
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::Agent;
-use super::methods::NotOffered;
 use super::session::Session;
 use super::side::AgentSide;
 use crate::error::{Error, Result};
+use crate::pending_request::NotOffered;
 use crate::update::Update;
 
 /// Keeps the past of sessions: what a client has been shown is recorded before it was sent, whichever way

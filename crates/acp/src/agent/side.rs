@@ -7,16 +7,16 @@ use std::time::Duration;
 use acp_wire::v1::{
     self, ClientNotification, Extension, InitializeRequest, ProtocolVersion, SessionId,
 };
-use acp_wire::{Request, jsonrpc, v2};
+use acp_wire::{ReadError, Request, jsonrpc, v2};
 use serde_json::value::RawValue;
 
 use super::Agent;
 use super::initialize::{ClientInfo, initialize};
-use super::methods::Call;
 use super::session::Session;
 use crate::connection::{Connection, Handler, Limits, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
+use crate::pending_request::PendingRequest;
 use crate::transport::{Transport, stdio};
 
 /// Serves the client at the other end of stdin and stdout until it closes them.
@@ -76,13 +76,6 @@ pub fn limits() -> Limits {
     }
 }
 
-/// A request in the words of the version that is spoken.
-#[allow(clippy::large_enum_variant)]
-enum ClientRequest {
-    V1(v1::ClientRequest),
-    V2(v2::ClientRequest),
-}
-
 pub(crate) struct AgentSide<A> {
     pub(crate) agent: A,
     latest: ProtocolVersion,
@@ -114,6 +107,11 @@ impl<A: Agent> AgentSide<A> {
         })
     }
 
+    /// What is known of the client: nothing before `initialize`.
+    pub(crate) fn client_info(&self) -> Arc<ClientInfo> {
+        self.client.get().cloned().unwrap_or_default()
+    }
+
     /// Ends a session's turn and forgets it.
     pub(crate) async fn forget(&self, id: &SessionId) -> Result<()> {
         let session = self.session(id)?;
@@ -122,6 +120,12 @@ impl<A: Agent> AgentSide<A> {
         self.sessions().remove(id);
         Ok(())
     }
+}
+
+/// The request that was read, if the connection has begun.
+fn read<R>(request: Result<R, ReadError>, begun: Result<()>) -> Result<R> {
+    let request = request?;
+    begun.map(|()| request)
 }
 
 impl<A: Agent> Handler for AgentSide<A> {
@@ -137,27 +141,22 @@ impl<A: Agent> Handler for AgentSide<A> {
             });
             return responder.spawn(async move { Ok(answer?) });
         }
-        let client = self.client();
-        let is_v2 = client.as_ref().is_ok_and(|client| client.speaks_v2());
-        let request = if is_v2 {
-            v2::ClientRequest::read(method, params).map(ClientRequest::V2)
+        // Extensions may have a beginning of their own.
+        let begun = match method.starts_with('_') {
+            true => Ok(()),
+            false => self.client().map(drop),
+        };
+        let pending = PendingRequest::new(self, responder);
+        if self.client_info().speaks_v2() {
+            match read(v2::ClientRequest::read(method, params), begun) {
+                Ok(request) => request.handle(pending),
+                Err(error) => pending.refuse(error),
+            }
         } else {
-            v1::ClientRequest::read(method, params).map(ClientRequest::V1)
-        };
-        let request = match request {
-            Ok(request) => request,
-            Err(error) => return responder.spawn(async move { Err::<(), _>(error.into()) }),
-        };
-        let client = match client {
-            Ok(client) => client,
-            // Extensions may have a beginning of their own.
-            Err(_) if method.starts_with('_') => Arc::default(),
-            Err(error) => return responder.spawn(async move { Err::<(), _>(error) }),
-        };
-        let call = Call::new(Arc::clone(self), client, responder);
-        match request {
-            ClientRequest::V1(request) => request.handle(call),
-            ClientRequest::V2(request) => request.handle(call),
+            match read(v1::ClientRequest::read(method, params), begun) {
+                Ok(request) => request.handle(pending),
+                Err(error) => pending.refuse(error),
+            }
         }
     }
 

@@ -27,6 +27,7 @@ use acp_wire::v1::{
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
+use crate::pending_request::NotOffered;
 use crate::thread::ThreadHandle;
 
 /// What a client does when the agent asks.
@@ -98,22 +99,22 @@ pub trait Client: Send + Sync + 'static {
 
     /// Reading text files (`fs.readTextFile`). Agents of version 2 do not ask for it.
     fn read_text_file(&self) -> Option<&impl ReadTextFile> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// Writing text files (`fs.writeTextFile`). Agents of version 2 do not ask for it.
     fn write_text_file(&self) -> Option<&impl WriteTextFile> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// Terminals (`terminal`). Agents of version 2 do not ask for them.
     fn terminals(&self) -> Option<&impl Terminals> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// Asking the person for input (`elicitation`).
     fn elicitation(&self) -> Option<&impl Elicitation> {
-        None::<&methods::NotOffered>
+        None::<&NotOffered>
     }
 
     /// What was asked on a web page has been done there (`elicitation/complete`).

@@ -12,13 +12,14 @@ use acp_wire::{Notification, ReadError, Sender, v2};
 use serde_json::value::RawValue;
 
 use super::initialize::Spoken;
-use super::methods::{self, Call};
+use super::methods;
 use super::sessions::{Sessions, State};
 use super::turn::Over;
 use super::{Client, Elicitation, Update};
-use crate::capabilities::OfferedCapabilities;
+use crate::capabilities::offered_capabilities;
 use crate::connection::{Connection, Handler, NoisePolicy, Responder};
 use crate::error::CloseReason;
+use crate::pending_request::PendingRequest;
 use crate::thread::ThreadHandle;
 
 pub(crate) struct ClientSide<C> {
@@ -40,13 +41,6 @@ pub struct UpdateContext {
     pub replay: bool,
 }
 
-/// A request in the words of the version that is spoken.
-#[allow(clippy::large_enum_variant)]
-enum AgentRequest {
-    V1(v1::AgentRequest),
-    V2(v2::AgentRequest),
-}
-
 /// What is to be delivered to the client. Nearly all of them are updates, so that boxing them to even
 /// out the sizes would cost an allocation for each.
 #[allow(clippy::large_enum_variant)]
@@ -60,16 +54,8 @@ pub(crate) enum Event {
 impl<C: Client> ClientSide<C> {
     /// What the client can do is what it gives; what the thread understands, every client does.
     pub(crate) fn capabilities(&self) -> ClientCapabilities {
-        let mut offered = OfferedCapabilities::default();
-        for method in v1::METHODS {
-            if let Some(capability) = method.capability
-                && method.sender == Sender::Agent
-                && methods::is_offered(&*self.client, method.name)
-            {
-                offered.add(capability);
-            }
-        }
-        let mut capabilities: ClientCapabilities = offered.read();
+        let is_offered = |method: &str| methods::is_offered(&*self.client, method);
+        let mut capabilities: ClientCapabilities = offered_capabilities(Sender::Agent, is_offered);
         // Of it there are several kinds.
         capabilities.elicitation = self.client.elicitation().map(Elicitation::capabilities);
         let options =
@@ -154,19 +140,17 @@ impl<C: Client> Handler for ClientSide<C> {
     const NOISE: NoisePolicy = NoisePolicy::Skip;
 
     fn request(self: &Arc<Self>, method: &str, params: Option<&RawValue>, responder: Responder) {
-        let result = if self.version() == ProtocolVersion::V2 {
-            v2::AgentRequest::read(method, params).map(AgentRequest::V2)
+        let pending = PendingRequest::new(self, responder);
+        if self.version() == ProtocolVersion::V2 {
+            match v2::AgentRequest::read(method, params) {
+                Ok(request) => request.handle(pending),
+                Err(error) => pending.refuse(error.into()),
+            }
         } else {
-            v1::AgentRequest::read(method, params).map(AgentRequest::V1)
-        };
-        let request = match result {
-            Ok(request) => request,
-            Err(error) => return responder.spawn(async move { Err::<(), _>(error.into()) }),
-        };
-        let call = Call::new(Arc::clone(self), responder);
-        match request {
-            AgentRequest::V1(request) => request.handle(call),
-            AgentRequest::V2(request) => request.handle(call),
+            match v1::AgentRequest::read(method, params) {
+                Ok(request) => request.handle(pending),
+                Err(error) => pending.refuse(error.into()),
+            }
         }
     }
 

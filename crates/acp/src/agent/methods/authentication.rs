@@ -9,12 +9,12 @@ use acp_wire::v1::{
 };
 use acp_wire::{Handle, Request, v2};
 
-use super::{Call, NotOffered, offered};
 use crate::agent::initialize::ClientInfo;
 use crate::agent::side::AgentSide;
 use crate::agent::{Agent, elicitation};
 use crate::connection::{Connection, Responder};
 use crate::error::{Error, Result};
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// The request that is being worked on, for what an agent may want to ask meanwhile: a key, or that the
 /// person logs in on a web page.
@@ -116,9 +116,9 @@ impl Authentication for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<v1::AuthenticateRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::AuthenticateRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::AuthenticateRequest) {
-        let cx = AuthContext::new(&self.responder, self.client);
+        let cx = AuthContext::new(&self.responder, self.side.client_info());
         let side = self.side;
         self.responder.spawn(async move {
             side.authenticate(&cx, &request.method_id).await?;
@@ -127,9 +127,9 @@ impl<A: Agent> Handle<v1::AuthenticateRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<v2::LoginAuthRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::LoginAuthRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::LoginAuthRequest) {
-        let cx = AuthContext::new(&self.responder, self.client);
+        let cx = AuthContext::new(&self.responder, self.side.client_info());
         let side = self.side;
         self.responder.spawn(async move {
             side.authenticate(&cx, &request.method_id).await?;
@@ -138,11 +138,9 @@ impl<A: Agent> Handle<v2::LoginAuthRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<v1::LogoutRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::LogoutRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v1::LogoutRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let authentication = side.agent.authentication().filter(|a| a.can_logout());
             offered(authentication, v1::LogoutRequest::METHOD)?
@@ -153,11 +151,9 @@ impl<A: Agent> Handle<v1::LogoutRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<v2::LogoutAuthRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::LogoutAuthRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v2::LogoutAuthRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             // In version 2 whoever authenticates also ends it.
             let authentication = side.agent.authentication();

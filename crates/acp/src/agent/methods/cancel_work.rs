@@ -6,10 +6,11 @@ use acp_wire::v2::{
     CancelTerminalRequest, CancelTerminalResponse, CancelToolCallRequest, CancelToolCallResponse,
 };
 
-use super::{Call, NotOffered};
 use crate::agent::Agent;
 use crate::agent::session::Session;
+use crate::agent::side::AgentSide;
 use crate::error::{Error, Result};
+use crate::pending_request::{NotOffered, PendingRequest};
 
 /// `tool_call/cancel` and `terminal/cancel`: ends one piece of work while the turn goes on. Version 2, and
 /// newer than its draft of August 2026.
@@ -43,11 +44,9 @@ impl CancelWork for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<CancelToolCallRequest, ()> for Call<A> {
+impl<A: Agent> Handle<CancelToolCallRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: CancelToolCallRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let session = side.session(&request.session_id)?;
             let id = request.tool_call_id;
@@ -60,11 +59,9 @@ impl<A: Agent> Handle<CancelToolCallRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<CancelTerminalRequest, ()> for Call<A> {
+impl<A: Agent> Handle<CancelTerminalRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: CancelTerminalRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let session = side.session(&request.session_id)?;
             let id = request.terminal_id;

@@ -3,9 +3,10 @@
 use acp_wire::v1::{CloseSessionRequest, CloseSessionResponse, SessionId};
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::agent::Agent;
+use crate::agent::side::AgentSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/close`: frees what a session holds.
 pub trait CloseSession: Send + Sync {
@@ -22,16 +23,12 @@ impl CloseSession for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<CloseSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<CloseSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, CloseSessionRequest { session_id, .. }: CloseSessionRequest) {
-        let Self {
-            side,
-            client,
-            responder,
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let close = side.agent.close_session();
-            if client.speaks_v2() {
+            if side.client_info().speaks_v2() {
                 // Every agent of version 2 closes, and what is closed already stays so.
                 let _ = side.forget(&session_id).await;
             } else {

@@ -3,9 +3,10 @@
 use acp_wire::v1::{DeleteSessionRequest, DeleteSessionResponse, SessionId};
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::agent::Agent;
+use crate::agent::side::AgentSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/delete`: deletes a session for good.
 pub trait DeleteSession: Send + Sync {
@@ -22,11 +23,9 @@ impl DeleteSession for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<DeleteSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<DeleteSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, DeleteSessionRequest { session_id, .. }: DeleteSessionRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let delete = offered(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
             // A session that is not open can be deleted as well.

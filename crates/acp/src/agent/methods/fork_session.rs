@@ -5,11 +5,12 @@ use std::sync::Arc;
 use acp_wire::v1::SessionId;
 use acp_wire::{Handle, v1, v2};
 
-use super::{Call, NotOffered};
 use crate::agent::Agent;
 use crate::agent::session::{Session, SessionOpened};
+use crate::agent::side::AgentSide;
 use crate::convert::OpensSession;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest};
 use crate::session_setup::SessionSetup;
 
 /// `session/fork`: a new session that begins as a copy of another. Unstable.
@@ -37,19 +38,19 @@ impl ForkSession for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<v1::ForkSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ForkSessionRequest) {
         self.fork(request.session_id.clone(), request.setup());
     }
 }
 
-impl<A: Agent> Handle<v2::ForkSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::ForkSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::ForkSessionRequest) {
         self.fork(request.session_id.clone(), request.setup());
     }
 }
 
-impl<A: Agent> Call<A> {
+impl<A: Agent> PendingRequest<AgentSide<A>> {
     fn fork(self, from: SessionId, setup: SessionSetup) {
         let side = Arc::clone(&self.side);
         self.responder

@@ -3,10 +3,10 @@
 use acp_wire::v1::{ListSessionsRequest, ListSessionsResponse, SessionInfo};
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/list`: the sessions there are.
 pub trait ListSessions: Send + Sync {
@@ -27,17 +27,13 @@ impl ListSessions for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<ListSessionsRequest, ()> for Call<A> {
+impl<A: Agent> Handle<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: ListSessionsRequest) {
-        let Self {
-            side,
-            client,
-            responder,
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             match side.agent.list_sessions() {
                 // Every agent of version 2 lists: what is open at least.
-                None if client.speaks_v2() => Ok(side.open_sessions(&request)),
+                None if side.client_info().speaks_v2() => Ok(side.open_sessions(&request)),
                 offer => {
                     let offer = offered(offer, ListSessionsRequest::METHOD)?;
                     offer.list_sessions(request).await

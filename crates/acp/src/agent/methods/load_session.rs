@@ -2,12 +2,13 @@
 
 use acp_wire::{Handle, Request, v1};
 
-use super::{Call, NotOffered};
 use crate::agent::Agent;
 use crate::agent::opening::Reopen;
 use crate::agent::session::{Session, SessionOpened};
+use crate::agent::side::AgentSide;
 use crate::convert::OpensSession;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest};
 use crate::session_setup::SessionSetup;
 
 /// `session/load`: opens an old session and replays it. Session setup, "Loading Sessions"; in version 2
@@ -31,7 +32,7 @@ impl LoadSession for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<v1::LoadSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::LoadSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::LoadSessionRequest) {
         let id = request.session_id.clone();
         self.reopen(

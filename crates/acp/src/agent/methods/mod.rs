@@ -17,15 +17,12 @@ mod resume_session;
 mod set_config_option;
 mod set_session_title;
 
-use std::sync::Arc;
-
 use acp_wire::{Handle, Request, jsonrpc, v1, v2};
 
 use super::Agent;
-use super::initialize::ClientInfo;
 use super::side::AgentSide;
-use crate::connection::Responder;
-use crate::error::{Error, Result};
+use crate::error::Error;
+use crate::pending_request::PendingRequest;
 
 pub use authentication::{AuthContext, Authentication};
 pub use cancel_work::CancelWork;
@@ -36,38 +33,6 @@ pub use list_sessions::ListSessions;
 pub use load_session::LoadSession;
 pub use resume_session::ResumeSession;
 pub use set_session_title::SetSessionTitle;
-
-/// A request that has arrived, and is to be handled.
-pub(crate) struct Call<A> {
-    side: Arc<AgentSide<A>>,
-    client: Arc<ClientInfo>,
-    responder: Responder,
-}
-
-impl<A> Call<A> {
-    pub(crate) fn new(
-        side: Arc<AgentSide<A>>,
-        client: Arc<ClientInfo>,
-        responder: Responder,
-    ) -> Self {
-        Self {
-            side,
-            client,
-            responder,
-        }
-    }
-}
-
-/// Stands for what an agent does not offer. There is no value of it.
-pub(crate) enum NotOffered {}
-
-/// What the agent offers for this method.
-///
-/// # Errors
-/// Nothing: there is no such method then.
-fn offered<T>(offer: Option<T>, method: &str) -> Result<T> {
-    offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
-}
 
 /// Whether the agent offers a method of version 1 that not every agent has.
 pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
@@ -86,21 +51,18 @@ pub(crate) fn is_offered<A: Agent>(agent: &A, method: &str) -> bool {
 
 // `initialize` is answered before the version is known: `agent/initialize.rs`.
 
-impl<A: Agent> Handle<v1::InitializeRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v1::InitializeRequest) {
-        self.refuse(v1::InitializeRequest::METHOD);
+        self.refuse(unknown(v1::InitializeRequest::METHOD));
     }
 }
 
-impl<A: Agent> Handle<v2::InitializeRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::InitializeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, _: v2::InitializeRequest) {
-        self.refuse(v1::InitializeRequest::METHOD);
+        self.refuse(unknown(v1::InitializeRequest::METHOD));
     }
 }
 
-impl<A: Agent> Call<A> {
-    fn refuse(self, method: &str) {
-        let error = Error::Rpc(jsonrpc::Error::method_not_found(method));
-        self.responder.spawn(async move { Err::<(), _>(error) });
-    }
+fn unknown(method: &str) -> Error {
+    Error::Rpc(jsonrpc::Error::method_not_found(method))
 }

@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use acp_wire::{Handle, v1, v2};
 
-use super::Call;
 use crate::agent::Agent;
+use crate::agent::side::AgentSide;
 use crate::convert::OpensSession;
+use crate::pending_request::PendingRequest;
 use crate::session_setup::SessionSetup;
 
-impl<A: Agent> Handle<v1::NewSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::NewSessionRequest) {
         self.new_session(request.setup());
     }
 }
 
-impl<A: Agent> Handle<v2::NewSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::NewSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::NewSessionRequest) {
         self.new_session(request.setup());
     }
 }
 
-impl<A: Agent> Call<A> {
+impl<A: Agent> PendingRequest<AgentSide<A>> {
     fn new_session(self, setup: SessionSetup) {
         let side = Arc::clone(&self.side);
         self.responder

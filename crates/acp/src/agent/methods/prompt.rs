@@ -2,11 +2,12 @@
 
 use acp_wire::{Handle, v1, v2};
 
-use super::Call;
 use crate::agent::Agent;
+use crate::agent::side::AgentSide;
 use crate::agent::turn::Prompt;
+use crate::pending_request::PendingRequest;
 
-impl<A: Agent> Handle<v1::PromptRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::PromptRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::PromptRequest) {
         let prompt = Prompt {
             content: request.prompt,
@@ -17,7 +18,7 @@ impl<A: Agent> Handle<v1::PromptRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<v2::PromptRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::PromptRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::PromptRequest) {
         let prompt = Prompt {
             content: request.prompt,

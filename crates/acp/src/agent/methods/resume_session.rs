@@ -5,12 +5,13 @@ use std::sync::Arc;
 use acp_wire::v1::SessionId;
 use acp_wire::{Handle, Request, v1, v2};
 
-use super::{Call, NotOffered};
 use crate::agent::Agent;
 use crate::agent::opening::Reopen;
 use crate::agent::session::{Session, SessionOpened};
+use crate::agent::side::AgentSide;
 use crate::convert::OpensSession;
 use crate::error::{Error, Result};
+use crate::pending_request::{NotOffered, PendingRequest};
 use crate::session_setup::SessionSetup;
 
 /// `session/resume`: opens an old session without replaying it.
@@ -32,7 +33,7 @@ impl ResumeSession for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<v1::ResumeSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::ResumeSessionRequest) {
         let id = request.session_id.clone();
         self.reopen(
@@ -44,7 +45,7 @@ impl<A: Agent> Handle<v1::ResumeSessionRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<v2::ResumeSessionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::ResumeSessionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::ResumeSessionRequest) {
         let way = match &request.replay_from {
             None => Reopen::Resume,
@@ -53,7 +54,7 @@ impl<A: Agent> Handle<v2::ResumeSessionRequest, ()> for Call<A> {
                 let error = Error::invalid_params(
                     "this agent replays a session from its start, or not at all",
                 );
-                return self.responder.spawn(async move { Err::<(), _>(error) });
+                return self.refuse(error);
             }
         };
         let id = request.session_id.clone();
@@ -61,7 +62,7 @@ impl<A: Agent> Handle<v2::ResumeSessionRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Call<A> {
+impl<A: Agent> PendingRequest<AgentSide<A>> {
     pub(super) fn reopen(
         self,
         id: SessionId,

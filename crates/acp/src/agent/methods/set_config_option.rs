@@ -8,18 +8,16 @@ use acp_wire::v1::{
 };
 use acp_wire::v2;
 
-use super::Call;
 use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::agent::{Agent, config};
 use crate::convert;
 use crate::error::{Error, Result};
+use crate::pending_request::PendingRequest;
 
-impl<A: Agent> Handle<v1::SetSessionConfigOptionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v1::SetSessionConfigOptionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v1::SetSessionConfigOptionRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let session = side.session(&request.session_id)?;
             let options = side
@@ -30,11 +28,9 @@ impl<A: Agent> Handle<v1::SetSessionConfigOptionRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<v2::SetSessionConfigOptionRequest, ()> for Call<A> {
+impl<A: Agent> Handle<v2::SetSessionConfigOptionRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: v2::SetSessionConfigOptionRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let option = request.config_id;
             let value = match request.value {
@@ -56,11 +52,9 @@ impl<A: Agent> Handle<v2::SetSessionConfigOptionRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<SetSessionModeRequest, ()> for Call<A> {
+impl<A: Agent> Handle<SetSessionModeRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionModeRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let (session, mode) = (&request.session_id, request.mode_id.as_str());
             side.set_by_category(session, &SessionConfigOptionCategory::Mode, mode)
@@ -70,11 +64,9 @@ impl<A: Agent> Handle<SetSessionModeRequest, ()> for Call<A> {
     }
 }
 
-impl<A: Agent> Handle<SetSessionModelRequest, ()> for Call<A> {
+impl<A: Agent> Handle<SetSessionModelRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionModelRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let (session, model) = (&request.session_id, request.model_id.as_str());
             side.set_by_category(session, &SessionConfigOptionCategory::Model, model)

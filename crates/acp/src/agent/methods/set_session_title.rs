@@ -5,9 +5,10 @@ use acp_wire::v1::{
 };
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::agent::Agent;
+use crate::agent::side::AgentSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/set_title`: gives a session another title. Unstable.
 pub trait SetSessionTitle: Send + Sync {
@@ -33,11 +34,9 @@ impl SetSessionTitle for NotOffered {
     }
 }
 
-impl<A: Agent> Handle<SetSessionTitleRequest, ()> for Call<A> {
+impl<A: Agent> Handle<SetSessionTitleRequest, ()> for PendingRequest<AgentSide<A>> {
     fn handle(self, request: SetSessionTitleRequest) {
-        let Self {
-            side, responder, ..
-        } = self;
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let offer = side.agent.set_session_title();
             let titles = offered(offer, SetSessionTitleRequest::METHOD)?;

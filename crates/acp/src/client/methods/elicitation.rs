@@ -3,9 +3,10 @@
 use acp_wire::v1::{CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities};
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::client::Client;
+use crate::client::side::ClientSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `elicitation/create`: asking the person for input, by a form or on a web page.
 pub trait Elicitation: Send + Sync {
@@ -32,7 +33,7 @@ impl Elicitation for NotOffered {
     }
 }
 
-impl<C: Client> Handle<CreateElicitationRequest, ()> for Call<C> {
+impl<C: Client> Handle<CreateElicitationRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: CreateElicitationRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {

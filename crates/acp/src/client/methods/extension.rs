@@ -3,10 +3,11 @@
 use acp_wire::Handle;
 use acp_wire::v1::Extension;
 
-use super::Call;
 use crate::client::Client;
+use crate::client::side::ClientSide;
+use crate::pending_request::PendingRequest;
 
-impl<C: Client> Handle<Extension, ()> for Call<C> {
+impl<C: Client> Handle<Extension, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, Extension { method, params }: Extension) {
         let Self { side, responder } = self;
         responder.spawn(async move { side.client.extension_request(&method, params).await });

@@ -11,15 +11,13 @@ mod request_permission;
 mod terminals;
 mod write_text_file;
 
-use std::sync::Arc;
-
 use acp_wire::v1::{self, SessionId};
 use acp_wire::{Request, jsonrpc};
 
 use super::Client;
 use super::side::ClientSide;
-use crate::connection::Responder;
-use crate::error::{Error, Result};
+use crate::error::Error;
+use crate::pending_request::PendingRequest;
 
 pub use elicitation::Elicitation;
 pub use read_text_file::ReadTextFile;
@@ -27,42 +25,21 @@ pub use request_permission::PermissionRequest;
 pub use terminals::Terminals;
 pub use write_text_file::WriteTextFile;
 
-/// A request that has arrived, and is to be handled.
-pub(crate) struct Call<C> {
-    side: Arc<ClientSide<C>>,
-    responder: Responder,
-}
-
-impl<C: Client> Call<C> {
-    pub(crate) fn new(side: Arc<ClientSide<C>>, responder: Responder) -> Self {
-        Self { side, responder }
-    }
-
+impl<C: Client> PendingRequest<ClientSide<C>> {
     /// The request, if it is of a session that this client has. Otherwise it is refused.
     fn in_session(self, id: &SessionId) -> Option<Self> {
         if self.side.sessions.serves(id) {
             return Some(self);
         }
-        refuse_session(id, self.responder);
+        self.refuse_session(id);
         None
     }
-}
 
-/// Answers that there is no such session.
-fn refuse_session(id: &SessionId, responder: Responder) {
-    let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
-    responder.spawn(async move { Err::<(), _>(Error::Rpc(error)) });
-}
-
-/// Stands for what a client does not offer. There is no value of it.
-pub(crate) enum NotOffered {}
-
-/// What the client offers for this method.
-///
-/// # Errors
-/// Nothing: there is no such method then.
-fn offered<T>(offer: Option<T>, method: &str) -> Result<T> {
-    offer.ok_or_else(|| Error::Rpc(jsonrpc::Error::method_not_found(method)))
+    /// Answers that there is no such session.
+    fn refuse_session(self, id: &SessionId) {
+        let error = jsonrpc::Error::resource_not_found(format!("session {id}"));
+        self.refuse(Error::Rpc(error));
+    }
 }
 
 /// Whether the client offers a method of version 1 that not every client has.

@@ -3,9 +3,10 @@
 use acp_wire::v1::{ReadTextFileRequest, ReadTextFileResponse};
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::client::Client;
+use crate::client::side::ClientSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `fs/read_text_file`: File system, "Reading Files". Version 1 only.
 pub trait ReadTextFile: Send + Sync {
@@ -28,7 +29,7 @@ impl ReadTextFile for NotOffered {
     }
 }
 
-impl<C: Client> Handle<ReadTextFileRequest, ()> for Call<C> {
+impl<C: Client> Handle<ReadTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: ReadTextFileRequest) {
         let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
             return;

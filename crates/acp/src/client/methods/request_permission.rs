@@ -8,9 +8,10 @@ use acp_wire::v1::{
 use acp_wire::v2::{self, CommandPermissionSubject, RequestPermissionSubject};
 use tokio_util::sync::CancellationToken;
 
-use super::{Call, refuse_session};
 use crate::client::Client;
+use crate::client::side::ClientSide;
 use crate::error::Error;
+use crate::pending_request::PendingRequest;
 use crate::thread::{ThreadHandle, ThreadToolCall};
 
 /// A permission request: tool calls, "Requesting Permission".
@@ -135,33 +136,33 @@ impl PermissionRequest {
     }
 }
 
-impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for Call<C> {
+impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: v1::RequestPermissionRequest) {
-        let Some(call) = self.in_session(&request.session_id) else {
+        let Some(pending) = self.in_session(&request.session_id) else {
             return;
         };
-        let found = call.side.sessions.receive(&request.session_id, |state| {
+        let found = pending.side.sessions.receive(&request.session_id, |state| {
             let tool_call = state
                 .thread
                 .change(|thread| thread.permission_requested(&request.tool_call));
             (tool_call, state.thread.clone(), state.turn.clone())
         });
         let Some((tool_call, thread, turn)) = found else {
-            return refuse_session(&request.session_id, call.responder);
+            return pending.refuse_session(&request.session_id);
         };
         let weight = tool_call.weight();
         let request = PermissionRequest::received(request, tool_call, thread);
-        call.ask(request, weight, turn);
+        pending.ask(request, weight, turn);
     }
 }
 
-impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for Call<C> {
+impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: v2::RequestPermissionRequest) {
         use v2::RequestPermissionSubject::{Command, ToolCall};
-        let Some(call) = self.in_session(&request.session_id) else {
+        let Some(pending) = self.in_session(&request.session_id) else {
             return;
         };
-        let found = call.side.sessions.receive(&request.session_id, |state| {
+        let found = pending.side.sessions.receive(&request.session_id, |state| {
             let tool_call = match &request.subject {
                 Some(ToolCall(subject)) => Some(
                     state
@@ -177,21 +178,21 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for Call<C> {
             (tool_call, state.thread.clone(), state.turn.clone())
         });
         let Some((tool_call, thread, turn)) = found else {
-            return refuse_session(&request.session_id, call.responder);
+            return pending.refuse_session(&request.session_id);
         };
         let weight = tool_call.as_ref().map_or(0, ThreadToolCall::weight);
         let request = PermissionRequest::received_v2(request, tool_call, thread);
-        call.ask(request, weight, turn);
+        pending.ask(request, weight, turn);
     }
 }
 
-impl<C: Client> Call<C> {
+impl<C: Client> PendingRequest<ClientSide<C>> {
     /// Has the client answer, unless the turn is cancelled first. `weight` is what the tool call takes, in bytes.
     fn ask(self, request: PermissionRequest, weight: usize, turn: CancellationToken) {
-        let Self { side, responder } = self;
-        if let Err(error) = responder.takes(weight) {
-            return responder.spawn(async move { Err::<(), _>(error) });
+        if let Err(error) = self.responder.takes(weight) {
+            return self.refuse(error);
         }
+        let Self { side, responder } = self;
         responder.spawn(async move {
             let outcome = tokio::select! {
                 biased;

@@ -7,9 +7,10 @@ use acp_wire::v1::{
 };
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::client::Client;
+use crate::client::side::ClientSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// All of `terminal/*`: the specification's page Terminals. Version 1 only.
 ///
@@ -71,7 +72,7 @@ impl Terminals for NotOffered {
 
 macro_rules! handle {
     ($($request:ident, $call:ident;)+) => { $(
-        impl<C: Client> Handle<$request, ()> for Call<C> {
+        impl<C: Client> Handle<$request, ()> for PendingRequest<ClientSide<C>> {
             fn handle(self, request: $request) {
                 let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
                     return;
@@ -92,7 +93,7 @@ handle! {
     ReleaseTerminalRequest, release;
 }
 
-impl<C: Client> Handle<TerminalOutputRequest, ()> for Call<C> {
+impl<C: Client> Handle<TerminalOutputRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: TerminalOutputRequest) {
         let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
             return;

@@ -3,9 +3,10 @@
 use acp_wire::v1::{WriteTextFileRequest, WriteTextFileResponse};
 use acp_wire::{Handle, Request};
 
-use super::{Call, NotOffered, offered};
 use crate::client::Client;
+use crate::client::side::ClientSide;
 use crate::error::Result;
+use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `fs/write_text_file`: File system, "Writing Files". Version 1 only.
 pub trait WriteTextFile: Send + Sync {
@@ -25,7 +26,7 @@ impl WriteTextFile for NotOffered {
     }
 }
 
-impl<C: Client> Handle<WriteTextFileRequest, ()> for Call<C> {
+impl<C: Client> Handle<WriteTextFileRequest, ()> for PendingRequest<ClientSide<C>> {
     fn handle(self, request: WriteTextFileRequest) {
         let Some(Self { side, responder }) = self.in_session(&request.session_id) else {
             return;
