@@ -108,10 +108,11 @@ impl Capabilities {
             return;
         }
         if let Some(capability) = missing(found.version, method, &self.client) {
-            let rule = if method.starts_with("terminal/") {
-                &TERMINAL
-            } else {
-                &FS
+            let rule = match method.split_once('/') {
+                Some(("fs", _)) => &FS,
+                Some(("terminal", _)) => &TERMINAL,
+                // No rule is about others.
+                _ => return,
             };
             let text = format!("calls `{method}`, and the client has not offered `{capability}`");
             found.add(rule, Side::Agent, text);
@@ -132,10 +133,11 @@ impl Capabilities {
 
     fn client_calls(&self, found: &mut Found, method: &str, params: &Value) {
         if let Some(capability) = missing(found.version, method, &self.agent) {
-            let rule = if method == "logout" {
-                &LOGOUT
-            } else {
-                &SESSION
+            let rule = match method.split_once('/') {
+                Some(("session", _)) => &SESSION,
+                None if method == "logout" => &LOGOUT,
+                // No rule is about others.
+                _ => return,
             };
             let text = format!("calls `{method}`, and the agent has not offered `{capability}`");
             found.add(rule, Side::Client, text);

@@ -26,8 +26,8 @@ checks! { V1 Agent "session-list";
 const LIST: &str = "/agentCapabilities/sessionCapabilities/list";
 const TITLE: &str = "/agentCapabilities/sessionCapabilities/title";
 
-/// The title that is set.
-pub(in crate::suite) const SET: &str = "Set by the check";
+/// The title that a check sets.
+pub(in crate::suite) const NEW_TITLE: &str = "Set by the check";
 
 /// How many pages are looked at.
 const PAGES: usize = 200;
@@ -195,7 +195,7 @@ async fn titled_session(play: &mut AgentPlay) -> Result<String, Stop> {
 
 async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = titled_session(play).await?;
-    let params = json!({"sessionId": session, "title": SET});
+    let params = json!({"sessionId": session, "title": NEW_TITLE});
     let answer = play.result("session/set_title", params).await?;
     let Some(kept) = answer["title"].as_str() else {
         return fail(format!("the answer has no `title`: {answer}"));
@@ -215,17 +215,22 @@ async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn empty_title(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = titled_session(play).await?;
-    refuses_title(play, json!({"sessionId": session, "title": ""}), -32602).await
+    title_is_refused(play, json!({"sessionId": session, "title": ""}), -32602).await
 }
 
 async fn title_of_none(play: &mut AgentPlay) -> Result<(), Stop> {
     play.initialize().await?;
     play.needs(TITLE)?;
-    refuses_title(play, json!({"sessionId": NO_SESSION, "title": SET}), -32002).await
+    title_is_refused(
+        play,
+        json!({"sessionId": NO_SESSION, "title": NEW_TITLE}),
+        -32002,
+    )
+    .await
 }
 
-/// That a title is refused with this code.
-pub(in crate::suite) async fn refuses_title(
+/// Whether a title is refused, with this code.
+pub(in crate::suite) async fn title_is_refused(
     play: &mut AgentPlay,
     params: Value,
     with: i64,

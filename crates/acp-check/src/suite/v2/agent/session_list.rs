@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::values::repeated;
 use crate::suite::check::checks;
-use crate::suite::v1::agent::session_list::{SET, refuses_title};
+use crate::suite::v1::agent::session_list::{NEW_TITLE, title_is_refused};
 use crate::suite::verdict::{Stop, fail, require};
 use crate::suite::with_agent::NO_SESSION;
 use crate::suite::{AgentPlay, Task};
@@ -94,7 +94,7 @@ async fn titled_session(play: &mut AgentPlay) -> Result<String, Stop> {
 
 async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = titled_session(play).await?;
-    let params = json!({"sessionId": session, "title": SET});
+    let params = json!({"sessionId": session, "title": NEW_TITLE});
     let answer = play.result("session/set_title", params).await?;
     let Some(kept) = answer["title"].as_str() else {
         return fail(format!("the answer has no `title`: {answer}"));
@@ -110,11 +110,16 @@ async fn title(play: &mut AgentPlay) -> Result<(), Stop> {
 
 async fn empty_title(play: &mut AgentPlay) -> Result<(), Stop> {
     let session = titled_session(play).await?;
-    refuses_title(play, json!({"sessionId": session, "title": ""}), -32602).await
+    title_is_refused(play, json!({"sessionId": session, "title": ""}), -32602).await
 }
 
 async fn title_of_none(play: &mut AgentPlay) -> Result<(), Stop> {
     play.initialize().await?;
     play.needs(TITLE)?;
-    refuses_title(play, json!({"sessionId": NO_SESSION, "title": SET}), -32002).await
+    title_is_refused(
+        play,
+        json!({"sessionId": NO_SESSION, "title": NEW_TITLE}),
+        -32002,
+    )
+    .await
 }
