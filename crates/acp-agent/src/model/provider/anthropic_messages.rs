@@ -6,9 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{CallResult, Part, Said, Turn, texts};
+use super::convert::{AssistantTurn, CallResult, Part, Turn, texts};
 use super::wire_format::{
-    Asked, Decoder, Fault, Finish, Heard, finish, malformed, parse, said, thought, tokens,
+    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, malformed, parse, said, thought,
+    tokens,
 };
 use crate::sse::SseEvent;
 
@@ -23,7 +24,7 @@ const MOST_OUTPUT: u32 = 32_000;
 const LEAST_THOUGHT: u32 = 1024;
 
 /// What a model is asked.
-pub(super) fn body(asked: &Asked<'_>) -> Value {
+pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let most = asked.max_output.unwrap_or(MOST_OUTPUT);
     let mut messages: Vec<Value> = asked.turns.iter().map(message).collect();
     mark(messages.last_mut());
@@ -105,7 +106,7 @@ fn result(result: &CallResult<'_>) -> Value {
 }
 
 /// What the model said, its blocks of thoughts first, as they came.
-fn blocks(said: &Said<'_>) -> Value {
+fn blocks(said: &AssistantTurn<'_>) -> Value {
     let text = said.text.map(|text| json!({"type": "text", "text": text}));
     let calls = said.calls.iter().map(|call| {
         json!({"type": "tool_use", "id": call.id, "name": call.tool, "input": call.arguments})
@@ -175,7 +176,7 @@ fn think(body: &mut Value, generation: Option<Generation>, level: ThoughtLevel, 
 }
 
 /// Reads an answer.
-pub(super) struct Answer {
+pub(super) struct AnthropicDecoder {
     calls: Calls,
     /// The block that is being written. One is ended before the next begins.
     block: Block,
@@ -221,7 +222,7 @@ struct Delta {
     stop_reason: Option<String>,
 }
 
-impl Answer {
+impl AnthropicDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
             calls: Calls::new(before),
@@ -233,7 +234,7 @@ impl Answer {
         }
     }
 
-    fn start(&mut self, mut block: Value) -> Option<Vec<Heard>> {
+    fn start(&mut self, mut block: Value) -> Option<Vec<Decoded>> {
         self.stop_block();
         let kind = block.get("type")?.as_str()?.to_owned();
         let mut take = |name: &str| match block.get_mut(name).map(Value::take) {
@@ -261,7 +262,7 @@ impl Answer {
                 let size = data.len();
                 self.sealed
                     .push(json!({"type": "redacted_thinking", "data": data}));
-                Some(vec![Heard::Kept(size)])
+                Some(vec![Decoded::Kept(size)])
             }
             "tool_use" => {
                 let id = take("id").unwrap_or_default();
@@ -276,7 +277,7 @@ impl Answer {
         }
     }
 
-    fn delta(&mut self, delta: Delta) -> Option<Vec<Heard>> {
+    fn delta(&mut self, delta: Delta) -> Option<Vec<Decoded>> {
         Some(match &mut self.block {
             Block::Text => vec![said(Some(delta.text?))?],
             Block::Call(call) => {
@@ -290,7 +291,7 @@ impl Answer {
             } => {
                 if let Some(more) = delta.signature {
                     signature.push_str(&more);
-                    return Some(vec![Heard::Kept(more.len())]);
+                    return Some(vec![Decoded::Kept(more.len())]);
                 }
                 so_far.push_str(delta.thinking.as_deref().unwrap_or_default());
                 thought(delta.thinking).into_iter().collect()
@@ -334,7 +335,7 @@ impl Answer {
         used.thought = count("/output_tokens_details/thinking_tokens").unwrap_or(used.thought);
     }
 
-    fn over(&mut self) -> Vec<Heard> {
+    fn over(&mut self) -> Vec<Decoded> {
         self.stop_block();
         let stop = match self.stop.as_deref() {
             Some("max_tokens" | "model_context_window_exceeded") => StopReason::MaxTokens,
@@ -352,12 +353,12 @@ impl Answer {
     }
 }
 
-impl Decoder for Answer {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+impl Decoder for AnthropicDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
         if event.name == "error" {
             let reported = serde_json::from_str(&event.data);
             let text = |_| Value::String(event.data.clone());
-            return Err(Fault::Reported(reported.unwrap_or_else(text)));
+            return Err(DecodeError::Reported(reported.unwrap_or_else(text)));
         }
         let read: Event = parse(event)?;
         let kind = read.kind.as_deref().unwrap_or(&event.name);
@@ -383,7 +384,7 @@ impl Decoder for Answer {
             // Those that name no event have it here.
             "error" => {
                 let reported: Map<String, Value> = parse(event)?;
-                return Err(Fault::Reported(Value::Object(reported)));
+                return Err(DecodeError::Reported(Value::Object(reported)));
             }
             // `ping`, and what is still to be thought of.
             _ => {}
@@ -405,7 +406,7 @@ mod tests {
             |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
         let stop = || json!({"type": "content_block_stop", "index": 0});
         let heard = read(
-            &mut Answer::new(0),
+            &mut AnthropicDecoder::new(0),
             &[
                 json!({"type": "message_start", "message": {"usage":
                     {"input_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 2, "output_tokens": 1}}}),
@@ -431,10 +432,10 @@ mod tests {
                 json!({"type": "message_stop"}),
             ],
         );
-        let steps: Vec<Heard> = heard
+        let steps: Vec<Decoded> = heard
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, Heard::Kept(_)))
+            .filter(|heard| !matches!(heard, Decoded::Kept(_)))
             .collect();
         let usage = Usage {
             input: 14,
@@ -448,13 +449,13 @@ mod tests {
             call,
             arguments: arguments.to_owned(),
         };
-        let expected: Vec<Heard> = vec![
+        let expected: Vec<Decoded> = vec![
             Step::Thought("Hm".to_owned()).into(),
             Step::Text("Yes".to_owned()).into(),
             Step::Begins { call, tool }.into(),
             writes("{\"n\"").into(),
             writes(":1}").into(),
-            Heard::Sealed(json!([
+            Decoded::Sealed(json!([
                 {"type": "thinking", "thinking": "Hm", "signature": "signed"},
                 {"type": "redacted_thinking", "data": "secret"}])),
             Step::Call(super::super::super::ToolRequest::new(
@@ -478,12 +479,12 @@ mod tests {
             json!([1]),
         ];
         for event in none {
-            let fault = read(&mut Answer::new(0), std::slice::from_ref(&event));
-            assert!(matches!(fault, Err(Fault::Malformed(..))), "{event}");
+            let fault = read(&mut AnthropicDecoder::new(0), std::slice::from_ref(&event));
+            assert!(matches!(fault, Err(DecodeError::Malformed(..))), "{event}");
         }
         let error = json!({"type": "error", "error": {"type": "overloaded_error"}});
-        let fault = read(&mut Answer::new(0), std::slice::from_ref(&error));
-        assert_eq!(fault, Err(Fault::Reported(error)));
+        let fault = read(&mut AnthropicDecoder::new(0), std::slice::from_ref(&error));
+        assert_eq!(fault, Err(DecodeError::Reported(error)));
     }
 
     #[test]

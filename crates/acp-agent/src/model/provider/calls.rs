@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::{Step, ToolRequest};
-use super::wire_format::Heard;
+use super::wire_format::Decoded;
 
 /// The calls of a round so far.
 pub(super) struct Calls {
@@ -40,9 +40,9 @@ impl Calls {
     }
 
     /// Begins a call.
-    pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<Heard> {
+    pub(super) fn begin(&mut self, id: String, tool: String) -> Vec<Decoded> {
         let call = self.open.len();
-        let names = Heard::Kept(id.len());
+        let names = Decoded::Kept(id.len());
         self.open.push(Open {
             id,
             tool: tool.clone(),
@@ -53,7 +53,7 @@ impl Calls {
     }
 
     /// Begins a call that has come as a whole.
-    pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<Heard> {
+    pub(super) fn whole(&mut self, id: String, tool: String, arguments: Value) -> Vec<Decoded> {
         let call = self.open.len();
         let mut heard = self.begin(id, tool);
         match arguments {
@@ -74,7 +74,7 @@ impl Calls {
     }
 
     /// Writes on at a call, counted from 0.
-    pub(super) fn write(&mut self, call: usize, more: &str) -> Option<Heard> {
+    pub(super) fn write(&mut self, call: usize, more: &str) -> Option<Decoded> {
         let open = self.open.get_mut(call).filter(|_| !more.is_empty())?;
         open.written.push_str(more);
         let arguments = more.to_owned();
@@ -195,14 +195,14 @@ mod tests {
     fn what_each_piece_adds_is_known_as_it_comes() {
         let mut calls = Calls::new(0);
         let begins = |call| {
-            Heard::Step(Step::Begins {
+            Decoded::Step(Step::Begins {
                 call,
                 tool: "read".to_owned(),
             })
         };
         let writes = |call, arguments: &str| {
             let arguments = arguments.to_owned();
-            Heard::Step(Step::Writes { call, arguments })
+            Decoded::Step(Step::Writes { call, arguments })
         };
         let begin = |calls: &mut Calls, id: &str| calls.begin(id.to_owned(), "read".to_owned());
         assert_eq!(begin(&mut calls, "x")[0], begins(0));

@@ -22,7 +22,7 @@ const LONGEST_ID: usize = 40;
 
 /// For whom a conversation is put together.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct TargetModel<'a> {
     pub(super) format: WireFormat,
     /// What it calls itself in [`Sealed::by`].
     pub(super) by: &'a str,
@@ -35,7 +35,7 @@ pub(super) enum Turn<'a> {
     /// By the person.
     User(Vec<Part<'a>>),
     /// By the model.
-    Assistant(Said<'a>),
+    Assistant(AssistantTurn<'a>),
     /// What came of the calls right before it, each of them in their order.
     Results(Vec<CallResult<'a>>),
 }
@@ -53,12 +53,12 @@ pub(super) enum Part<'a> {
 
 /// What the model said in a round.
 #[derive(Debug)]
-pub(super) struct Said<'a> {
+pub(super) struct AssistantTurn<'a> {
     /// Not blank, if there is any.
     pub(super) text: Option<&'a str>,
     /// What it thought aloud, if that was in the turn that goes on, and thought by itself.
     pub(super) thought: Option<&'a str>,
-    pub(super) calls: Vec<Call<'a>>,
+    pub(super) calls: Vec<PriorCall<'a>>,
     /// What it sealed itself.
     pub(super) sealed: &'a [Value],
     /// Whether it is part of the turn that goes on.
@@ -67,7 +67,7 @@ pub(super) struct Said<'a> {
 
 /// A call, as its model is told of it.
 #[derive(Debug)]
-pub(super) struct Call<'a> {
+pub(super) struct PriorCall<'a> {
     /// No other call of the conversation has it.
     pub(super) id: String,
     pub(super) tool: &'a str,
@@ -78,7 +78,7 @@ pub(super) struct Call<'a> {
 /// What came of a call.
 #[derive(Debug)]
 pub(super) struct CallResult<'a> {
-    /// [`Call::id`].
+    /// [`PriorCall::id`].
     pub(super) id: String,
     pub(super) tool: &'a str,
     pub(super) text: &'a str,
@@ -86,10 +86,10 @@ pub(super) struct CallResult<'a> {
 
 /// Whether the model that reads this was in the middle of calling tools, and what it thought before is lost: it
 /// was thought by another.
-pub(super) fn lacks_thoughts(reader: Reader<'_>, conversation: &[Message]) -> bool {
+pub(super) fn lacks_thoughts(target: TargetModel<'_>, conversation: &[Message]) -> bool {
     this_turn(conversation).iter().any(|message| match message {
         Message::Assistant { calls, sealed, .. } => {
-            !calls.is_empty() && own(reader, sealed.as_ref()).is_none()
+            !calls.is_empty() && own(target, sealed.as_ref()).is_none()
         }
         _ => false,
     })
@@ -105,8 +105,8 @@ fn this_turn(conversation: &[Message]) -> &[Message] {
         .unwrap_or_default()
 }
 
-fn own<'a>(reader: Reader<'_>, sealed: Option<&'a Sealed>) -> Option<&'a Sealed> {
-    sealed.filter(|sealed| sealed.by == reader.by)
+fn own<'a>(target: TargetModel<'_>, sealed: Option<&'a Sealed>) -> Option<&'a Sealed> {
+    sealed.filter(|sealed| sealed.by == target.by)
 }
 
 /// A call whose result is still to come.
@@ -121,7 +121,7 @@ struct Open<'a> {
 }
 
 /// The conversation, turn by turn.
-pub(super) fn turns<'a>(reader: Reader<'_>, conversation: &'a [Message]) -> Vec<Turn<'a>> {
+pub(super) fn turns<'a>(target: TargetModel<'_>, conversation: &'a [Message]) -> Vec<Turn<'a>> {
     let old = conversation.len() - this_turn(conversation).len();
     let mut turns = Vec::with_capacity(conversation.len());
     let mut open: Vec<Open<'a>> = Vec::new();
@@ -140,8 +140,8 @@ pub(super) fn turns<'a>(reader: Reader<'_>, conversation: &'a [Message]) -> Vec<
                 continue;
             }
             Message::User(content) => {
-                turns.extend(results(reader, &mut open));
-                say(&mut turns, prompt(reader, content));
+                turns.extend(results(target, &mut open));
+                say(&mut turns, prompt(target, content));
             }
             Message::Assistant {
                 text,
@@ -149,15 +149,15 @@ pub(super) fn turns<'a>(reader: Reader<'_>, conversation: &'a [Message]) -> Vec<
                 calls,
                 sealed,
             } => {
-                turns.extend(results(reader, &mut open));
+                turns.extend(results(target, &mut open));
                 // A message of thoughts alone is none.
                 if text.trim().is_empty() && calls.is_empty() {
                     continue;
                 }
-                let told: Vec<Call<'a>> = calls
+                let told: Vec<PriorCall<'a>> = calls
                     .iter()
-                    .map(|call| Call {
-                        id: told_id(reader.format, &call.id, &mut ids),
+                    .map(|call| PriorCall {
+                        id: told_id(target.format, &call.id, &mut ids),
                         tool: &call.tool,
                         arguments: arguments(call),
                     })
@@ -169,10 +169,10 @@ pub(super) fn turns<'a>(reader: Reader<'_>, conversation: &'a [Message]) -> Vec<
                     result: None,
                     pictures: &[],
                 }));
-                let sealed = own(reader, sealed.as_ref());
+                let sealed = own(target, sealed.as_ref());
                 // Those who want to see its thoughts again want those of this turn.
                 let own_thought = n >= old && sealed.is_some() && !thought.is_empty();
-                turns.push(Turn::Assistant(Said {
+                turns.push(Turn::Assistant(AssistantTurn {
                     text: Some(text.as_str()).filter(|text| !text.trim().is_empty()),
                     thought: own_thought.then_some(thought),
                     calls: told,
@@ -182,7 +182,7 @@ pub(super) fn turns<'a>(reader: Reader<'_>, conversation: &'a [Message]) -> Vec<
             }
         }
     }
-    turns.extend(results(reader, &mut open));
+    turns.extend(results(target, &mut open));
     turns
 }
 
@@ -198,7 +198,7 @@ fn say<'a>(turns: &mut Vec<Turn<'a>>, said: Vec<Part<'a>>) {
 
 /// The results of a round, all in one turn, as Anthropic wants it. Not every format has a place in them for pictures,
 /// so these follow as if the person had given them.
-fn results<'a>(reader: Reader<'_>, open: &mut Vec<Open<'a>>) -> Vec<Turn<'a>> {
+fn results<'a>(target: TargetModel<'_>, open: &mut Vec<Open<'a>>) -> Vec<Turn<'a>> {
     let mut pictures = Vec::new();
     let mut results = Vec::with_capacity(open.len());
     for call in open.drain(..) {
@@ -209,7 +209,7 @@ fn results<'a>(reader: Reader<'_>, open: &mut Vec<Open<'a>>) -> Vec<Turn<'a>> {
         pictures.extend(
             call.pictures
                 .iter()
-                .map(|image| picture(reader, &image.mime_type, &image.data, image.uri.as_deref())),
+                .map(|image| picture(target, &image.mime_type, &image.data, image.uri.as_deref())),
         );
         results.push(CallResult {
             id: call.told,
@@ -276,8 +276,8 @@ mod tests {
     use super::super::super::{ToolResult, ToolStatus};
     use super::*;
 
-    fn reader(format: WireFormat) -> Reader<'static> {
-        Reader {
+    fn target(format: WireFormat) -> TargetModel<'static> {
+        TargetModel {
             format,
             by: "me",
             images: false,
@@ -352,7 +352,7 @@ mod tests {
             user("2"),
             called(&["b"]),
         ];
-        let told = outline(&turns(reader(WireFormat::AnthropicMessages), &conversation));
+        let told = outline(&turns(target(WireFormat::AnthropicMessages), &conversation));
         assert_eq!(
             told,
             [
@@ -385,7 +385,7 @@ mod tests {
             user("4"),
         ];
         for format in WireFormat::ALL {
-            let told = turns(reader(format), &conversation);
+            let told = turns(target(format), &conversation);
             let roles = [
                 matches!(told[0], Turn::User(_)),
                 matches!(told[1], Turn::Assistant(_)),
@@ -407,12 +407,12 @@ mod tests {
         };
         result.images = vec![ImageContent::new("aGk=", "image/png")];
         let conversation = [user("1"), called(&["a"]), Message::ToolResult(result)];
-        let mut reader = reader(WireFormat::AnthropicMessages);
-        let told = outline(&turns(reader, &conversation));
+        let mut target = target(WireFormat::AnthropicMessages);
+        let told = outline(&turns(target, &conversation));
         assert_eq!(told[2], "a: of a");
         assert!(told[3].contains("takes no pictures"), "{told:?}");
-        reader.images = true;
-        let told = outline(&turns(reader, &conversation));
+        target.images = true;
+        let told = outline(&turns(target, &conversation));
         assert!(told[3].ends_with(", <image/png>"), "{told:?}");
     }
 
@@ -430,22 +430,22 @@ mod tests {
                 },
             ]
         };
-        let reader = reader(WireFormat::AnthropicMessages);
+        let target = target(WireFormat::AnthropicMessages);
         let (own, anothers) = (by("me"), by("another"));
-        let told = turns(reader, &own);
+        let told = turns(target, &own);
         let Turn::Assistant(said) = &told[1] else {
             panic!("{told:?}");
         };
         assert_eq!(said.sealed[0]["signature"], "s");
         assert_eq!((said.text, said.thought), (Some("Yes"), Some("Hm")));
         assert_eq!(*said.calls[0].arguments, json!({"unreadable": "no JSON"}));
-        let told = turns(reader, &anothers);
+        let told = turns(target, &anothers);
         let Turn::Assistant(said) = &told[1] else {
             panic!("{told:?}");
         };
         assert!(said.sealed.is_empty() && said.thought.is_none(), "{said:?}");
-        assert!(lacks_thoughts(reader, &anothers));
-        assert!(!lacks_thoughts(reader, &own));
+        assert!(lacks_thoughts(target, &anothers));
+        assert!(!lacks_thoughts(target, &own));
     }
 
     #[test]
@@ -457,7 +457,7 @@ mod tests {
             sealed: Some(Sealed::new("me", json!([{"call": 0}]))),
         };
         let conversation = [user("1"), thinks("a"), result("a"), user("2"), thinks("b")];
-        let told = turns(reader(WireFormat::OpenAiResponses), &conversation);
+        let told = turns(target(WireFormat::OpenAiResponses), &conversation);
         let said = told.iter().filter_map(|turn| match turn {
             Turn::Assistant(said) => Some((said.thought, said.sealed.len(), said.this_turn)),
             _ => None,

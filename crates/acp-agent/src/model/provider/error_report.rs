@@ -12,7 +12,7 @@ pub(super) const REPEATED: usize = 400;
 
 /// What a provider says about an error. All of them say it in JSON, each in its own.
 #[derive(Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ErrorReport {
     pub(super) message: Option<String>,
     /// Its names for it, in small letters.
     pub(super) names: String,
@@ -22,7 +22,7 @@ pub(super) struct Said {
     pub(super) retry: Option<Duration>,
 }
 
-impl Said {
+impl ErrorReport {
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(body) => Self::of(&body),

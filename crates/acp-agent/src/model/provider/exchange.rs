@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_millis(100);
 const REST_BYTES: usize = 16 * 1024;
 
 /// What is asked, and what may come back.
-pub(super) struct Question {
+pub(super) struct HttpRequest {
     pub(super) client: Client,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
@@ -37,7 +37,7 @@ pub(super) struct Exchange {
 
 /// Why an answer did not come, or not to its end.
 #[derive(Debug)]
-pub(super) enum Broke {
+pub(super) enum ExchangeError {
     /// It cannot be reached, or the connection broke.
     Web(reqwest::Error),
     /// Nothing came at all.
@@ -52,7 +52,7 @@ pub(super) enum Broke {
 
 impl Exchange {
     /// Asks, and waits until the answer begins.
-    pub(super) async fn begin(question: Question) -> Result<Self, Broke> {
+    pub(super) async fn begin(question: HttpRequest) -> Result<Self, ExchangeError> {
         let silence = question.silence;
         let json = HeaderValue::from_static("application/json");
         let request = question
@@ -62,11 +62,13 @@ impl Exchange {
             .header(CONTENT_TYPE, json)
             .body(question.body);
         let response = timeout(silence, request.send()).await;
-        let response = response.map_err(|_| Broke::NoAnswer)?.map_err(web)?;
+        let response = response
+            .map_err(|_| ExchangeError::NoAnswer)?
+            .map_err(web)?;
         if !response.status().is_success() {
             let (status, headers) = (response.status(), response.headers().clone());
             let said = beginning(response, silence).await;
-            return Err(Broke::Status(status, headers, said));
+            return Err(ExchangeError::Status(status, headers, said));
         }
         Ok(Self {
             response,
@@ -76,15 +78,15 @@ impl Exchange {
     }
 
     /// The next event; none at the end.
-    pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, Broke> {
+    pub(super) async fn next(&mut self) -> Result<Option<SseEvent>, ExchangeError> {
         loop {
             let event = self.reader.next();
-            let event = event.map_err(|EventTooLarge(most)| Broke::TooLarge(most))?;
+            let event = event.map_err(|EventTooLarge(most)| ExchangeError::TooLarge(most))?;
             if event.is_some() {
                 return Ok(event);
             }
             let piece = timeout(self.silence, self.response.chunk()).await;
-            match piece.map_err(|_| Broke::Stopped)?.map_err(web)? {
+            match piece.map_err(|_| ExchangeError::Stopped)?.map_err(web)? {
                 Some(piece) => self.reader.push(&piece),
                 None => return Ok(None),
             }
@@ -108,8 +110,8 @@ impl Exchange {
 }
 
 /// An error without the address, of which a person sees elsewhere what may be seen: a key may be in its query.
-fn web(error: reqwest::Error) -> Broke {
-    Broke::Web(error.without_url())
+fn web(error: reqwest::Error) -> ExchangeError {
+    ExchangeError::Web(error.without_url())
 }
 
 /// As much of an answer as has come in this time, and is not too much.

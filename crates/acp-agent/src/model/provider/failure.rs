@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::super::{ModelError, ModelErrorKind};
 use super::config::ProviderModel;
-use super::exchange::Broke;
-use super::said::{REPEATED, Said, asked_for, repeated};
-use super::wire_format::Fault;
+use super::error_report::{ErrorReport, REPEATED, asked_for, repeated};
+use super::exchange::ExchangeError;
+use super::wire_format::DecodeError;
 use crate::causes::{causes, chain};
 use crate::tools::head;
 
@@ -83,13 +83,13 @@ impl About<'_> {
     }
 
     /// Why an answer cannot be read on.
-    pub(super) fn fault(&self, fault: &Fault) -> Failure {
+    pub(super) fn fault(&self, fault: &DecodeError) -> Failure {
         match fault {
-            Fault::Reported(body) => self.event(body),
-            Fault::Malformed(why, event) => self.broken(&format!(
+            DecodeError::Reported(body) => self.event(body),
+            DecodeError::Malformed(why, event) => self.broken(&format!(
                 "the answer has what its format does not: {why} in {event:?}"
             )),
-            Fault::Ended(reason) => self.broken(&format!("the answer ended with {reason}")),
+            DecodeError::Ended(reason) => self.broken(&format!("the answer ended with {reason}")),
         }
     }
 
@@ -98,21 +98,21 @@ impl About<'_> {
     }
 
     /// Why nothing came of the provider, or not all.
-    pub(super) fn broke(&self, broke: &Broke) -> Failure {
+    pub(super) fn broke(&self, broke: &ExchangeError) -> Failure {
         let seconds = self.model.silence.as_secs_f64();
         match broke {
-            Broke::Web(error) => self.web(error),
-            Broke::NoAnswer => self.failure(
+            ExchangeError::Web(error) => self.web(error),
+            ExchangeError::NoAnswer => self.failure(
                 ModelErrorKind::Unreachable,
                 Again::No,
                 &format!("there was no answer for {seconds} s"),
                 "try again, or another model",
             ),
-            Broke::Stopped => {
+            ExchangeError::Stopped => {
                 self.broken(&format!("the answer stopped: nothing came for {seconds} s"))
             }
-            Broke::Status(status, headers, body) => self.status(*status, headers, body),
-            Broke::TooLarge(most) => self.failure(
+            ExchangeError::Status(status, headers, body) => self.status(*status, headers, body),
+            ExchangeError::TooLarge(most) => self.failure(
                 // It would be no shorter.
                 ModelErrorKind::Broken,
                 Again::No,
@@ -185,7 +185,7 @@ impl About<'_> {
 
     /// An answer with an HTTP status that is none of success.
     fn status(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Failure {
-        let said = Said::read(body);
+        let said = ErrorReport::read(body);
         let code = status.as_u16();
         let what = |what: &str| match &said.message {
             Some(message) => format!("{what} (HTTP {code}: {})", repeated(message)),
@@ -273,7 +273,7 @@ impl About<'_> {
 
     /// An error that came in the place of an event.
     fn event(&self, body: &Value) -> Failure {
-        let said = Said::of(body);
+        let said = ErrorReport::of(body);
         let message = said.message.as_deref().map(repeated);
         let message = message.unwrap_or_else(|| head(&body.to_string(), REPEATED).to_owned());
         let what = format!("the answer ended with an error: {message}");

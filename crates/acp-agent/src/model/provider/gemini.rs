@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{CallResult, Part, Said, Turn, texts};
+use super::convert::{AssistantTurn, CallResult, Part, Turn, texts};
 use super::wire_format::{
-    Asked, Decoder, Fault, Finish, Heard, finish, parse, parts, said, thought, tokens,
+    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, parse, parts, said, thought,
+    tokens,
 };
 use crate::sse::SseEvent;
 
@@ -16,7 +17,7 @@ use crate::sse::SseEvent;
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 /// What a model is asked.
-pub(super) fn body(asked: &Asked<'_>) -> Value {
+pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let third = asked.model.contains("gemini-3");
     let contents: Vec<Value> = asked
         .turns
@@ -112,7 +113,7 @@ fn prompt(parts: &[Part<'_>]) -> Value {
 }
 
 /// What the model said, each part with its signature.
-fn replied(said: &Said<'_>, third: bool) -> Value {
+fn replied(said: &AssistantTurn<'_>, third: bool) -> Value {
     let signature = |call: Option<usize>| {
         let mut sealed = said.sealed.iter();
         let call = call.map(|call| json!(call));
@@ -158,7 +159,7 @@ fn given(id: &str) -> Option<&str> {
 }
 
 /// Reads an answer.
-pub(super) struct Answer {
+pub(super) struct GeminiDecoder {
     calls: Calls,
     /// Signatures of calls.
     signed: Vec<Value>,
@@ -218,7 +219,7 @@ struct FunctionCall {
     args: Value,
 }
 
-impl Answer {
+impl GeminiDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
             calls: Calls::new(before),
@@ -229,9 +230,9 @@ impl Answer {
         }
     }
 
-    fn piece(&mut self, piece: Piece, heard: &mut Vec<Heard>) {
+    fn piece(&mut self, piece: Piece, heard: &mut Vec<Decoded>) {
         if let Some(signature) = &piece.signature {
-            heard.push(Heard::Kept(signature.len()));
+            heard.push(Decoded::Kept(signature.len()));
         }
         if let Some(call) = piece.call {
             if let Some(signature) = piece.signature {
@@ -252,7 +253,7 @@ impl Answer {
         }
     }
 
-    fn over(&mut self, stop: StopReason) -> Vec<Heard> {
+    fn over(&mut self, stop: StopReason) -> Vec<Decoded> {
         let last = self.signature.take();
         let text = last.map(|signature| json!({ "signature": signature }));
         finish(Finish {
@@ -279,11 +280,11 @@ fn used(usage: &Value) -> Usage {
     }
 }
 
-impl Decoder for Answer {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+impl Decoder for GeminiDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
         let read: Event = parse(event)?;
         if let Some(error) = read.error {
-            return Err(Fault::Reported(error));
+            return Err(DecodeError::Reported(error));
         }
         if let Some(usage) = read.usage {
             self.used = Some(used(&usage));
@@ -321,7 +322,7 @@ impl Decoder for Answer {
             | "IMAGE_PROHIBITED_CONTENT"
             | "IMAGE_RECITATION" => StopReason::Refusal,
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
-                return Err(Fault::Ended(reason));
+                return Err(DecodeError::Ended(reason));
             }
             // There are more of them than anybody knows, and something was said.
             _ => StopReason::EndTurn,
@@ -334,7 +335,7 @@ impl Decoder for Answer {
 #[cfg(test)]
 mod tests {
     use super::super::super::{Step, ToolRequest};
-    use super::super::convert::Call;
+    use super::super::convert::PriorCall;
     use super::super::wire_format::tests::read;
     use super::*;
 
@@ -345,7 +346,7 @@ mod tests {
     #[test]
     fn parts_become_steps_and_signatures_are_kept_with_what_they_sign() {
         let heard = read(
-            &mut Answer::new(3),
+            &mut GeminiDecoder::new(3),
             &[
                 candidate(json!([{"text": "Hm", "thought": true}])),
                 candidate(json!([{"text": "Yes", "thoughtSignature": "of the text"}])),
@@ -356,10 +357,10 @@ mod tests {
                     "cachedContentTokenCount": 4, "candidatesTokenCount": 5, "thoughtsTokenCount": 2}}),
             ],
         );
-        let heard: Vec<Heard> = heard
+        let heard: Vec<Decoded> = heard
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, Heard::Kept(_)))
+            .filter(|heard| !matches!(heard, Decoded::Kept(_)))
             .collect();
         let begins = |call, tool: &str| Step::Begins {
             call,
@@ -373,13 +374,13 @@ mod tests {
             cache_read: 4,
             ..Usage::default()
         };
-        let expected: Vec<Heard> = vec![
+        let expected: Vec<Decoded> = vec![
             Step::Thought("Hm".to_owned()).into(),
             Step::Text("Yes".to_owned()).into(),
             begins(0, "read").into(),
             Step::Writes { call: 0, arguments }.into(),
             begins(1, "list").into(),
-            Heard::Sealed(json!([
+            Decoded::Sealed(json!([
                 {"call": 0, "signature": "of the call"}, {"signature": "of the text"}])),
             Step::Call(ToolRequest::new("call#read#3", "read", json!({"n": 1}))).into(),
             Step::Call(ToolRequest::new("mine", "list", json!({}))).into(),
@@ -391,18 +392,24 @@ mod tests {
 
     #[test]
     fn why_it_ends_is_told_apart() {
-        let ends = |event: Value| read(&mut Answer::new(0), &[event]);
+        let ends = |event: Value| read(&mut GeminiDecoder::new(0), &[event]);
         let stop = |reason| ends(json!({"candidates": [{"finishReason": reason}]}));
-        let only = |stop| Ok(vec![Heard::Step(Step::Stop(stop))]);
+        let only = |stop| Ok(vec![Decoded::Step(Step::Stop(stop))]);
         assert_eq!(stop("MAX_TOKENS"), only(StopReason::MaxTokens));
         assert_eq!(stop("SAFETY"), only(StopReason::Refusal));
         assert_eq!(stop("OTHER"), only(StopReason::EndTurn));
         let malformed = "MALFORMED_FUNCTION_CALL";
-        assert_eq!(stop(malformed), Err(Fault::Ended(malformed.to_owned())));
+        assert_eq!(
+            stop(malformed),
+            Err(DecodeError::Ended(malformed.to_owned()))
+        );
         let blocked = json!({"promptFeedback": {"blockReason": "OTHER"}});
         assert_eq!(ends(blocked), only(StopReason::Refusal));
         let error = json!({"code": 503});
-        assert_eq!(ends(json!({ "error": error })), Err(Fault::Reported(error)));
+        assert_eq!(
+            ends(json!({ "error": error })),
+            Err(DecodeError::Reported(error))
+        );
         // What counts tokens before anything is said.
         assert_eq!(ends(json!({"usageMetadata": {}})), Ok(vec![]));
     }
@@ -414,12 +421,12 @@ mod tests {
             json!({"signature": "of the text"}),
         ];
         let arguments = json!({});
-        let call = |id: &str| Call {
+        let call = |id: &str| PriorCall {
             id: id.to_owned(),
             tool: "read",
             arguments: std::borrow::Cow::Borrowed(&arguments),
         };
-        let mut said = Said {
+        let mut said = AssistantTurn {
             text: Some("Yes"),
             thought: None,
             calls: vec![call("call#read#0"), call("mine")],

@@ -10,7 +10,7 @@ use reqwest::{Client, ClientBuilder, Url, redirect};
 use rustls::crypto::ring;
 use tokio::sync::OnceCell;
 
-use super::wire_format::Refused;
+use super::wire_format::UnsupportedParameters;
 
 /// How long connecting may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -21,7 +21,7 @@ pub(super) struct Http {
     /// By whether the address is on this machine, and whether TLS is spoken there.
     clients: [OnceCell<Client>; 4],
     /// What models have refused, by what they call themselves.
-    refused: Mutex<HashMap<String, Refused>>,
+    refused: Mutex<HashMap<String, UnsupportedParameters>>,
 }
 
 impl Http {
@@ -44,7 +44,7 @@ impl Http {
     }
 
     /// What a model has refused so far.
-    pub(super) fn refused(&self, model: &str) -> Refused {
+    pub(super) fn refused(&self, model: &str) -> UnsupportedParameters {
         let refused = self.refused.lock();
         let refused = refused.unwrap_or_else(PoisonError::into_inner);
         refused.get(model).copied().unwrap_or_default()

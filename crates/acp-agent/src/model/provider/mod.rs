@@ -9,6 +9,7 @@ mod calls;
 mod catalogue;
 mod config;
 mod convert;
+mod error_report;
 mod exchange;
 mod failure;
 mod gemini;
@@ -17,7 +18,6 @@ mod listed;
 mod openai_chat;
 mod openai_responses;
 mod prompt;
-mod said;
 mod stream;
 mod wire_format;
 

@@ -7,14 +7,15 @@ use serde_json::{Value, json};
 
 use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{Part, Said, Turn, texts};
+use super::convert::{AssistantTurn, Part, Turn, texts};
 use super::wire_format::{
-    Asked, Decoder, Fault, Finish, Heard, finish, parse, parts, said, thought, tokens,
+    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, parse, parts, said, thought,
+    tokens,
 };
 use crate::sse::SseEvent;
 
 /// What a model is asked.
-pub(super) fn body(asked: &Asked<'_>) -> Value {
+pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let mut messages = Vec::with_capacity(asked.turns.len() + 1);
     if !asked.instructions.trim().is_empty() {
         messages.push(json!({"role": "system", "content": asked.instructions}));
@@ -102,7 +103,7 @@ fn part(part: &Part<'_>) -> Value {
     }
 }
 
-fn replied(said: &Said<'_>) -> Value {
+fn replied(said: &AssistantTurn<'_>) -> Value {
     let mut message = json!({"role": "assistant", "content": said.text.unwrap_or_default()});
     if !said.calls.is_empty() {
         let calls = said.calls.iter().map(|call| {
@@ -119,7 +120,7 @@ fn replied(said: &Said<'_>) -> Value {
 }
 
 /// Reads an answer.
-pub(super) struct Answer {
+pub(super) struct ChatDecoder {
     calls: Calls,
     thought: bool,
     refused: bool,
@@ -191,7 +192,7 @@ struct Function {
     arguments: Option<Value>,
 }
 
-impl Answer {
+impl ChatDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
             calls: Calls::new(before),
@@ -202,7 +203,7 @@ impl Answer {
         }
     }
 
-    fn delta(&mut self, delta: Delta, heard: &mut Vec<Heard>) {
+    fn delta(&mut self, delta: Delta, heard: &mut Vec<Decoded>) {
         let mut think = |text| {
             let before = heard.len();
             heard.extend(thought(text));
@@ -234,7 +235,7 @@ impl Answer {
         }
     }
 
-    fn piece(&mut self, piece: Piece, heard: &mut Vec<Heard>) {
+    fn piece(&mut self, piece: Piece, heard: &mut Vec<Decoded>) {
         let Some(Function { name, arguments }) = piece.function else {
             return;
         };
@@ -255,12 +256,12 @@ impl Answer {
         heard.extend(self.calls.write(call, &written));
     }
 
-    fn over(&mut self) -> Result<Vec<Heard>, Fault> {
+    fn over(&mut self) -> Result<Vec<Decoded>, DecodeError> {
         let stop = match self.stop.take().as_deref() {
             _ if self.refused => StopReason::Refusal,
             Some("content_filter" | "refusal") => StopReason::Refusal,
             Some("length" | "max_tokens" | "model_length") => StopReason::MaxTokens,
-            Some("error") => return Err(Fault::Ended("error".to_owned())),
+            Some("error") => return Err(DecodeError::Ended("error".to_owned())),
             // There are more of them than anybody knows, and something was said.
             _ => StopReason::EndTurn,
         };
@@ -289,14 +290,14 @@ fn used(usage: &Value) -> Option<Usage> {
     })
 }
 
-impl Decoder for Answer {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+impl Decoder for ChatDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
         if event.data.trim() == "[DONE]" {
             return self.over();
         }
         let chunk: Chunk = parse(event)?;
         if let Some(error) = chunk.error {
-            return Err(Fault::Reported(error));
+            return Err(DecodeError::Reported(error));
         }
         // Some say it with each piece, and most behind the last.
         self.used = chunk.usage.as_ref().and_then(used).or(self.used);
@@ -312,7 +313,7 @@ impl Decoder for Answer {
     }
 
     /// Not all say that they are done, but why they stop they do.
-    fn cut(&mut self) -> Option<Vec<Heard>> {
+    fn cut(&mut self) -> Option<Vec<Decoded>> {
         let whole = self.refused || self.stop.as_ref().is_some_and(|stop| stop != "error");
         whole.then(|| self.over().ok()).flatten()
     }
@@ -332,7 +333,7 @@ mod tests {
         json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
     }
 
-    fn done(answer: &mut Answer) -> Vec<Heard> {
+    fn done(answer: &mut ChatDecoder) -> Vec<Decoded> {
         let event = SseEvent {
             name: String::new(),
             data: "[DONE]".to_owned(),
@@ -342,7 +343,7 @@ mod tests {
 
     #[test]
     fn chunks_become_steps() {
-        let mut answer = Answer::new(0);
+        let mut answer = ChatDecoder::new(0);
         let mut heard = read(
             &mut answer,
             &[
@@ -360,7 +361,7 @@ mod tests {
         )
         .unwrap();
         heard.extend(done(&mut answer));
-        heard.retain(|heard| !matches!(heard, Heard::Kept(_)));
+        heard.retain(|heard| !matches!(heard, Decoded::Kept(_)));
         let begins = |call, tool: &str| Step::Begins {
             call,
             tool: tool.to_owned(),
@@ -376,7 +377,7 @@ mod tests {
             cache_read: 4,
             ..Usage::default()
         };
-        let expected: Vec<Heard> = vec![
+        let expected: Vec<Decoded> = vec![
             Step::Thought("Hm".to_owned()).into(),
             Step::Thought(".".to_owned()).into(),
             Step::Text("Yes".to_owned()).into(),
@@ -385,7 +386,7 @@ mod tests {
             writes(0, "}").into(),
             begins(1, "list").into(),
             writes(1, "{\"n\":1}").into(),
-            Heard::Sealed(Value::Null),
+            Decoded::Sealed(Value::Null),
             Step::Call(ToolRequest::new("a", "read", json!({}))).into(),
             Step::Call(ToolRequest::new("b", "list", json!({"n": 1}))).into(),
             Step::Usage(usage).into(),
@@ -396,17 +397,17 @@ mod tests {
 
     #[test]
     fn an_answer_is_whole_when_it_has_said_why_it_stops() {
-        let mut answer = Answer::new(0);
+        let mut answer = ChatDecoder::new(0);
         assert_eq!(answer.cut(), None);
         read(&mut answer, &[ends("length")]).unwrap();
-        let stop = Heard::Step(Step::Stop(StopReason::MaxTokens));
+        let stop = Decoded::Step(Step::Stop(StopReason::MaxTokens));
         assert_eq!(answer.cut(), Some(vec![stop]));
-        let mut answer = Answer::new(0);
+        let mut answer = ChatDecoder::new(0);
         read(&mut answer, &[ends("error")]).unwrap();
         assert_eq!(answer.cut(), None);
         let error = json!({"message": "busy"});
         let fault = read(&mut answer, &[json!({ "error": error })]);
-        assert_eq!(fault, Err(Fault::Reported(error)));
+        assert_eq!(fault, Err(DecodeError::Reported(error)));
     }
 
     #[test]

@@ -9,15 +9,16 @@ use serde_json::{Value, json};
 
 use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{Part, Said, Turn, texts};
+use super::convert::{AssistantTurn, Part, Turn, texts};
 use super::openai_chat::{effort, reasons};
 use super::wire_format::{
-    Asked, Decoder, Fault, Finish, Heard, finish, malformed, parse, said, thought, tokens,
+    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, malformed, parse, said, thought,
+    tokens,
 };
 use crate::sse::SseEvent;
 
 /// What a model is asked.
-pub(super) fn body(asked: &Asked<'_>) -> Value {
+pub(super) fn body(asked: &ModelRequest<'_>) -> Value {
     let mut input = Vec::with_capacity(asked.turns.len());
     for turn in &asked.turns {
         add(&mut input, turn);
@@ -94,7 +95,7 @@ fn part(part: &Part<'_>) -> Value {
 }
 
 /// What the model said, and what it has thought before each part of it. Thoughts with nothing behind them are refused.
-fn reply(input: &mut Vec<Value>, said: &Said<'_>) {
+fn reply(input: &mut Vec<Value>, said: &AssistantTurn<'_>) {
     let mut thoughts = Vec::new();
     if said.this_turn {
         thoughts.extend(said.sealed.iter().filter_map(|sealed| {
@@ -127,7 +128,7 @@ fn reply(input: &mut Vec<Value>, said: &Said<'_>) {
 }
 
 /// Reads an answer.
-pub(super) struct Answer {
+pub(super) struct ResponsesDecoder {
     calls: Calls,
     /// Which of the answer's items are which calls.
     items: Vec<(u64, usize)>,
@@ -180,7 +181,7 @@ struct Incomplete {
     reason: Option<String>,
 }
 
-impl Answer {
+impl ResponsesDecoder {
     pub(super) fn new(before: usize) -> Self {
         Self {
             calls: Calls::new(before),
@@ -199,7 +200,7 @@ impl Answer {
         found.map(|(_, call)| *call)
     }
 
-    fn begin(&mut self, index: u64, item: &Item) -> Option<Vec<Heard>> {
+    fn begin(&mut self, index: u64, item: &Item) -> Option<Vec<Decoded>> {
         let id = item.call_id.clone().or_else(|| item.id.clone());
         let tool = item.name.clone()?;
         let call = self.calls.len();
@@ -210,7 +211,7 @@ impl Answer {
     }
 
     /// Takes all of a call's arguments, if they have not come in pieces.
-    fn written(&mut self, call: usize, arguments: Option<&str>) -> Option<Heard> {
+    fn written(&mut self, call: usize, arguments: Option<&str>) -> Option<Decoded> {
         let blank = self.calls.is_blank(call);
         arguments
             .filter(|_| blank)
@@ -218,7 +219,7 @@ impl Answer {
     }
 
     /// Keeps what was thought. Without its content nobody could make anything of it.
-    fn keep(&mut self, item: Item) -> Option<Heard> {
+    fn keep(&mut self, item: Item) -> Option<Decoded> {
         let content = item
             .content
             .filter(|content| content.as_array().is_some_and(|c| !c.is_empty()));
@@ -245,10 +246,10 @@ impl Answer {
         let size = kept.to_string().len();
         self.sealed
             .push(json!({"item": kept, "calls": self.calls.len(), "spoken": self.spoken}));
-        Some(Heard::Kept(size))
+        Some(Decoded::Kept(size))
     }
 
-    fn over(&mut self, usage: Option<Value>, stop: StopReason) -> Vec<Heard> {
+    fn over(&mut self, usage: Option<Value>, stop: StopReason) -> Vec<Decoded> {
         finish(Finish {
             thought: self.thought,
             sealed: Value::Array(std::mem::take(&mut self.sealed)),
@@ -276,8 +277,8 @@ fn used(usage: &Value) -> Option<Usage> {
     })
 }
 
-impl Decoder for Answer {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault> {
+impl Decoder for ResponsesDecoder {
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError> {
         // Some imitators end with it, as in their other format.
         if event.data.trim() == "[DONE]" {
             return Ok(Vec::new());
@@ -353,7 +354,7 @@ impl Decoder for Answer {
             }
             "response.failed" => {
                 let error = read.response.and_then(|response| response.error);
-                return Err(error.map_or_else(|| missing("`error`"), Fault::Reported));
+                return Err(error.map_or_else(|| missing("`error`"), DecodeError::Reported));
             }
             "error" => {
                 // It is in a place of its own, or all of the event.
@@ -361,17 +362,17 @@ impl Decoder for Answer {
                     Some(error) => error,
                     None => parse(event)?,
                 };
-                return Err(Fault::Reported(error));
+                return Err(DecodeError::Reported(error));
             }
             // What is begun and ended, which the pieces say as well, and what is still to be thought of.
             _ => match read.error {
-                Some(error) => return Err(Fault::Reported(error)),
+                Some(error) => return Err(DecodeError::Reported(error)),
                 None => Vec::new(),
             },
         })
     }
 
-    fn cut(&mut self) -> Option<Vec<Heard>> {
+    fn cut(&mut self) -> Option<Vec<Decoded>> {
         self.refused.then(|| self.over(None, StopReason::Refusal))
     }
 }
@@ -381,8 +382,8 @@ mod tests {
     use std::borrow::Cow;
 
     use super::super::super::{Step, ToolRequest};
-    use super::super::convert::Call;
-    use super::super::wire_format::Refused;
+    use super::super::convert::PriorCall;
+    use super::super::wire_format::UnsupportedParameters;
     use super::super::wire_format::tests::read;
     use super::*;
 
@@ -406,7 +407,7 @@ mod tests {
     fn events_become_steps_and_thoughts_are_kept_in_their_place() {
         let delta = |kind: &str, index: u64, delta: &str| json!({"type": format!("response.{kind}.delta"), "output_index": index, "delta": delta});
         let heard = read(
-            &mut Answer::new(0),
+            &mut ResponsesDecoder::new(0),
             &[
                 json!({"type": "response.created", "response": {"error": null, "usage": null}}),
                 added(0, json!({"type": "reasoning", "id": "r0", "summary": []})),
@@ -437,10 +438,10 @@ mod tests {
                     "input_tokens_details": {"cached_tokens": 4}, "output_tokens_details": {"reasoning_tokens": 2}}}}),
             ],
         );
-        let heard: Vec<Heard> = heard
+        let heard: Vec<Decoded> = heard
             .unwrap()
             .into_iter()
-            .filter(|heard| !matches!(heard, Heard::Kept(_)))
+            .filter(|heard| !matches!(heard, Decoded::Kept(_)))
             .collect();
         let begins = |call, tool: &str| Step::Begins {
             call,
@@ -458,7 +459,7 @@ mod tests {
             cache_read: 4,
             ..Usage::default()
         };
-        let expected: Vec<Heard> = vec![
+        let expected: Vec<Decoded> = vec![
             thinks("Hm").into(),
             thinks("\n\n").into(),
             thinks("So").into(),
@@ -468,7 +469,7 @@ mod tests {
             writes(0, ":1}").into(),
             begins(1, "list").into(),
             writes(1, "{}").into(),
-            Heard::Sealed(json!([
+            Decoded::Sealed(json!([
                 {"item": reasoning("r0"), "calls": 0, "spoken": false},
                 {"item": reasoning("r2"), "calls": 1, "spoken": true}])),
             Step::Call(ToolRequest::new("a", "read", json!({"n": 1}))).into(),
@@ -490,19 +491,19 @@ mod tests {
             at("r3", 2, true),
         ];
         let arguments = json!({});
-        let call = |id: &str| Call {
+        let call = |id: &str| PriorCall {
             id: id.to_owned(),
             tool: "read",
             arguments: Cow::Borrowed(&arguments),
         };
-        let mut said = Said {
+        let mut said = AssistantTurn {
             text: Some("Yes"),
             thought: None,
             calls: vec![call("a"), call("b")],
             sealed: &sealed,
             this_turn: true,
         };
-        let order = |said: &Said<'_>| {
+        let order = |said: &AssistantTurn<'_>| {
             let mut input = Vec::new();
             reply(&mut input, said);
             let names = input.iter().map(|item| {
@@ -522,33 +523,33 @@ mod tests {
 
     #[test]
     fn why_it_ends_is_told_apart() {
-        let ends = |event: Value| read(&mut Answer::new(0), &[event]);
+        let ends = |event: Value| read(&mut ResponsesDecoder::new(0), &[event]);
         let incomplete = |reason: &str| {
             ends(
                 json!({"type": "response.incomplete", "response": {"incomplete_details": {"reason": reason}}}),
             )
         };
-        let only = |stop| Ok(vec![Heard::Step(Step::Stop(stop))]);
+        let only = |stop| Ok(vec![Decoded::Step(Step::Stop(stop))]);
         assert_eq!(incomplete("max_output_tokens"), only(StopReason::MaxTokens));
         assert_eq!(incomplete("content_filter"), only(StopReason::Refusal));
         let error = json!({"code": "server_error", "message": "Sorry"});
         let failed = json!({"type": "response.failed", "response": {"error": error}});
-        assert_eq!(ends(failed), Err(Fault::Reported(error)));
+        assert_eq!(ends(failed), Err(DecodeError::Reported(error)));
         let error = json!({"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"});
-        assert_eq!(ends(error.clone()), Err(Fault::Reported(error)));
-        let mut answer = Answer::new(0);
+        assert_eq!(ends(error.clone()), Err(DecodeError::Reported(error)));
+        let mut answer = ResponsesDecoder::new(0);
         let refuses = json!({"type": "response.refusal.delta", "delta": "No."});
         read(&mut answer, &[refuses]).unwrap();
         let completed = json!({"type": "response.completed", "response": {}});
         assert_eq!(read(&mut answer, &[completed]), only(StopReason::Refusal));
         let nameless = added(0, json!({"type": "function_call"}));
-        assert!(matches!(ends(nameless), Err(Fault::Malformed(..))));
+        assert!(matches!(ends(nameless), Err(DecodeError::Malformed(..))));
     }
 
     #[test]
     fn thoughts_are_asked_for_of_models_that_think() {
         let ask = |model, thought, refused| {
-            body(&Asked {
+            body(&ModelRequest {
                 model,
                 instructions: "",
                 turns: Vec::new(),
@@ -559,20 +560,24 @@ mod tests {
                 refused,
             })
         };
-        let asked = ask("gpt-5.4", None, Refused::default());
+        let asked = ask("gpt-5.4", None, UnsupportedParameters::default());
         assert_eq!(asked["reasoning"], json!({"summary": "auto"}));
         assert_eq!(asked["include"], json!(["reasoning.encrypted_content"]));
         assert_eq!(
             (&asked["store"], &asked["stream"]),
             (&json!(false), &json!(true))
         );
-        let plain = ask("gpt-4.1", None, Refused::default());
+        let plain = ask("gpt-4.1", None, UnsupportedParameters::default());
         assert_eq!((plain.get("reasoning"), plain.get("include")), (None, None));
-        let off = ask("gpt-5.4", Some(ThoughtLevel::Off), Refused::default());
+        let off = ask(
+            "gpt-5.4",
+            Some(ThoughtLevel::Off),
+            UnsupportedParameters::default(),
+        );
         assert_eq!(off["reasoning"], json!({"effort": "none"}));
         assert_eq!(off.get("include"), None);
 
-        let mut refused = Refused::default();
+        let mut refused = UnsupportedParameters::default();
         assert!(refused.learn("reasoning.summary") && !refused.learn("reasoning.summary"));
         assert!(!refused.learn("tools"));
         let asked = ask("gpt-5.4", Some(ThoughtLevel::Low), refused);

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
-use super::convert::{Part, Reader};
+use super::convert::{Part, TargetModel};
 use crate::tools::fenced;
 
 /// What the person said.
-pub(super) fn prompt<'a>(reader: Reader<'_>, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
+pub(super) fn prompt<'a>(target: TargetModel<'_>, content: &'a [ContentBlock]) -> Vec<Part<'a>> {
     let mut parts: Vec<Part<'a>> = content
         .iter()
-        .filter_map(|block| part(reader, block))
+        .filter_map(|block| part(target, block))
         .collect();
     if parts.is_empty() {
         parts.push(Part::Text("(The prompt is empty.)".into()));
@@ -19,12 +19,12 @@ pub(super) fn prompt<'a>(reader: Reader<'_>, content: &'a [ContentBlock]) -> Vec
     parts
 }
 
-fn part<'a>(reader: Reader<'_>, block: &'a ContentBlock) -> Option<Part<'a>> {
+fn part<'a>(target: TargetModel<'_>, block: &'a ContentBlock) -> Option<Part<'a>> {
     let text = match block {
         ContentBlock::Text(text) => Cow::Borrowed(text.text.as_str()),
         ContentBlock::Image(image) => {
             return Some(picture(
-                reader,
+                target,
                 &image.mime_type,
                 &image.data,
                 image.uri.as_deref(),
@@ -55,7 +55,7 @@ fn part<'a>(reader: Reader<'_>, block: &'a ContentBlock) -> Option<Part<'a>> {
                     .mime_type
                     .as_deref()
                     .unwrap_or("application/octet-stream");
-                return Some(picture(reader, mime_type, &blob.blob, Some(&blob.uri)));
+                return Some(picture(target, mime_type, &blob.blob, Some(&blob.uri)));
             }
             _ => return None,
         },
@@ -66,7 +66,7 @@ fn part<'a>(reader: Reader<'_>, block: &'a ContentBlock) -> Option<Part<'a>> {
 
 /// A picture, for a model that takes it; for any other, and for what is no picture, that there was one.
 pub(super) fn picture<'a>(
-    reader: Reader<'_>,
+    target: TargetModel<'_>,
     mime_type: &'a str,
     data: &'a str,
     uri: Option<&str>,
@@ -76,7 +76,7 @@ pub(super) fn picture<'a>(
         let text = format!("(Here was a file{named}, {mime_type}. It cannot be shown.)");
         return Part::Text(text.into());
     }
-    if !reader.images {
+    if !target.images {
         let text =
             format!("(Here was a picture{named}, {mime_type}. This model takes no pictures.)");
         return Part::Text(text.into());

@@ -9,11 +9,11 @@ use reqwest::StatusCode;
 use super::super::{Message, ModelError, Request, Sealed, Step, Steps};
 use super::Served;
 use super::backoff::{Backoff, Wait};
-use super::convert::{self, Reader};
-use super::exchange::{Broke, Exchange, Question};
+use super::convert::{self, TargetModel};
+use super::error_report::ErrorReport;
+use super::exchange::{Exchange, ExchangeError, HttpRequest};
 use super::failure::{About, Again, Failure};
-use super::said::Said;
-use super::wire_format::{Asked, Decoder, Heard, WireFormat};
+use super::wire_format::{Decoded, Decoder, ModelRequest, WireFormat};
 
 /// What each event counts at least, in bytes, toward what an answer may have.
 const EVENT: usize = 32;
@@ -131,12 +131,12 @@ impl<'a> Round<'a> {
         self.bytes = 0;
         let exchange = match Exchange::begin(question).await {
             Ok(exchange) => exchange,
-            Err(Broke::Status(status, _, said))
+            Err(ExchangeError::Status(status, _, said))
                 if status == StatusCode::BAD_REQUEST
                     && model.wire_format() == WireFormat::OpenAiResponses
                     && served
                         .http
-                        .refuses(&served.by, &Said::read(&said).parameter) =>
+                        .refuses(&served.by, &ErrorReport::read(&said).parameter) =>
             {
                 return Ok(None);
             }
@@ -179,12 +179,12 @@ impl<'a> Round<'a> {
         let mut more = true;
         for heard in heard {
             match heard {
-                Heard::Kept(bytes) => self.count(bytes)?,
-                Heard::Sealed(parts) => {
+                Decoded::Kept(bytes) => self.count(bytes)?,
+                Decoded::Sealed(parts) => {
                     let sealed = Sealed::new(self.served.by.as_str(), parts);
                     self.ready.push_back(Ok(Step::Sealed(sealed)));
                 }
-                Heard::Step(step) => {
+                Decoded::Step(step) => {
                     more &= !matches!(step, Step::Stop(_));
                     self.say(step)?;
                 }
@@ -227,7 +227,7 @@ impl<'a> Round<'a> {
 
 impl Served {
     /// What the provider is asked.
-    async fn question(&self, request: Request<'_>) -> Result<Question, Failure> {
+    async fn question(&self, request: Request<'_>) -> Result<HttpRequest, Failure> {
         let model = &self.model;
         let impossible = |why: String| {
             let what = format!("no connection can be made: {why}");
@@ -236,19 +236,19 @@ impl Served {
         };
         let client = self.http.client(&self.address).await;
         let format = model.wire_format();
-        let reader = self.reader();
-        let asked = Asked {
+        let target = self.target();
+        let asked = ModelRequest {
             model: &model.name,
             instructions: request.instructions,
-            turns: convert::turns(reader, request.conversation),
+            turns: convert::turns(target, request.conversation),
             tools: request.tools,
             thought: request.thought.or(model.thought),
             max_output: model.max_output,
-            lacks_thoughts: convert::lacks_thoughts(reader, request.conversation),
+            lacks_thoughts: convert::lacks_thoughts(target, request.conversation),
             refused: self.http.refused(&self.by),
         };
         let headers = format.headers(model.key.as_ref());
-        Ok(Question {
+        Ok(HttpRequest {
             client: client.map_err(impossible)?.clone(),
             url: format.url(&self.address, &model.name),
             headers: headers.map_err(|e| impossible(e.to_string()))?,
@@ -258,8 +258,8 @@ impl Served {
         })
     }
 
-    fn reader(&self) -> Reader<'_> {
-        Reader {
+    fn target(&self) -> TargetModel<'_> {
+        TargetModel {
             format: self.model.wire_format(),
             by: &self.by,
             images: self.images,

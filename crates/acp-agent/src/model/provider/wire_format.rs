@@ -113,7 +113,7 @@ impl WireFormat {
     }
 
     /// What is asked.
-    pub(super) fn body(self, asked: &Asked<'_>) -> Value {
+    pub(super) fn body(self, asked: &ModelRequest<'_>) -> Value {
         match self {
             Self::AnthropicMessages => anthropic_messages::body(asked),
             Self::OpenAiChat => openai_chat::body(asked),
@@ -125,10 +125,10 @@ impl WireFormat {
     /// What reads the answer. There were so many calls in the conversation before.
     pub(super) fn decoder(self, before: usize) -> Box<dyn Decoder> {
         match self {
-            Self::AnthropicMessages => Box::new(anthropic_messages::Answer::new(before)),
-            Self::OpenAiChat => Box::new(openai_chat::Answer::new(before)),
-            Self::OpenAiResponses => Box::new(openai_responses::Answer::new(before)),
-            Self::Gemini => Box::new(gemini::Answer::new(before)),
+            Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),
+            Self::OpenAiChat => Box::new(openai_chat::ChatDecoder::new(before)),
+            Self::OpenAiResponses => Box::new(openai_responses::ResponsesDecoder::new(before)),
+            Self::Gemini => Box::new(gemini::GeminiDecoder::new(before)),
         }
     }
 }
@@ -151,7 +151,7 @@ impl fmt::Display for WireFormat {
 }
 
 /// What a model is asked, before it is written in a format.
-pub(super) struct Asked<'a> {
+pub(super) struct ModelRequest<'a> {
     /// The model's name.
     pub(super) model: &'a str,
     pub(super) instructions: &'a str,
@@ -162,19 +162,19 @@ pub(super) struct Asked<'a> {
     /// It was in the middle of calling tools, and what it thought before is lost.
     pub(super) lacks_thoughts: bool,
     /// What the server has said it does not take.
-    pub(super) refused: Refused,
+    pub(super) refused: UnsupportedParameters,
 }
 
 /// What not every server and account takes of a request. It is left out once that was said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Refused {
+pub(super) struct UnsupportedParameters {
     /// Summaries of thoughts.
     pub(super) summary: bool,
     /// Thoughts that are encrypted.
     pub(super) encrypted: bool,
 }
 
-impl Refused {
+impl UnsupportedParameters {
     /// Takes up what the server says about a request. Gives whether there is something to leave out now.
     pub(super) fn learn(&mut self, parameter: &str) -> bool {
         let refused = match parameter {
@@ -192,18 +192,18 @@ pub(super) trait Decoder: Send {
     ///
     /// # Errors
     /// It is an error, or no event of the format.
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Heard>, Fault>;
+    fn event(&mut self, event: &SseEvent) -> Result<Vec<Decoded>, DecodeError>;
 
     /// Takes that no more events come, though none has said that the answer is over. Gives the end of it if all of it
     /// has come even so.
-    fn cut(&mut self) -> Option<Vec<Heard>> {
+    fn cut(&mut self) -> Option<Vec<Decoded>> {
         None
     }
 }
 
 /// What an event says.
 #[derive(Debug, PartialEq)]
-pub(super) enum Heard {
+pub(super) enum Decoded {
     Step(Step),
     /// So many bytes that are kept until the answer is over.
     Kept(usize),
@@ -211,7 +211,7 @@ pub(super) enum Heard {
     Sealed(Value),
 }
 
-impl From<Step> for Heard {
+impl From<Step> for Decoded {
     fn from(step: Step) -> Self {
         Self::Step(step)
     }
@@ -219,7 +219,7 @@ impl From<Step> for Heard {
 
 /// Why an answer cannot be read on.
 #[derive(Debug, PartialEq)]
-pub(super) enum Fault {
+pub(super) enum DecodeError {
     /// The provider reports an error in the place of an event.
     Reported(Value),
     /// The event is not one of the format. Why, and its beginning.
@@ -229,13 +229,13 @@ pub(super) enum Fault {
 }
 
 /// Reads the JSON of an event.
-pub(super) fn parse<'a, T: Deserialize<'a>>(event: &'a SseEvent) -> Result<T, Fault> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(event: &'a SseEvent) -> Result<T, DecodeError> {
     serde_json::from_str(&event.data).map_err(|e| malformed(event, &e.to_string()))
 }
 
 /// An event that is none of its format.
-pub(super) fn malformed(event: &SseEvent, why: &str) -> Fault {
-    Fault::Malformed(why.to_owned(), event.data.chars().take(GLIMPSE).collect())
+pub(super) fn malformed(event: &SseEvent, why: &str) -> DecodeError {
+    DecodeError::Malformed(why.to_owned(), event.data.chars().take(GLIMPSE).collect())
 }
 
 /// Reads a list of no more than [`PARTS`]; `null` is one of none.
@@ -288,29 +288,29 @@ pub(super) struct Finish {
 }
 
 /// The steps with which an answer is over.
-pub(super) fn finish(end: Finish) -> Vec<Heard> {
+pub(super) fn finish(end: Finish) -> Vec<Decoded> {
     let mut all = Vec::with_capacity(end.calls.len() + 3);
     // Also where there is nothing in it: whether another model has thought this is to be known.
     if end.thought || !end.calls.is_empty() || end.sealed.as_array().is_some_and(|s| !s.is_empty())
     {
-        all.push(Heard::Sealed(end.sealed));
+        all.push(Decoded::Sealed(end.sealed));
     }
-    all.extend(end.calls.into_iter().map(Step::Call).map(Heard::Step));
-    all.extend(end.usage.map(Step::Usage).map(Heard::Step));
+    all.extend(end.calls.into_iter().map(Step::Call).map(Decoded::Step));
+    all.extend(end.usage.map(Step::Usage).map(Decoded::Step));
     all.push(Step::Stop(end.stop).into());
     all
 }
 
 /// A text, unless it is empty.
-pub(super) fn said(text: Option<String>) -> Option<Heard> {
+pub(super) fn said(text: Option<String>) -> Option<Decoded> {
     let text = text.filter(|text| !text.is_empty());
-    text.map(Step::Text).map(Heard::Step)
+    text.map(Step::Text).map(Decoded::Step)
 }
 
 /// A thought, unless it is empty.
-pub(super) fn thought(text: Option<String>) -> Option<Heard> {
+pub(super) fn thought(text: Option<String>) -> Option<Decoded> {
     let text = text.filter(|text| !text.is_empty());
-    text.map(Step::Thought).map(Heard::Step)
+    text.map(Step::Thought).map(Decoded::Step)
 }
 
 /// A number of tokens somewhere in what was used.
@@ -333,7 +333,7 @@ pub(super) mod tests {
     pub(in super::super) fn read(
         decoder: &mut dyn Decoder,
         events: &[Value],
-    ) -> Result<Vec<Heard>, Fault> {
+    ) -> Result<Vec<Decoded>, DecodeError> {
         let mut all = Vec::new();
         for event in events {
             let name = event.get("type").and_then(Value::as_str);
@@ -364,7 +364,7 @@ pub(super) mod tests {
         assert_eq!(count(many(1)), Ok(1));
         assert_eq!(count(many(PARTS)), Ok(PARTS));
         assert!(
-            matches!(count(many(PARTS + 1)), Err(Fault::Malformed(why, _)) if why.contains("at most 10000"))
+            matches!(count(many(PARTS + 1)), Err(DecodeError::Malformed(why, _)) if why.contains("at most 10000"))
         );
         assert_eq!(count("{\"parts\":null}".to_owned()), Ok(0));
         assert_eq!(count("{}".to_owned()), Ok(0));
