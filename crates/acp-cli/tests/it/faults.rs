@@ -361,9 +361,16 @@ fn same_diff(diff: &Diff, content: &ToolCallContent) -> bool {
     }
 }
 
-/// What a person can read in a tool call, what its terminals show included.
+/// What a person can read in a tool call: the command that it runs, what it has produced, and what its terminals
+/// show. A long command is content of the call only until its terminal takes that place, which may have been
+/// recorded and not sent when the agent was killed.
 fn shown_text(thread: &Thread, call: &ThreadToolCall) -> String {
-    let mut text = String::new();
+    let command = call
+        .raw_input
+        .as_ref()
+        .and_then(|input| input["command"].as_str());
+    let mut text = command.unwrap_or_default().to_owned();
+    text.push('\n');
     for content in &call.content {
         match content {
             ToolCallContent::Content(ContentBlock::Text(block)) => text.push_str(&block.text),
