@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use acp::Update;
-use acp::v1::{SessionId, SessionUpdate};
+use acp::v1::SessionId;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::context::Compaction;
@@ -58,7 +58,7 @@ impl Log {
         let Some(logged) = &self.0 else {
             return Ok(());
         };
-        let begins = matches!(update, Update::V1(SessionUpdate::ToolCall(_)));
+        let begins = matches!(update, Update::ToolCallUpdate(call) if call.begins);
         let change: Option<Change> =
             begins.then(|| Box::new(move |p: &mut Properties| p.calls = calls) as Change);
         logged.keep(vec![Entry::shown(update)?], change).await

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use acp::Update;
-use acp::v1::{ContentBlock, ContentChunk, SessionUpdate};
+use acp::update::MessageChunk;
+use acp::v1::ContentBlock;
 use serde_json::Value;
 
 use crate::model::{Message, ToolResult, ToolStatus};
@@ -117,17 +118,17 @@ struct Untold {
 
 impl Untold {
     fn add(&mut self, update: Update) {
-        let text = |chunk: ContentChunk| chunk.content.as_text().unwrap_or_default().to_owned();
+        let text = |chunk: MessageChunk| chunk.content.as_text().unwrap_or_default().to_owned();
         match update {
-            Update::V1(SessionUpdate::UserMessageChunk(chunk)) => {
+            Update::UserMessageChunk(chunk) => {
                 self.answered();
                 self.prompt.push(chunk.content);
             }
-            Update::V1(SessionUpdate::AgentMessageChunk(chunk)) => {
+            Update::AgentMessageChunk(chunk) => {
                 self.asked();
                 self.text.push_str(&text(chunk));
             }
-            Update::V1(SessionUpdate::AgentThoughtChunk(chunk)) => {
+            Update::AgentThoughtChunk(chunk) => {
                 self.asked();
                 self.thought.push_str(&text(chunk));
             }
@@ -254,15 +255,15 @@ mod tests {
     #[test]
     fn what_was_shown_was_said() {
         let mut untold = Untold::default();
-        let chunk = |text: &str| ContentChunk::new(ContentBlock::text(text));
+        let chunk = |text: &str| MessageChunk::new(ContentBlock::text(text));
         for update in [
-            SessionUpdate::AgentThoughtChunk(chunk("Hm")),
-            SessionUpdate::AgentMessageChunk(chunk("Hel")),
-            SessionUpdate::AgentMessageChunk(chunk("lo")),
-            SessionUpdate::UserMessageChunk(chunk("And")),
-            SessionUpdate::UserMessageChunk(chunk("now?")),
+            Update::AgentThoughtChunk(chunk("Hm")),
+            Update::AgentMessageChunk(chunk("Hel")),
+            Update::AgentMessageChunk(chunk("lo")),
+            Update::UserMessageChunk(chunk("And")),
+            Update::UserMessageChunk(chunk("now?")),
         ] {
-            untold.add(update.into());
+            untold.add(update);
         }
         let said = Message::Assistant {
             text: "Hello".to_owned(),

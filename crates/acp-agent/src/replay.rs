@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use acp::Update;
 use acp::agent::Session;
+use acp::update::{MessageChunk, ToolCallContent, ToolCallUpdate};
 use acp::v1::{
-    CompactionId, CompactionStatus, CompactionUpdate, ContentChunk, MessageId, PlanUpdateContent,
-    ProtocolVersion, SessionUpdate as V1, TerminalId, ToolCallContent, ToolCallId, ToolCallStatus,
-    ToolCallUpdate,
+    CompactionId, CompactionStatus, CompactionUpdate, MessageId, PlanUpdate as PlanUpdateV1,
+    PlanUpdateContent, ProtocolVersion, SessionUpdate as V1, TerminalId, ToolCallId,
 };
-use acp::v2::{Message, SessionUpdate as V2, TerminalOutput, TerminalOutputChunk, TerminalUpdate};
+use acp::v2::{
+    Message, PlanUpdate, TerminalOutput, TerminalOutputChunk, TerminalUpdate, ToolCallStatus,
+};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -27,9 +29,6 @@ const ENDED: &str = "The agent was ended before this was done.";
 
 /// What is said of a terminal of a client's of which nothing is known.
 const GONE: &str = "The terminal is gone, and what it showed was not kept.";
-
-/// The status of version 2 that version 1 has no word for.
-const CANCELLED: &str = "cancelled";
 
 /// Shows the past of a session to its client.
 pub(crate) async fn replay(session: &Session, past: &Past) -> acp::Result<()> {
@@ -89,7 +88,7 @@ struct Call {
 impl Call {
     fn status(&mut self, status: &ToolCallStatus) {
         self.status = status.clone();
-        self.cancelled = status.as_str() == CANCELLED;
+        self.cancelled = *status == ToolCallStatus::Cancelled;
         let done = matches!(status, ToolCallStatus::Completed | ToolCallStatus::Failed);
         self.ended = done || self.cancelled;
     }
@@ -103,88 +102,100 @@ impl Call {
 impl Replay<'_> {
     async fn update(&mut self, update: Update) -> acp::Result<()> {
         match update {
-            Update::V1(V1::UserMessageChunk(chunk)) => {
+            Update::UserMessageChunk(chunk) => {
                 if self.prompt != chunk.message_id {
                     self.end_turn().await?;
                     self.prompt.clone_from(&chunk.message_id);
                 }
-                self.chunk(chunk, V1::UserMessageChunk, V2::UserMessage)
-                    .await
+                let update = self.chunk(chunk, Update::UserMessageChunk, Update::UserMessage);
+                self.session.update(update).await
             }
-            Update::V1(V1::AgentMessageChunk(chunk)) => {
-                self.chunk(chunk, V1::AgentMessageChunk, V2::AgentMessage)
-                    .await
+            Update::AgentMessageChunk(chunk) => {
+                let update = self.chunk(chunk, Update::AgentMessageChunk, Update::AgentMessage);
+                self.session.update(update).await
             }
-            Update::V1(V1::AgentThoughtChunk(chunk)) => {
-                self.chunk(chunk, V1::AgentThoughtChunk, V2::AgentThought)
-                    .await
+            Update::AgentThoughtChunk(chunk) => {
+                let update = self.chunk(chunk, Update::AgentThoughtChunk, Update::AgentThought);
+                self.session.update(update).await
             }
-            Update::V1(V1::ToolCall(mut call)) => {
-                let mut state = Call {
-                    content: std::mem::take(&mut call.content),
-                    raw_output: call.raw_output.clone(),
-                    ..Call::default()
-                };
-                state.status(&call.status);
-                state.shown = self.content(&state, false);
-                self.say_status(&mut call.status);
-                let id = call.tool_call_id.clone();
-                let mut update = ToolCallUpdate::new(&id).status(call.status.clone());
-                if self.v2 {
-                    // What it has in the place of a tool call is an update.
-                    call.content.clone_from(&state.shown);
-                } else {
-                    // Some clients show what a call has produced only if an update says it; none wants it twice.
-                    update.content = Some(state.shown.clone()).filter(|shown| !shown.is_empty());
-                }
-                if !state.ended || state.has_terminals() {
-                    self.calls.insert(id, state);
-                }
-                self.session.update(V1::ToolCall(call)).await?;
-                match update.content {
-                    Some(_) => self.session.update(V1::ToolCallUpdate(update.into())).await,
-                    None => Ok(()),
-                }
-            }
-            Update::V1(V1::ToolCallUpdate(update)) => self.call_update(*update).await,
-            Update::V1(V1::PlanUpdate(update)) => match update.plan {
-                PlanUpdateContent::Items(plan) => {
-                    self.session.plan_by_id(plan.plan_id, plan.entries).await
-                }
-                _ => self.session.update(V1::PlanUpdate(update)).await,
-            },
-            Update::V1(V1::PlanRemoved(plan)) => self.session.remove_plan(plan.plan_id).await,
-            Update::V1(V1::CompactionUpdate(update)) => {
+            Update::ToolCallUpdate(call) if call.begins => self.call(*call).await,
+            Update::ToolCallUpdate(update) => self.call_update(*update).await,
+            Update::PlanUpdate(update) => self.plan(update).await,
+            Update::PlanRemoved(plan) => self.session.remove_plan(plan.plan_id).await,
+            Update::CompactionUpdate(update) => {
                 let runs = update.status == CompactionStatus::InProgress;
                 self.compaction = runs.then(|| update.compaction_id.clone());
                 show_compaction(self.session, *update).await
             }
-            Update::V1(V1::Notice(notice)) => self.session.notice(*notice).await,
-            Update::V1(update) => self.session.update(update).await,
-            Update::V2(V2::TerminalUpdate(update)) => self.terminal(*update).await,
-            Update::V2(V2::TerminalOutputChunk(chunk)) => self.output(chunk).await,
-            // This agent says it in no other words.
-            Update::V2(update) if self.v2 => self.session.update_v2(update).await,
-            _ => Ok(()),
+            Update::Notice(notice) => self.session.notice(*notice).await,
+            Update::TerminalUpdate(update) => self.terminal(*update).await,
+            Update::TerminalOutputChunk(chunk) => self.output(chunk).await,
+            update => match self.session.update(update).await {
+                // What version 1 has no words for. This agent says it in no other.
+                Err(acp::Error::NotOffered { .. }) => Ok(()),
+                told => told,
+            },
         }
     }
 
     /// A piece of a message; the first one for version 2 as the message itself, which replaces what a client
     /// has of it.
-    async fn chunk(
+    fn chunk(
         &mut self,
-        chunk: ContentChunk,
-        piece: fn(ContentChunk) -> V1,
-        whole: fn(Message) -> V2,
-    ) -> acp::Result<()> {
-        if self.v2
-            && let Some(id) = &chunk.message_id
-            && self.begun.insert(id.clone())
-        {
-            let message = Message::new(id).content(vec![chunk.content]);
-            return self.session.update_v2(whole(message)).await;
+        chunk: MessageChunk,
+        piece: fn(MessageChunk) -> Update,
+        whole: fn(Message) -> Update,
+    ) -> Update {
+        match &chunk.message_id {
+            Some(id) if self.v2 && self.begun.insert(id.clone()) => {
+                whole(Message::new(id).content(vec![chunk.content]))
+            }
+            _ => piece(chunk),
         }
-        self.session.update(piece(chunk)).await
+    }
+
+    /// One plan of several is the steps of all for a client that knows one only.
+    async fn plan(&mut self, update: PlanUpdate) -> acp::Result<()> {
+        match Update::PlanUpdate(update).into_v1() {
+            Some(V1::PlanUpdate(PlanUpdateV1 {
+                plan: PlanUpdateContent::Items(plan),
+                ..
+            })) => self.session.plan_by_id(plan.plan_id, plan.entries).await,
+            Some(update) => self.session.update(update).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn call(&mut self, mut call: ToolCallUpdate) -> acp::Result<()> {
+        let mut state = Call {
+            content: call.content.take().flatten().unwrap_or_default(),
+            raw_output: call.raw_output.clone(),
+            ..Call::default()
+        };
+        state.status(&call.status.take().flatten().unwrap_or_default());
+        state.shown = self.content(&state, false);
+        let status = self.status_in_words(&state.status);
+        if status != ToolCallStatus::default() {
+            call.status = Some(Some(status.clone()));
+        }
+        let id = call.tool_call_id.clone();
+        let mut update = ToolCallUpdate::new(&id);
+        if self.v2 {
+            // What it has in the place of a tool call is an update.
+            call.content = (!state.shown.is_empty()).then(|| Some(state.shown.clone()));
+        } else if !state.shown.is_empty() {
+            // Some clients show what a call has produced only if an update says it; none wants it twice.
+            update.status = Some(Some(status));
+            update.content = Some(Some(state.shown.clone()));
+        }
+        if !state.ended || state.has_terminals() {
+            self.calls.insert(id, state);
+        }
+        self.tool_call(call).await?;
+        match update.content {
+            Some(_) => self.tool_call(update).await,
+            None => Ok(()),
+        }
     }
 
     async fn call_update(&mut self, mut update: ToolCallUpdate) -> acp::Result<()> {
@@ -195,34 +206,37 @@ impl Replay<'_> {
             ended: true,
             ..Call::default()
         });
-        if let Some(status) = &update.status {
-            call.status(status);
+        let says_status = update.status.is_some();
+        if let Some(status) = update.status.take() {
+            call.status(&status.unwrap_or_default());
         }
         if let Some(output) = &update.raw_output {
             call.raw_output = Some(output.clone());
         }
         if let Some(content) = update.content.take() {
-            call.content = content;
+            call.content = content.unwrap_or_default();
             call.shown = self.content(&call, false);
-            update.content = Some(call.shown.clone());
+            update.content = Some(Some(call.shown.clone()));
         }
-        if known || update.status.is_some() {
-            let mut status = call.status.clone();
-            self.say_status(&mut status);
-            update.status = Some(status);
+        if known || says_status {
+            update.status = Some(Some(self.status_in_words(&call.status)));
         }
         if !call.ended || call.has_terminals() {
             self.calls.insert(id, call);
         }
-        self.session
-            .update(V1::ToolCallUpdate(Box::new(update)))
-            .await
+        self.tool_call(update).await
+    }
+
+    async fn tool_call(&self, update: ToolCallUpdate) -> acp::Result<()> {
+        let update = Update::ToolCallUpdate(update.into());
+        self.session.update(update).await
     }
 
     /// A status in the words of the version that is spoken.
-    fn say_status(&self, status: &mut ToolCallStatus) {
-        if !self.v2 && status.as_str() == CANCELLED {
-            *status = ToolCallStatus::Failed;
+    fn status_in_words(&self, status: &ToolCallStatus) -> ToolCallStatus {
+        match status {
+            ToolCallStatus::Cancelled if !self.v2 => ToolCallStatus::Failed,
+            status => status.clone(),
         }
     }
 
@@ -239,20 +253,19 @@ impl Replay<'_> {
                 Some(printed) => {
                     let printed = String::from_utf8_lossy(printed);
                     let printed = tail(&printed, PRINTED);
-                    shown.extend((!printed.is_empty()).then(|| text(fenced(printed))));
+                    shown.extend((!printed.is_empty()).then(|| text(fenced(printed)).into()));
                 }
                 None if all => {
                     let output = call.raw_output.as_ref().and_then(|data| data.get("output"));
-                    shown.push(match output.and_then(Value::as_str) {
-                        Some(output) => text(fenced(tail(output, PRINTED))),
-                        None => text(GONE),
-                    });
+                    let output = output.and_then(Value::as_str);
+                    let output = output.map(|output| text(fenced(tail(output, PRINTED))));
+                    shown.push(output.unwrap_or_else(|| text(GONE)).into());
                 }
                 None => {}
             }
         }
         if call.cancelled && !self.v2 {
-            shown.push(text("Cancelled."));
+            shown.push(text("Cancelled.").into());
         }
         shown
     }
@@ -274,7 +287,7 @@ impl Replay<'_> {
         }
         if self.v2 {
             self.session
-                .update_v2(V2::TerminalUpdate(Box::new(update)))
+                .update(Update::TerminalUpdate(update.into()))
                 .await?;
         }
         Ok(())
@@ -283,7 +296,8 @@ impl Replay<'_> {
     async fn output(&mut self, chunk: TerminalOutputChunk) -> acp::Result<()> {
         if self.v2 {
             self.terminals.entry(chunk.terminal_id.clone()).or_default();
-            return self.session.update_v2(V2::TerminalOutputChunk(chunk)).await;
+            let update = Update::TerminalOutputChunk(chunk);
+            return self.session.update(update).await;
         }
         let printed = self.terminals.entry(chunk.terminal_id).or_default();
         printed.extend(STANDARD.decode(&chunk.data).unwrap_or_default());
@@ -298,16 +312,15 @@ impl Replay<'_> {
         for (id, mut call) in std::mem::take(&mut self.calls) {
             let mut content = self.content(&call, true);
             if !call.ended {
-                content.push(text(ENDED));
+                content.push(text(ENDED).into());
                 call.status(&ToolCallStatus::Failed);
             } else if content == call.shown {
                 continue;
             }
-            self.say_status(&mut call.status);
-            let update = ToolCallUpdate::new(id).status(call.status).content(content);
-            self.session
-                .update(V1::ToolCallUpdate(Box::new(update)))
-                .await?;
+            let mut update = ToolCallUpdate::new(id);
+            update.status = Some(Some(self.status_in_words(&call.status)));
+            update.content = Some(Some(content));
+            self.tool_call(update).await?;
         }
         if let Some(id) = self.compaction.take() {
             let update = CompactionUpdate::new(id, CompactionStatus::Failed);

@@ -9,7 +9,7 @@
 
 use acp::agent::{Agent, Prompt, Turn};
 use acp::client::{Client, Update, UpdateContext, connect_with};
-use acp::v1::{StopReason, ToolCall};
+use acp::v1::{ProtocolVersion, StopReason, ToolCall};
 use acp::{Options, transport};
 
 struct Worker;
@@ -25,14 +25,14 @@ impl Agent for Worker {
 
 /// Prints the words of the wire. A client that only shows what a person sees renders the thread, and has
 /// no need of them.
-struct Printer;
+struct Printer(ProtocolVersion);
 
 impl Client for Printer {
     async fn update(&self, _: &UpdateContext, update: &Update) {
-        let words = match update {
-            Update::V1(update) => serde_json::to_string(update),
-            Update::V2(update) => serde_json::to_string(update),
-            _ => return,
+        let update = update.clone();
+        let words = match self.0 {
+            ProtocolVersion::V2 => serde_json::to_string(&update.into_v2()),
+            _ => serde_json::to_string(&update.into_v1()),
         };
         println!("  {}", words.unwrap_or_default());
     }
@@ -43,9 +43,10 @@ async fn main() -> acp::Result<()> {
     // What each side speaks at most. Version 2 is spoken where both do.
     let (old, new) = (Options::new(), Options::new().draft_version_2());
     for (agents, clients) in [(&new, &new), (&new, &old), (&old, &new)] {
+        let version = agents.latest().min(clients.latest());
         let (ours, theirs) = transport::memory();
         acp::agent::start(theirs, Worker, agents.clone());
-        let agent = connect_with(ours, Printer, clients.clone()).await?;
+        let agent = connect_with(ours, Printer(version), clients.clone()).await?;
         println!(
             "the agent speaks up to version {}, the client up to version {}: version {}",
             agents.latest(),

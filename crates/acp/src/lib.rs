@@ -28,7 +28,7 @@ pub mod bridge;
 mod capabilities;
 pub mod client;
 mod connection;
-mod convert;
+mod dialect;
 mod error;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
@@ -42,7 +42,7 @@ mod session_setup;
 pub mod testing;
 pub mod thread;
 pub mod transport;
-mod update;
+pub mod update;
 mod utf8;
 
 pub use acp_wire as wire;

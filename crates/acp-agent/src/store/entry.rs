@@ -66,11 +66,14 @@ impl Entry {
 
     /// What the client is going to be shown.
     pub(crate) fn shown(update: &Update) -> Result<Self, StoreError> {
-        match update {
-            Update::V1(update) => Self::write(EntryKind::ShownV1, update),
-            Update::V2(update) => Self::write(EntryKind::ShownV2, update),
-            _ => Err(StoreError::Failed(
-                "an update of an unknown version cannot be kept".to_owned(),
+        // Version 1 where it says all of it: that is what most of a log is, and what earlier releases read.
+        if let Some(update) = update.clone().into_v1() {
+            return Self::write(EntryKind::ShownV1, &update);
+        }
+        match update.clone().into_v2() {
+            Some(update) => Self::write(EntryKind::ShownV2, &update),
+            None => Err(StoreError::Failed(
+                "an update that neither version has words for cannot be kept".to_owned(),
             )),
         }
     }

@@ -7,11 +7,9 @@
 use std::collections::HashMap;
 
 use acp::Update;
-use acp::v1::{
-    ContentBlock, ContentChunk, MessageId, PlanId, PlanUpdateContent, SessionUpdate as V1,
-    TerminalId, ToolCall, ToolCallId, ToolCallUpdate,
-};
-use acp::v2::{SessionUpdate as V2, TerminalOutputChunk};
+use acp::update::{MessageChunk, ToolCallUpdate};
+use acp::v1::{ContentBlock, MessageId, PlanId, TerminalId, ToolCallId};
+use acp::v2::TerminalOutputChunk;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -31,7 +29,6 @@ pub(crate) struct Folder {
     message: Option<(&'static str, MessageId, usize)>,
     calls: HashMap<ToolCallId, usize>,
     outputs: HashMap<TerminalId, usize>,
-    plan: Option<usize>,
     plans: HashMap<PlanId, usize>,
     /// How many bytes the entries had that were put in.
     bytes: usize,
@@ -45,8 +42,7 @@ impl Folder {
     pub(crate) fn push(&mut self, entry: &Entry) -> Result<(), StoreError> {
         self.bytes += entry.body.len();
         match entry.read()? {
-            Content::Shown(Update::V1(update)) => self.v1(update),
-            Content::Shown(Update::V2(update)) => self.v2(update),
+            Content::Shown(update) => self.shown(update),
             other => {
                 // Between what the model was told and what was shown after it stays a line: what the model
                 // had not been told yet when the process ended is found by it.
@@ -76,56 +72,46 @@ impl Folder {
         self.slots.len() - 1
     }
 
-    fn keep_v1(&mut self, update: V1) -> usize {
-        self.keep(Content::Shown(update.into()))
+    fn keep_shown(&mut self, update: Update) -> usize {
+        self.keep(Content::Shown(update))
     }
 
-    fn v1(&mut self, update: V1) {
+    fn shown(&mut self, update: Update) {
         match update {
-            V1::AgentMessageChunk(chunk) => self.chunk("agent", chunk, V1::AgentMessageChunk),
-            V1::AgentThoughtChunk(chunk) => self.chunk("thought", chunk, V1::AgentThoughtChunk),
-            V1::ToolCall(call) => {
+            Update::AgentMessageChunk(chunk) => {
+                self.chunk("agent", chunk, Update::AgentMessageChunk);
+            }
+            Update::AgentThoughtChunk(chunk) => {
+                self.chunk("thought", chunk, Update::AgentThoughtChunk);
+            }
+            Update::ToolCallUpdate(call) if call.begins => {
                 self.message = None;
                 let id = call.tool_call_id.clone();
-                let at = self.keep_v1(V1::ToolCall(call));
+                let at = self.keep_shown(Update::ToolCallUpdate(call));
                 self.calls.insert(id, at);
             }
-            V1::ToolCallUpdate(update) => self.call_update(*update),
-            V1::Plan(plan) => {
-                let gone = self.plan.take();
-                self.remove(gone);
-                self.plan = Some(self.keep_v1(V1::Plan(plan)));
-            }
-            V1::PlanUpdate(update) => {
-                let id = plan_id(&update.plan);
+            Update::ToolCallUpdate(update) => self.call_update(*update),
+            Update::PlanUpdate(update) => {
+                let id = update.plan.plan_id();
                 let gone = id.as_ref().and_then(|id| self.plans.remove(id));
                 self.remove(gone);
-                let at = self.keep_v1(V1::PlanUpdate(update));
+                let at = self.keep_shown(Update::PlanUpdate(update));
                 self.plans.extend(id.map(|id| (id, at)));
             }
-            V1::PlanRemoved(removed) => {
+            Update::PlanRemoved(removed) => {
                 let gone = self.plans.remove(&removed.plan_id);
                 self.remove(gone);
-                self.keep_v1(V1::PlanRemoved(removed));
+                self.keep_shown(Update::PlanRemoved(removed));
             }
-            other => {
-                self.message = None;
-                self.keep_v1(other);
-            }
-        }
-    }
-
-    fn v2(&mut self, update: V2) {
-        match update {
-            V2::TerminalOutputChunk(chunk) => self.output(chunk),
-            V2::TerminalUpdate(update) => {
+            Update::TerminalOutputChunk(chunk) => self.output(chunk),
+            Update::TerminalUpdate(update) => {
                 // What it says replaces what was printed before.
                 self.outputs.remove(&update.terminal_id);
-                self.keep(Content::Shown(V2::TerminalUpdate(update).into()));
+                self.keep_shown(Update::TerminalUpdate(update));
             }
             other => {
                 self.message = None;
-                self.keep(Content::Shown(other.into()));
+                self.keep_shown(other);
             }
         }
     }
@@ -136,19 +122,24 @@ impl Folder {
         }
     }
 
-    fn chunk(&mut self, kind: &'static str, chunk: ContentChunk, update: fn(ContentChunk) -> V1) {
+    fn chunk(
+        &mut self,
+        kind: &'static str,
+        chunk: MessageChunk,
+        update: fn(MessageChunk) -> Update,
+    ) {
         if let Some((speaker, id, at)) = &self.message
             && *speaker == kind
             && chunk.message_id.as_ref() == Some(id)
-            && let Some(Some(Content::Shown(Update::V1(
-                V1::AgentMessageChunk(last) | V1::AgentThoughtChunk(last),
-            )))) = self.slots.get_mut(*at)
+            && let Some(Some(Content::Shown(
+                Update::AgentMessageChunk(last) | Update::AgentThoughtChunk(last),
+            ))) = self.slots.get_mut(*at)
             && append(last, &chunk)
         {
             return;
         }
         let id = chunk.message_id.clone();
-        let at = self.keep_v1(update(chunk));
+        let at = self.keep_shown(update(chunk));
         self.message = id.map(|id| (kind, id, at));
     }
 
@@ -156,19 +147,16 @@ impl Folder {
         let id = update.tool_call_id.clone();
         // Custom data may be of any kind: what was said last need not be all of it.
         if let Some(meta) = update.meta.take() {
-            self.keep_v1(V1::ToolCallUpdate(Box::new(
-                ToolCallUpdate::new(&id).meta(meta),
-            )));
+            let mut alone = ToolCallUpdate::new(&id);
+            alone.meta = Some(meta);
+            self.keep_shown(Update::ToolCallUpdate(alone.into()));
         }
         let at = self.calls.get(&id).copied();
         match at.and_then(|at| self.slots.get_mut(at)) {
-            Some(Some(Content::Shown(Update::V1(V1::ToolCall(call))))) => change(call, update),
-            Some(Some(Content::Shown(Update::V1(V1::ToolCallUpdate(before))))) => {
-                change_again(before, update);
-            }
+            Some(Some(Content::Shown(Update::ToolCallUpdate(call)))) => call.merge(update),
             _ => {
                 self.message = None;
-                let at = self.keep_v1(V1::ToolCallUpdate(Box::new(update)));
+                let at = self.keep_shown(Update::ToolCallUpdate(update.into()));
                 self.calls.insert(id, at);
             }
         }
@@ -177,7 +165,7 @@ impl Folder {
     fn output(&mut self, chunk: TerminalOutputChunk) {
         let id = chunk.terminal_id.clone();
         let at = self.outputs.get(&id).copied();
-        if let Some(Some(Content::Shown(Update::V2(V2::TerminalOutputChunk(last))))) =
+        if let Some(Some(Content::Shown(Update::TerminalOutputChunk(last)))) =
             at.and_then(|at| self.slots.get_mut(at))
             && let Some(data) = joined(&last.data, &chunk.data)
             && chunk.meta.is_none()
@@ -185,22 +173,13 @@ impl Folder {
             last.data = data;
             return;
         }
-        let at = self.keep(Content::Shown(V2::TerminalOutputChunk(chunk).into()));
+        let at = self.keep_shown(Update::TerminalOutputChunk(chunk));
         self.outputs.insert(id, at);
     }
 }
 
-fn plan_id(plan: &PlanUpdateContent) -> Option<PlanId> {
-    match plan {
-        PlanUpdateContent::Items(plan) => Some(plan.plan_id.clone()),
-        PlanUpdateContent::File(plan) => Some(plan.plan_id.clone()),
-        PlanUpdateContent::Markdown(plan) => Some(plan.plan_id.clone()),
-        _ => None,
-    }
-}
-
 /// Puts text to the end of text, unless that becomes too long.
-fn append(last: &mut ContentChunk, next: &ContentChunk) -> bool {
+fn append(last: &mut MessageChunk, next: &MessageChunk) -> bool {
     if last.meta.is_some() || next.meta.is_some() {
         return false;
     }
@@ -227,37 +206,14 @@ fn joined(last: &str, next: &str) -> Option<String> {
     Some(STANDARD.encode(bytes))
 }
 
-fn change(call: &mut ToolCall, update: ToolCallUpdate) {
-    call.kind = update.kind.unwrap_or_else(|| call.kind.clone());
-    call.status = update.status.unwrap_or_else(|| call.status.clone());
-    call.title = update.title.unwrap_or_else(|| call.title.clone());
-    call.name = update.name.or_else(|| call.name.take());
-    call.content = update
-        .content
-        .unwrap_or_else(|| std::mem::take(&mut call.content));
-    call.locations = update
-        .locations
-        .unwrap_or_else(|| std::mem::take(&mut call.locations));
-    call.raw_input = update.raw_input.or_else(|| call.raw_input.take());
-    call.raw_output = update.raw_output.or_else(|| call.raw_output.take());
-}
-
-fn change_again(before: &mut ToolCallUpdate, update: ToolCallUpdate) {
-    before.kind = update.kind.or_else(|| before.kind.take());
-    before.status = update.status.or_else(|| before.status.take());
-    before.title = update.title.or_else(|| before.title.take());
-    before.name = update.name.or_else(|| before.name.take());
-    before.content = update.content.or_else(|| before.content.take());
-    before.locations = update.locations.or_else(|| before.locations.take());
-    before.raw_input = update.raw_input.or_else(|| before.raw_input.take());
-    before.raw_output = update.raw_output.or_else(|| before.raw_output.take());
-}
-
 #[cfg(test)]
 mod tests {
     use acp::Thread;
-    use acp::v1::{Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, ToolCallStatus};
-    use acp::v2;
+    use acp::v1::{
+        ContentChunk, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate as V1,
+        ToolCall, ToolCallStatus, ToolCallUpdate,
+    };
+    use acp::v2::{self, SessionUpdate as V2};
 
     use super::*;
     use crate::model::Message;

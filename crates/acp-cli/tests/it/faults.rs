@@ -239,7 +239,7 @@ fn kill_the_client(place: &Place, store: &Path, random: &mut Random) -> (String,
         if message["method"] == "session/update" {
             let told: SessionNotification =
                 serde_json::from_value(message["params"].clone()).unwrap();
-            thread.apply_v1(&told.update);
+            thread.apply(&told.update.into());
             updates += 1;
         }
         let waits = message["method"] == "terminal/create" && tool_calls(&thread).len() == 5;

@@ -100,7 +100,7 @@ async fn the_kind_of_a_call_that_was_announced_before_counts() {
     let root = tempfile::tempdir().unwrap();
     let (host, thread) = host(Policy::Reads, &Person::default(), root.path());
     thread.change(|thread: &mut Thread| {
-        thread.permission_requested(&ToolCallUpdate::new("call").kind(ToolKind::Search));
+        thread.permission_requested(&ToolCallUpdate::new("call").kind(ToolKind::Search).into());
     });
     let outcome = host
         .request_permission(&request(None, &thread))

@@ -10,7 +10,7 @@ fn thread(updates: Vec<serde_json::Value>) -> Thread {
     let mut thread = Thread::new();
     for update in updates {
         let update: SessionUpdate = serde_json::from_value(update).unwrap();
-        thread.apply_v1(&update);
+        thread.apply(&update.into());
     }
     thread
 }

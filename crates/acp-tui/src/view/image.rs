@@ -160,7 +160,7 @@ mod tests {
     }
 
     fn says(thread: &mut Thread, block: ContentBlock) {
-        thread.apply_v1(&SessionUpdate::AgentMessageChunk(ContentChunk::new(block)));
+        thread.apply(&SessionUpdate::AgentMessageChunk(ContentChunk::new(block)).into());
     }
 
     /// What is drawn of a thread on 40×10 cells, and the rows of images there.
@@ -208,7 +208,11 @@ mod tests {
             {"type": "content", "content": {"type": "text", "text": "done"}},
             {"type": "content", "content": {"type": "image", "data": png(8, 4), "mimeType": "image/png"}},
         ]});
-        thread.apply_v1(&serde_json::from_value(call).unwrap());
+        thread.apply(
+            &serde_json::from_value::<acp::v1::SessionUpdate>(call)
+                .unwrap()
+                .into(),
+        );
         let mut view = ThreadView::default();
         let (lines, rows) = drawn(&mut view, &thread, true);
         assert_eq!(lines[1], "    [image: PNG 8×4, 29 bytes]");

@@ -11,7 +11,7 @@ use crate::{Background, Colors, Theme};
 
 fn says(thread: &mut Thread, text: &str) {
     let chunk = ContentChunk::new(ContentBlock::text(text));
-    thread.apply_v1(&SessionUpdate::AgentMessageChunk(chunk));
+    thread.apply(&SessionUpdate::AgentMessageChunk(chunk).into());
 }
 
 /// One message after the other, with a thought between them, or they would be one.
@@ -19,7 +19,7 @@ fn messages(count: usize) -> Thread {
     let mut thread = Thread::new();
     for n in 0..count {
         let thought = ContentChunk::new(ContentBlock::text("hm"));
-        thread.apply_v1(&SessionUpdate::AgentThoughtChunk(thought));
+        thread.apply(&SessionUpdate::AgentThoughtChunk(thought).into());
         says(&mut thread, &format!("message {n}"));
     }
     thread
@@ -143,7 +143,7 @@ fn tool_calls_of_one_line_stand_together() {
         let call = ToolCall::new(id, title)
             .kind(ToolKind::Read)
             .status(ToolCallStatus::Completed);
-        thread.apply_v1(&SessionUpdate::ToolCall(Box::new(call)));
+        thread.apply(&SessionUpdate::ToolCall(Box::new(call)).into());
     }
     says(&mut thread, "both read");
     let mut view = ThreadView::default();
@@ -183,7 +183,7 @@ fn who_goes_up_into_a_long_message_comes_to_its_end() {
     let mut thread = Thread::new();
     says(&mut thread, &long(0, 6_000));
     let thought = ContentChunk::new(ContentBlock::text("hm"));
-    thread.apply_v1(&SessionUpdate::AgentThoughtChunk(thought));
+    thread.apply(&SessionUpdate::AgentThoughtChunk(thought).into());
     says(&mut thread, "and then");
     let mut view = ThreadView::default();
     let before = drawn(&mut view, &thread, 60, 10);
@@ -232,9 +232,9 @@ fn pages_can_be_turned_while_an_answer_comes() {
         says(&mut thread, &long(said, 50));
         said += 50;
         if n % 6 == 5 {
-            thread.apply_v1(&SessionUpdate::ToolCall(
-                ToolCall::new(format!("call-{n}"), "look").into(),
-            ));
+            thread.apply(
+                &SessionUpdate::ToolCall(ToolCall::new(format!("call-{n}"), "look").into()).into(),
+            );
         }
         drawn(&mut view, &thread, 60, 12);
         if n == 20 {
@@ -288,7 +288,7 @@ fn what_a_command_printed_is_shown_once_in_an_opened_card() {
         .content(vec![text.clone().into(), text.into()])
         .raw_output(raw);
     let mut thread = Thread::new();
-    thread.apply_v1(&SessionUpdate::ToolCall(Box::new(call)));
+    thread.apply(&SessionUpdate::ToolCall(Box::new(call)).into());
     let mut view = ThreadView::default();
     view.toggle_all();
     let lines = drawn(&mut view, &thread, 40, 14);

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use acp_wire::Meta;
-use acp_wire::v1::{
-    SessionUpdate, TerminalExitStatus, TerminalId, ToolCallContent, ToolCallId, ToolCallUpdate,
-};
+use acp_wire::v1::{TerminalExitStatus, TerminalId, ToolCallContent, ToolCallId};
 use acp_wire::v2;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::session::Session;
 use crate::error::Result;
+use crate::update::{ToolCallUpdate, Update};
 use crate::utf8::Utf8Pieces;
 
 /// A terminal of the agent's own, which the client shows. What runs in it is the agent's business.
@@ -56,7 +55,7 @@ impl Session {
         let mut update = v2::TerminalUpdate::new(&terminal.id).command(command);
         update.cwd = cwd.map(|cwd| Some(cwd.to_owned()));
         let info = json!({"terminal_id": terminal.id.as_str(), "cwd": cwd});
-        let update = v2::SessionUpdate::TerminalUpdate(update.into());
+        let update = Update::TerminalUpdate(update.into());
         terminal.tell(update, "terminal_info", info).await?;
         Ok(terminal)
     }
@@ -84,10 +83,10 @@ impl DisplayTerminal {
         let id = self.id.clone();
         let chunk = || {
             let chunk = v2::TerminalOutputChunk::new(id, STANDARD.encode(bytes));
-            v2::SessionUpdate::TerminalOutputChunk(chunk)
+            Update::TerminalOutputChunk(chunk)
         };
         if self.session.client().speaks_v2() {
-            return self.session.update_v2(chunk()).await;
+            return self.session.update(chunk()).await;
         }
         let text = self.text.push(bytes);
         let output = json!({"terminal_id": self.id.as_str(), "data": text});
@@ -107,24 +106,26 @@ impl DisplayTerminal {
             "signal": status.signal,
         });
         let update = v2::TerminalUpdate::new(&self.id).exit_status(status);
-        let update = v2::SessionUpdate::TerminalUpdate(update.into());
+        let update = Update::TerminalUpdate(update.into());
         self.tell(update, "terminal_exit", exit).await
     }
 
     /// Tells it in version 2's words, or in what clients of version 1 are known to read. What is recorded is
     /// in those of version 2 either way: those of version 1 are an agreement of a few.
-    async fn tell(&self, update: v2::SessionUpdate, what: &str, value: Value) -> Result<()> {
+    async fn tell(&self, update: Update, what: &str, value: Value) -> Result<()> {
         if self.session.client().speaks_v2() {
-            return self.session.update_v2(update).await;
+            return self.session.update(update).await;
         }
         let told = self.meta(what, value);
         self.session.update_as(|| update, Some(told)).await
     }
 
-    fn meta(&self, what: &str, value: Value) -> SessionUpdate {
+    fn meta(&self, what: &str, value: Value) -> Update {
         let mut meta = Meta::new();
         meta.insert(what.to_owned(), value);
-        SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(&self.tool_call).meta(meta).into())
+        let mut update = ToolCallUpdate::new(&self.tool_call);
+        update.meta = Some(Some(meta));
+        Update::ToolCallUpdate(update.into())
     }
 }
 

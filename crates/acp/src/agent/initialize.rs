@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::Agent;
 use super::methods::{self, Authentication};
 use crate::capabilities::{offered_capabilities, this_library};
-use crate::convert;
+use crate::dialect;
 use crate::object::{object, raw};
 
 /// What is known of a client.
@@ -106,12 +106,12 @@ pub(crate) fn initialize<A: Agent>(
         let request: v2::InitializeRequest = read_params(InitializeRequest::METHOD, params)?;
         let client = ClientInfo {
             version,
-            capabilities: convert::client_from_v2(request.capabilities),
+            capabilities: dialect::client_from_v2(request.capabilities),
             info: Some(request.info).filter(|info| !info.name.is_empty()),
         };
         let methods: Vec<v2::AuthMethod> = auth_methods(agent, &client)
             .into_iter()
-            .filter_map(convert::auth_method_to_v2)
+            .filter_map(dialect::auth_method_to_v2)
             .collect();
         let answer =
             v2::InitializeResponse::new(version, agent.info().unwrap_or_else(this_library))
@@ -145,7 +145,7 @@ fn capabilities<A: Agent>(agent: &A) -> AgentCapabilities {
 
 fn to_v2(capabilities: &AgentCapabilities, mcp_stdio: bool) -> v2::AgentCapabilities {
     let capabilities = object(Some(&raw(capabilities)));
-    let capabilities = convert::agent_to_v2(&capabilities, mcp_stdio);
+    let capabilities = dialect::agent_to_v2(&capabilities, mcp_stdio);
     capabilities.read().unwrap_or_default()
 }
 

@@ -16,7 +16,7 @@ use super::side::AgentSide;
 use super::{Agent, config};
 use crate::capabilities::missing_for_server;
 use crate::connection::{Connection, Responder};
-use crate::convert;
+use crate::dialect;
 use crate::error::{Error, Result};
 use crate::session_setup::{LONGEST_ID, SessionSetup};
 
@@ -338,7 +338,7 @@ fn answer_v2(
     meta: Option<acp_wire::Meta>,
     how: How,
 ) -> SessionAnswer {
-    let options = convert::options_to_v2(config_options);
+    let options = dialect::options_to_v2(config_options);
     macro_rules! answer {
         ($var:ident, $answer:expr) => {{
             let mut answer = $answer.config_options(options);

@@ -192,9 +192,7 @@ impl<A: Agent> AgentSide<A> {
         responder.answer(Ok(v2::PromptResponse::new(id))).await;
         session.works(true);
         // The connection has ended if one of these fails; the work is dropped with it.
-        let _ = session
-            .send_v2(v2::SessionUpdate::UserMessage(message))
-            .await;
+        let _ = session.tell_prompt(message).await;
         drop(in_order);
         let _ = session
             .state_update(v2::StateUpdate::Running(v2::RunningStateUpdate::new()))

@@ -4,8 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acp_wire::v1::{ContentBlock, ContentChunk, MessageId, SessionUpdate};
-use acp_wire::v2;
+use acp_wire::v1::{ContentBlock, MessageId};
 use tokio::sync::{Mutex, MutexGuard};
 
 use super::Agent;
@@ -13,7 +12,7 @@ use super::session::Session;
 use super::side::AgentSide;
 use crate::error::{Error, Result};
 use crate::pending_request::NotOffered;
-use crate::update::Update;
+use crate::update::{MessageChunk, Update};
 
 /// Keeps the past of sessions: what a client has been shown is recorded before it was sent, whichever way
 /// the agent sent it. With [`LoadSession`](super::LoadSession) nothing that was shown is lost, though the agent be killed.
@@ -32,11 +31,11 @@ use crate::update::Update;
 pub trait Recorder: Send + Sync {
     /// Keeps an update that is going to be sent. When this returns, it must be where it will not be lost.
     ///
-    /// It is in the words of version 1, and of version 2 where version 1 has none, whichever the client
-    /// speaks; terminals of the agent's are in those of version 2. The messages have their ids, so that a
-    /// client of version 2 that is shown them once more replaces what it has. What the person says is
-    /// recorded, too, before [`Agent::prompt`] is called: as `user_message_chunk`, one
-    /// for each content block.
+    /// It is the same whichever version the client speaks. To keep it, write it as
+    /// [`into_v1`](Update::into_v1) gives it, or [`into_v2`](Update::into_v2) where version 1 has no words for it.
+    /// The messages have their ids, so that a client of version 2 that is shown them once more replaces what it
+    /// has. What the person says is recorded, too, before [`Agent::prompt`] is called: as `user_message_chunk`,
+    /// one for each content block.
     ///
     /// An update that was recorded is not necessarily sent: the turn may be dropped in between, or the
     /// connection end.
@@ -141,9 +140,8 @@ impl Session {
         };
         let in_order = recording.in_order().await;
         for block in content {
-            let chunk = ContentChunk::new(block.clone()).message_id(id.clone());
-            self.record(&Update::V1(SessionUpdate::UserMessageChunk(chunk)))
-                .await?;
+            let chunk = MessageChunk::new(block.clone()).message_id(id.clone());
+            self.record(&Update::UserMessageChunk(chunk)).await?;
         }
         Ok(in_order)
     }
@@ -152,14 +150,11 @@ impl Session {
 /// Whether an update is of the session's past. What else there is, is how the session stands: its options,
 /// modes and commands, and what the agent does just now. That is told anew whenever it is opened.
 fn is_past(update: &Update) -> bool {
-    use SessionUpdate as V1;
-    use v2::SessionUpdate as V2;
     !matches!(
         update,
-        Update::V1(
-            V1::AvailableCommandsUpdate(_) | V1::CurrentModeUpdate(_) | V1::ConfigOptionUpdate(_)
-        ) | Update::V2(
-            V2::AvailableCommandsUpdate(_) | V2::ConfigOptionUpdate(_) | V2::StateUpdate(_)
-        )
+        Update::AvailableCommandsUpdate(_)
+            | Update::CurrentModeUpdate(_)
+            | Update::ConfigOptionUpdate(_)
+            | Update::StateUpdate(_)
     )
 }

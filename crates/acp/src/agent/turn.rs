@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::session::Session;
 use super::terminal::{Terminal, TerminalCommand};
 use crate::connection::Ask;
-use crate::convert;
 use crate::error::{Error, Result};
+use crate::update;
 
 /// What the person said: Prompt turn, "User Message".
 #[derive(Debug, Clone, Default)]
@@ -117,7 +117,7 @@ impl Turn {
             let known = self.session.title_of(&tool_call.tool_call_id);
             let title = tool_call.title.clone().or(known);
             let title = title.unwrap_or_else(|| tool_call.tool_call_id.to_string());
-            let subject = convert::tool_call_update_to_v2(tool_call);
+            let subject = update::ToolCallUpdate::from(tool_call);
             let subject = v2::ToolCallPermissionSubject::new(subject);
             let request = v2::RequestPermissionRequest::new(session, title, options)
                 .subject(v2::RequestPermissionSubject::ToolCall(subject));

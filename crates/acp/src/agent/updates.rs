@@ -2,104 +2,93 @@
 
 use std::sync::atomic::Ordering;
 
-use acp_wire::v1::{
-    ContentBlock, ContentChunk, MessageId, SessionNotification, SessionUpdate, ToolCallStatus,
-};
-use acp_wire::v2;
+use acp_wire::v1::{ContentBlock, MessageId, SessionNotification, SessionUpdate};
+use acp_wire::v2::{self, ToolCallStatus};
 use serde::Serialize;
 
 use super::session::{AGENT, Session, THOUGHT, USER};
-use super::tool_call::CANCELLED;
-use crate::convert;
 use crate::error::Result;
-use crate::update::Update;
+use crate::update::{MessageChunk, Update};
+
+/// An update as a message of the version that is spoken; not at all if the client has no need of it.
+enum Message {
+    V1(SessionUpdate),
+    V2(v2::SessionUpdate),
+    None,
+}
 
 impl Session {
-    /// Sends an update in the words of version 1; a client that speaks version 2 is sent it in its own.
+    /// Sends an update. It may be one of either version: a client is told it in the version that it speaks.
     ///
     /// # Errors
-    /// The connection has ended.
-    pub async fn update(&self, mut update: SessionUpdate) -> Result<()> {
+    /// The client speaks version 1, which has no words for it ([`Error::NotOffered`](crate::Error::NotOffered)), or
+    /// the connection has ended.
+    pub async fn update(&self, update: impl Into<Update>) -> Result<()> {
+        let mut update = update.into();
         let Some(recording) = self.records() else {
             self.note(&mut update);
-            return self.send(update).await;
+            return self.send(self.written(update)?).await;
         };
         let _in_order = recording.in_order().await;
         self.note(&mut update);
-        let update = Update::V1(update);
+        let message = self.written(update.clone())?;
         self.record(&update).await?;
-        match update {
-            Update::V1(update) => self.send(update).await,
-            Update::V2(update) => self.send_v2(update).await,
-        }
+        self.send(message).await
     }
 
-    /// Sends an update of version 1 that stands in the past as one of version 2.
+    /// Records an update, and sends another in its place, or none.
     pub(super) async fn update_as(
         &self,
-        recorded: impl FnOnce() -> v2::SessionUpdate,
-        sent: Option<SessionUpdate>,
+        recorded: impl FnOnce() -> Update,
+        sent: Option<Update>,
     ) -> Result<()> {
         let _in_order = match self.records() {
             Some(recording) => {
                 let in_order = recording.in_order().await;
-                self.record(&Update::V2(recorded())).await?;
+                self.record(&recorded()).await?;
                 in_order
             }
             None => None,
         };
         match sent {
-            Some(update) => self.send(update).await,
+            Some(update) => self.send(self.written(update)?).await,
             None => Ok(()),
         }
     }
 
-    async fn send(&self, update: SessionUpdate) -> Result<()> {
+    fn written(&self, update: Update) -> Result<Message> {
         if self.client().speaks_v2() {
-            // What has no words there is not needed there.
-            return match convert::update_to_v2(update, || self.new_message_id()) {
-                Some(update) => self.send_v2(update).await,
-                None => Ok(()),
-            };
+            return Ok(update.into_v2().map_or(Message::None, Message::V2));
         }
+        let message = update.into_v1().map(Message::V1);
+        message.ok_or_else(|| Self::not_offered("version 2"))
+    }
+
+    async fn send(&self, message: Message) -> Result<()> {
         if self.is_muted() {
             return Ok(());
         }
-        let update = SessionNotification::new(self.id(), update);
-        self.connection().notify(&update).await
-    }
-
-    /// Sends an update in the words of version 2, for what version 1 has no words for.
-    ///
-    /// # Errors
-    /// The client does not speak version 2 ([`Error::NotOffered`](crate::Error::NotOffered)), or the connection has ended.
-    pub async fn update_v2(&self, update: v2::SessionUpdate) -> Result<()> {
-        if !self.client().speaks_v2() {
-            return Err(Self::not_offered("version 2"));
-        }
-        let Some(recording) = self.records() else {
-            return self.send_v2(update).await;
-        };
-        let _in_order = recording.in_order().await;
-        let update = Update::V2(update);
-        self.record(&update).await?;
-        match update {
-            Update::V1(update) => self.send(update).await,
-            Update::V2(update) => self.send_v2(update).await,
+        match message {
+            Message::V1(update) => {
+                let update = SessionNotification::new(self.id(), update);
+                self.connection().notify(&update).await
+            }
+            Message::V2(update) => {
+                let update = v2::UpdateSessionNotification::new(self.id(), update);
+                self.connection().notify(&update).await
+            }
+            Message::None => Ok(()),
         }
     }
 
-    pub(super) async fn send_v2(&self, update: v2::SessionUpdate) -> Result<()> {
-        if self.is_muted() {
-            return Ok(());
-        }
-        let update = v2::UpdateSessionNotification::new(self.id(), update);
-        self.connection().notify(&update).await
+    /// Tells what the person said, which has been recorded.
+    pub(super) async fn tell_prompt(&self, message: v2::Message) -> Result<()> {
+        self.send(self.written(Update::UserMessage(message))?).await
     }
 
     /// Tells what the agent does, to clients that are told.
     pub(crate) async fn state_update(&self, state: v2::StateUpdate) -> Result<()> {
-        self.update_v2(v2::SessionUpdate::StateUpdate(state)).await
+        self.update(Update::StateUpdate(state)).await
     }
 
     /// The same from where one cannot wait.
@@ -116,27 +105,25 @@ impl Session {
     }
 
     /// Keeps what later messages depend on: which message a chunk is part of, what a tool call does.
-    fn note(&self, update: &mut SessionUpdate) {
+    fn note(&self, update: &mut Update) {
         let (kind, chunk) = match update {
-            SessionUpdate::UserMessageChunk(chunk) => (USER, chunk),
-            SessionUpdate::AgentMessageChunk(chunk) => (AGENT, chunk),
-            SessionUpdate::AgentThoughtChunk(chunk) => (THOUGHT, chunk),
-            SessionUpdate::ToolCall(call) => {
+            Update::UserMessageChunk(chunk) => (USER, chunk),
+            Update::AgentMessageChunk(chunk) => (AGENT, chunk),
+            Update::AgentThoughtChunk(chunk) => (THOUGHT, chunk),
+            Update::ToolCallUpdate(update) => {
                 let mut state = self.state();
-                state.speaking = None;
-                let finished = is_final(Some(&call.status));
-                state.title(&call.tool_call_id, Some(&call.title), finished);
-                return;
-            }
-            SessionUpdate::ToolCallUpdate(update) => {
-                let finished = is_final(update.status.as_ref());
-                self.state()
-                    .title(&update.tool_call_id, update.title.as_ref(), finished);
+                if update.begins {
+                    state.speaking = None;
+                }
+                let title = update.title.as_ref().and_then(Option::as_ref);
+                let status = update.status.as_ref().and_then(Option::as_ref);
+                state.title(&update.tool_call_id, title, status.is_some_and(is_final));
                 return;
             }
             _ => return,
         };
         match &chunk.message_id {
+            Some(_) if chunk.by_id => {}
             Some(id) => self.state().speaking = Some((kind, id.clone())),
             None => chunk.message_id = Some(self.speaking(kind)),
         }
@@ -158,12 +145,12 @@ impl Session {
             None => None,
         };
         let id = self.speaking(kind);
-        let chunk = ContentChunk::new(ContentBlock::text(text)).message_id(id.clone());
-        self.record(&Update::V1(if kind == THOUGHT {
-            SessionUpdate::AgentThoughtChunk(chunk)
+        let chunk = MessageChunk::new(ContentBlock::text(text)).message_id(id.clone());
+        self.record(&if kind == THOUGHT {
+            Update::AgentThoughtChunk(chunk)
         } else {
-            SessionUpdate::AgentMessageChunk(chunk)
-        }))
+            Update::AgentMessageChunk(chunk)
+        })
         .await?;
         self.send_text(kind, text, &id).await
     }
@@ -213,7 +200,7 @@ impl Session {
     }
 }
 
-fn is_final(status: Option<&ToolCallStatus>) -> bool {
-    use ToolCallStatus::{Completed, Failed};
-    matches!(status, Some(Completed | Failed)) || status.is_some_and(|s| s.as_str() == CANCELLED)
+fn is_final(status: &ToolCallStatus) -> bool {
+    use ToolCallStatus::{Cancelled, Completed, Failed};
+    matches!(status, Completed | Failed | Cancelled)
 }

@@ -3,7 +3,7 @@
 use acp_wire::{RawObject, v1};
 
 use super::json::raw;
-use crate::convert::git_patch;
+use crate::dialect::git_patch;
 
 /// A version 1 diff in version 2's words.
 pub(super) fn to_v2(mut item: RawObject) -> Option<RawObject> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::capabilities::this_library;
 use crate::connection::{Ask, Connection};
-use crate::convert;
+use crate::dialect;
 use crate::error::{Error, Result};
 
 /// What the two sides have agreed on, in the words of version 1.
@@ -68,7 +68,7 @@ pub(crate) async fn initialize(
     }
     let both = Both {
         info: request.client_info.clone().unwrap_or_else(this_library),
-        capabilities: convert::client_to_v2(&request.client_capabilities),
+        capabilities: dialect::client_to_v2(&request.client_capabilities),
         v1: &request,
     };
     conn.call(method, &both, Ask::default(), read).await
@@ -138,7 +138,7 @@ fn agreed_on_v1(said: InitializeResponse) -> Agreed {
 fn agreed_on_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> Agreed {
     let session = said.capabilities.session.as_ref();
     let mcp = session.and_then(|session| session.mcp.as_ref());
-    let capabilities = convert::agent_from_v2(capabilities, !said.auth_methods.is_empty());
+    let capabilities = dialect::agent_from_v2(capabilities, !said.auth_methods.is_empty());
     Agreed {
         version: ProtocolVersion::V2,
         sessions: session.is_some(),
@@ -149,7 +149,7 @@ fn agreed_on_v2(said: v2::InitializeResponse, capabilities: &RawObject) -> Agree
         auth_methods: said
             .auth_methods
             .into_iter()
-            .filter_map(convert::auth_method_from_v2)
+            .filter_map(dialect::auth_method_from_v2)
             .collect(),
     }
 }

@@ -9,7 +9,7 @@ use super::agent::AgentConnection;
 use super::session::Session;
 use super::sessions::{Opened, Sessions, State};
 use crate::connection::Ask;
-use crate::convert;
+use crate::dialect;
 use crate::error::Result;
 use crate::session_setup::SessionSetup;
 
@@ -26,7 +26,7 @@ macro_rules! request {
 
 fn servers_v2(servers: Vec<McpServer>) -> Vec<v2::McpServer> {
     let servers = servers.into_iter();
-    servers.filter_map(convert::mcp_server_to_v2).collect()
+    servers.filter_map(dialect::mcp_server_to_v2).collect()
 }
 
 impl SessionSetup {
@@ -131,7 +131,7 @@ fn opened_v2(
     options: &[v2::SessionConfigOption],
     commands: &[v2::AvailableCommand],
 ) {
-    let options = convert::options_from_v2(options.to_vec());
+    let options = dialect::options_from_v2(options.to_vec());
     let opened = Opened {
         options: Some(&options),
         ..Opened::default()

@@ -18,7 +18,7 @@ use super::sessions::Sessions;
 use super::turn::Prompting;
 use crate::capabilities::{missing_for_prompt, not_offered_by_agent};
 use crate::connection::Ask;
-use crate::convert;
+use crate::dialect;
 use crate::error::{Error, Result};
 use crate::thread::ThreadHandle;
 
@@ -316,7 +316,7 @@ impl Session {
             let request = v2::SetSessionConfigOptionRequest::new(&self.id, option, value);
             conn.request_with(&request, Ask::default(), move |answer| {
                 if let Ok(answer) = answer {
-                    replace(&convert::options_from_v2(answer.config_options.clone()));
+                    replace(&dialect::options_from_v2(answer.config_options.clone()));
                 }
             })
             .await?;

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::initialize::Spoken;
 use super::methods;
-use super::sessions::{Sessions, State};
+use super::sessions::Sessions;
 use super::turn::Over;
 use super::{Client, Elicitation, Update};
 use crate::capabilities::offered_capabilities;
@@ -81,13 +81,7 @@ impl<C: Client> ClientSide<C> {
     }
 
     /// Folds an update, and makes of it what is to be delivered.
-    fn updated(
-        &self,
-        conn: &Connection,
-        session_id: SessionId,
-        update: Update,
-        ends: impl FnOnce(&mut State) -> Option<Over>,
-    ) -> Option<Event> {
+    fn updated(&self, conn: &Connection, session_id: SessionId, update: Update) -> Option<Event> {
         let found = self.sessions.receive(&session_id, |state| {
             state.thread.change(|thread| thread.apply(&update));
             let cx = UpdateContext {
@@ -95,7 +89,11 @@ impl<C: Client> ClientSide<C> {
                 thread: state.thread.clone(),
                 replay: state.replaying,
             };
-            (cx, ends(state))
+            let over = match &update {
+                Update::StateUpdate(agent) => state.agent_state(agent),
+                _ => None,
+            };
+            (cx, over)
         });
         if found.is_none() {
             conn.0.counters.unread();
@@ -109,7 +107,7 @@ impl<C: Client> ClientSide<C> {
         let SessionNotification {
             session_id, update, ..
         } = notification;
-        self.updated(conn, session_id, Update::V1(update), |_| None)
+        self.updated(conn, session_id, update.into())
     }
 
     fn updated_v2(
@@ -120,12 +118,7 @@ impl<C: Client> ClientSide<C> {
         let v2::UpdateSessionNotification {
             session_id, update, ..
         } = notification;
-        let state = match &update {
-            v2::SessionUpdate::StateUpdate(state) => Some(state.clone()),
-            _ => None,
-        };
-        let ends = |session: &mut State| session.agent_state(&state?);
-        self.updated(conn, session_id, Update::V2(update), ends)
+        self.updated(conn, session_id, update.into())
     }
 
     fn unread(conn: &Connection, error: &ReadError) {

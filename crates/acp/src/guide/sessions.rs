@@ -57,12 +57,7 @@
 //!     async fn load_session(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
 //!         let past = self.0.lock().unwrap().clone();
 //!         for update in past {
-//!             match update {
-//!                 Update::V1(update) => session.update(update).await?,
-//!                 // A client of version 1 is shown what it understands.
-//!                 Update::V2(update) => session.update_v2(update).await?,
-//!                 _ => {}
-//!             }
+//!             session.update(update).await?;
 //!         }
 //!         Ok(SessionOpened::new())
 //!     }

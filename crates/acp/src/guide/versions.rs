@@ -39,8 +39,8 @@
 //!
 //! # What is the same
 //!
-//! Nearly everything: [`Turn`](crate::agent::Turn) has methods and not messages, [`Thread`](crate::Thread)
-//! has what a person sees, and capabilities, permission requests, config options and MCP servers are in the
+//! Nearly everything: [`Turn`](crate::agent::Turn) has methods and not messages, [`Update`](crate::Update) says what
+//! happens in a session, [`Thread`](crate::Thread) has what a person sees, and capabilities, permission requests, config options and MCP servers are in the
 //! words of version 1 whichever is spoken. In particular:
 //!
 //! - [`Session::prompt`](crate::client::Session::prompt) returns at the end of the work. In version 1 that
@@ -55,7 +55,6 @@
 //!
 //! | | version 1 | version 2 |
 //! |---|---|---|
-//! | [`Update`](crate::Update) | `Update::V1` | `Update::V2`: other words for the same |
 //! | the client's files: [`Turn::read_text_file`](crate::agent::Turn::read_text_file) | if the client lends them | not in the protocol |
 //! | the client's terminals: [`Turn::create_terminal`](crate::agent::Turn::create_terminal) | if the client lends them | not in the protocol |
 //! | the agent's terminals: [`Session::display_terminal`](crate::agent::Session::display_terminal) | if the client shows them | always |
@@ -63,7 +62,7 @@
 //! | MCP servers over SSE | if the agent takes them | not in the protocol |
 //! | listing, closing and resuming sessions; ending an authentication, where there is one | if the agent offers it | always |
 //! | loading sessions | if the agent offers it | every agent may be asked; one that does not replay says so |
-//! | [`Session::update_v2`](crate::agent::Session::update_v2) | [`Error::NotOffered`](crate::Error::NotOffered) | sent |
+//! | [`Session::update`](crate::agent::Session::update) with what only version 2 has | [`Error::NotOffered`](crate::Error::NotOffered) | sent |
 //!
 //! # What falls back to what
 //!

@@ -4,6 +4,8 @@ use acp_wire::RawObject;
 use acp_wire::v1::{self, ContentBlock, TerminalId};
 use acp_wire::v2::{self, DiffChange, DiffFileType, DiffPatch};
 
+use crate::update;
+
 /// A piece of what a tool call has produced.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -101,16 +103,21 @@ pub struct FileTexts {
     pub new: String,
 }
 
+impl From<update::ToolCallContent> for ToolCallContent {
+    fn from(content: update::ToolCallContent) -> Self {
+        match content {
+            update::ToolCallContent::Content(content) => Self::Content(content.content),
+            update::ToolCallContent::TextDiff(diff) => Self::Diff(diff.into()),
+            update::ToolCallContent::Diff(diff) => Self::Diff(diff.into()),
+            update::ToolCallContent::Terminal(terminal) => Self::Terminal(terminal.terminal_id),
+            update::ToolCallContent::Unknown(object) => Self::Unknown(object),
+        }
+    }
+}
+
 impl From<v1::ToolCallContent> for ToolCallContent {
     fn from(content: v1::ToolCallContent) -> Self {
-        match content {
-            v1::ToolCallContent::Content(content) => Self::Content(content.content),
-            v1::ToolCallContent::Diff(diff) => Self::Diff(diff.into()),
-            v1::ToolCallContent::Terminal(terminal) => Self::Terminal(terminal.terminal_id),
-            v1::ToolCallContent::Unknown(object) => Self::Unknown(object),
-            // Every kind that is known is above.
-            _ => Self::Unknown(RawObject::default()),
-        }
+        update::ToolCallContent::from(content).into()
     }
 }
 
@@ -139,16 +146,15 @@ impl From<v1::Diff> for Diff {
 
 impl From<v2::ToolCallContent> for ToolCallContent {
     fn from(content: v2::ToolCallContent) -> Self {
-        match content {
-            v2::ToolCallContent::Content(content) => Self::Content(content.content),
-            v2::ToolCallContent::Diff(diff) => Self::Diff(Diff {
-                changes: diff.changes.into_iter().map(FileChange::from).collect(),
-                patch: diff.patch,
-            }),
-            v2::ToolCallContent::Terminal(terminal) => Self::Terminal(terminal.terminal_id),
-            v2::ToolCallContent::Unknown(object) => Self::Unknown(object),
-            // Every kind that is known is above.
-            _ => Self::Unknown(RawObject::default()),
+        update::ToolCallContent::from(content).into()
+    }
+}
+
+impl From<v2::Diff> for Diff {
+    fn from(diff: v2::Diff) -> Self {
+        Self {
+            changes: diff.changes.into_iter().map(FileChange::from).collect(),
+            patch: diff.patch,
         }
     }
 }

@@ -1,94 +1,91 @@
-//! How updates of version 1 change a thread, and what a turn does to it.
+//! How updates change a thread, and what a turn does to it.
 
 use acp_wire::v1::{
-    AvailableCommand, ContentBlock, SessionUpdate, StopReason, TerminalExitStatus, TerminalId,
-    UsageUpdate,
+    self, AvailableCommand, ContentBlock, StopReason, TerminalExitStatus, TerminalId,
+    UnstructuredCommandInput,
 };
-use serde::Serialize;
+use acp_wire::v2::{self, StateUpdate};
 
 use super::message::Speaker;
-use super::{Activity, ItemKind, PLAN, Thread, ThreadTerminal};
+use super::{Activity, ItemKind, Thread, ThreadTerminal};
 use crate::update::Update;
 
 impl Thread {
-    /// Folds an update of either version.
+    /// Folds an update.
     pub fn apply(&mut self, update: &Update) {
-        match update {
-            Update::V1(update) => self.apply_v1(update),
-            Update::V2(update) => self.apply_v2(update),
-        }
-    }
-
-    /// Folds an update of version 1.
-    pub fn apply_v1(&mut self, update: &SessionUpdate) {
         self.revision += 1;
         match update {
-            SessionUpdate::UserMessageChunk(chunk) => self.chunk_v1(chunk, Speaker::User),
-            SessionUpdate::AgentMessageChunk(chunk) => self.chunk_v1(chunk, Speaker::Agent),
-            SessionUpdate::AgentThoughtChunk(chunk) => self.chunk_v1(chunk, Speaker::Thought),
-            SessionUpdate::ToolCall(call) => {
-                self.new_tool_call(call);
-                if let Some(meta) = &call.meta {
-                    self.terminal_meta(&call.tool_call_id, meta);
-                }
-            }
-            SessionUpdate::ToolCallUpdate(update) => {
-                self.change_tool_call(&update.tool_call_id, |call| call.apply_v1(update));
-                if let Some(meta) = &update.meta {
+            Update::UserMessageChunk(chunk) => self.chunk(chunk, Speaker::User),
+            Update::UserMessage(message) => self.whole_message(message, Speaker::User),
+            Update::AgentMessageChunk(chunk) => self.chunk(chunk, Speaker::Agent),
+            Update::AgentMessage(message) => self.whole_message(message, Speaker::Agent),
+            Update::AgentThoughtChunk(chunk) => self.chunk(chunk, Speaker::Thought),
+            Update::AgentThought(message) => self.whole_message(message, Speaker::Thought),
+            Update::StateUpdate(state) => self.state(state),
+            Update::ToolCallUpdate(update) => {
+                self.update_tool_call(update);
+                if let Some(Some(meta)) = &update.meta {
                     self.terminal_meta(&update.tool_call_id, meta);
                 }
             }
-            SessionUpdate::Plan(plan) => self.set_plan_entries(PLAN, &plan.entries),
-            SessionUpdate::PlanUpdate(update) => self.set_plan_v1(&update.plan),
-            SessionUpdate::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
-            SessionUpdate::AvailableCommandsUpdate(update) => {
-                self.replace_commands(&update.available_commands, <[_]>::to_vec);
+            Update::ToolCallContentChunk(chunk) => {
+                self.change_tool_call(&chunk.tool_call_id, |call| call.chunk(&chunk.content));
             }
-            SessionUpdate::CurrentModeUpdate(update) => self.set_mode(&update.current_mode_id),
-            SessionUpdate::ConfigOptionUpdate(update) => {
+            Update::TerminalUpdate(update) => {
+                self.change_terminal(&update.terminal_id, |terminal| terminal.apply(update));
+            }
+            Update::TerminalOutputChunk(chunk) => {
+                self.change_terminal(&chunk.terminal_id, |t| t.print_base64(&chunk.data));
+            }
+            Update::PlanUpdate(update) => self.update_plan(&update.plan),
+            Update::PlanRemoved(removed) => self.remove_plan(&removed.plan_id),
+            Update::AvailableCommandsUpdate(update) => {
+                self.replace_commands(&update.available_commands);
+            }
+            Update::CurrentModeUpdate(update) => self.set_mode(&update.current_mode_id),
+            Update::ConfigOptionUpdate(update) => {
                 self.replace_config_options(&update.config_options);
             }
-            SessionUpdate::SessionInfoUpdate(update) => {
+            Update::SessionInfoUpdate(update) => {
                 self.set_info(update.title.as_ref(), update.updated_at.as_ref());
             }
-            SessionUpdate::UsageUpdate(usage) => self.set_usage(usage),
-            SessionUpdate::Notice(notice) => {
+            Update::UsageUpdate(update) => self.set_usage(update),
+            Update::Notice(notice) => {
                 self.push(ItemKind::Notice((**notice).clone()));
             }
-            SessionUpdate::CompactionUpdate(update) => self.compaction(update),
-            SessionUpdate::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),
-            SessionUpdate::Unknown(object) => {
+            Update::CompactionUpdate(update) => self.compaction(update),
+            Update::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),
+            Update::Unknown(object) => {
                 self.push(ItemKind::Unknown(object.clone()));
             }
-            // The enum grows with the protocol; what has no place here yet is not lost to those who
-            // read the updates themselves.
-            _ => {}
         }
         self.keep_within();
     }
 
-    /// Takes over commands in the words of either version. They are weighed before they are copied.
-    pub(super) fn replace_commands<T: Serialize>(
-        &mut self,
-        told: &[T],
-        copy: impl FnOnce(&[T]) -> Vec<AvailableCommand>,
-    ) {
-        if self.fits(told) {
-            self.commands = copy(told);
+    /// The slash commands that session setup names.
+    pub(crate) fn set_commands(&mut self, announced: &[v2::AvailableCommand]) {
+        self.revision += 1;
+        self.replace_commands(announced);
+    }
+
+    /// They are weighed before they are copied.
+    fn replace_commands(&mut self, announced: &[v2::AvailableCommand]) {
+        if self.fits(announced) {
+            self.commands = announced.iter().filter_map(command).collect();
         }
     }
 
-    fn set_usage(&mut self, usage: &UsageUpdate) {
-        if self.fits(usage) {
-            self.usage = Some(usage.clone());
+    fn set_usage(&mut self, update: &v2::UsageUpdate) {
+        if self.fits(update) {
+            let before = self.usage.take().and_then(|usage| usage.cost);
+            let mut usage = v1::UsageUpdate::new(update.used, update.size);
+            usage.cost = update.cost.clone().unwrap_or(before);
+            usage.meta.clone_from(&update.meta);
+            self.usage = Some(usage);
         }
     }
 
-    pub(super) fn set_info(
-        &mut self,
-        title: Option<&Option<String>>,
-        updated_at: Option<&Option<String>>,
-    ) {
+    fn set_info(&mut self, title: Option<&Option<String>>, updated_at: Option<&Option<String>>) {
         if let Some(title) = title
             && self.fits(title)
         {
@@ -98,6 +95,35 @@ impl Thread {
             && self.fits(updated_at)
         {
             self.updated_at.clone_from(updated_at);
+        }
+    }
+
+    fn state(&mut self, state: &StateUpdate) {
+        let background = match state {
+            StateUpdate::Running(state) => {
+                self.activity = Activity::Running;
+                &state.background
+            }
+            StateUpdate::RequiresAction(state) => {
+                self.activity = Activity::RequiresAction;
+                &state.background
+            }
+            StateUpdate::Idle(state) => {
+                self.activity = Activity::Idle;
+                if let Some(reason) = &state.stop_reason
+                    && self.fits(reason)
+                {
+                    self.stop_reason = Some(reason.as_str().into());
+                }
+                &state.background
+            }
+            _ => {
+                self.activity = Activity::Unknown;
+                return;
+            }
+        };
+        if background.is_some() && self.fits(background) {
+            self.background.clone_from(background);
         }
     }
 
@@ -185,5 +211,26 @@ impl Thread {
         terminal.heard = self.revision;
         change(terminal);
         self.reweigh_terminal(id);
+    }
+}
+
+/// A command as this library shows it. A kind that it does not know has a name and a description at least, and
+/// is shown as a plain one.
+fn command(command: &v2::AvailableCommand) -> Option<AvailableCommand> {
+    match command {
+        v2::AvailableCommand::Command(command) => {
+            let mut new = AvailableCommand::new(command.name.clone(), command.description.clone());
+            if let Some(v2::AvailableCommandInput::Text(text)) = &command.input {
+                new.input = Some(UnstructuredCommandInput::new(text.hint.clone()));
+            }
+            new.meta.clone_from(&command.meta);
+            Some(new)
+        }
+        v2::AvailableCommand::Unknown(object) => {
+            let description: String = object.field("description").unwrap_or_default();
+            let name: String = object.field("name")?;
+            Some(AvailableCommand::new(name, description))
+        }
+        _ => None,
     }
 }

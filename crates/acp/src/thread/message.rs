@@ -1,10 +1,11 @@
 //! Messages: whole, or put together from their chunks.
 
-use acp_wire::v1::{self, ContentBlock, MessageId};
+use acp_wire::v1::{ContentBlock, MessageId};
 use acp_wire::v2;
 
 use super::weight::weight;
 use super::{ItemKind, Thread};
+use crate::update::MessageChunk;
 
 /// A message, put together from its chunks.
 #[derive(Debug, Clone, Default)]
@@ -110,9 +111,16 @@ impl Thread {
         self.item_mut(item)?.kind.message_of(speaker)
     }
 
-    /// A chunk of version 1: it belongs to the message at the end, unless that is another speaker's or
-    /// has another id.
-    pub(super) fn chunk_v1(&mut self, chunk: &v1::ContentChunk, speaker: Speaker) {
+    /// A piece of a message: of the one with its id, wherever that is, or of the one at the end.
+    pub(super) fn chunk(&mut self, chunk: &MessageChunk, speaker: Speaker) {
+        match &chunk.message_id {
+            Some(id) if chunk.by_id => self.chunk_of(id, &chunk.content, speaker),
+            _ => self.chunk_at_end(chunk, speaker),
+        }
+    }
+
+    /// It belongs to the message at the end, unless that is another speaker's or has another id.
+    fn chunk_at_end(&mut self, chunk: &MessageChunk, speaker: Speaker) {
         if speaker == Speaker::User && self.echoed(chunk) {
             return;
         }
@@ -137,9 +145,9 @@ impl Thread {
         }));
     }
 
-    /// Whether a chunk of version 1 tells again what the person has just said: it comes before anything
-    /// else of the turn.
-    fn echoed(&mut self, chunk: &v1::ContentChunk) -> bool {
+    /// Whether a piece of the message at the end tells again what the person has just said: it comes before
+    /// anything else of the turn.
+    fn echoed(&mut self, chunk: &MessageChunk) -> bool {
         let last = self.next_item().checked_sub(1);
         let Some(echo) = self
             .echo
@@ -164,16 +172,16 @@ impl Thread {
         true
     }
 
-    /// A chunk of version 2: it belongs to the message with its id, wherever that is.
-    pub(super) fn chunk_v2(&mut self, chunk: &v2::ContentChunk, speaker: Speaker) {
-        let (at, begins) = self.message(&chunk.message_id, speaker);
+    /// It belongs to the message with this id, wherever that is.
+    fn chunk_of(&mut self, id: &MessageId, content: &ContentBlock, speaker: Speaker) {
+        let (at, begins) = self.message(id, speaker);
         let Some(message) = self.message_at(at, speaker) else {
             return;
         };
         if begins {
             message.content.clear();
         }
-        let added = append(&mut message.content, &chunk.content);
+        let added = append(&mut message.content, content);
         if begins {
             self.reweigh(at);
         } else {
@@ -181,7 +189,7 @@ impl Thread {
         }
     }
 
-    /// A whole message of version 2.
+    /// A whole message.
     pub(super) fn whole_message(&mut self, whole: &v2::Message, speaker: Speaker) {
         let (at, _) = self.message(&whole.message_id, speaker);
         if let (Some(content), Some(message)) = (&whole.content, self.message_at(at, speaker)) {

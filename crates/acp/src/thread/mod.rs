@@ -4,10 +4,10 @@
 //! both versions of the protocol go through the same code. A thread's memory is what a person can
 //! see, however fast it came, up to a limit: [`Thread::dropped`].
 
+mod compaction;
 mod config;
 mod content;
 mod fold;
-mod fold_v2;
 mod handle;
 mod kept;
 mod message;
@@ -26,9 +26,9 @@ use acp_wire::v1::{
 };
 use acp_wire::v2::BackgroundWork;
 
+pub use compaction::Compaction;
 pub(crate) use config::{MODE, MODEL};
 pub use content::{Diff, FileChange, FileOperation, FileTexts, ToolCallContent};
-pub use fold_v2::Compaction;
 pub use handle::ThreadHandle;
 pub use kept::Dropped;
 pub(crate) use kept::KEPT;

@@ -1,8 +1,8 @@
 //! Plans, told apart by their ids.
 
 use acp_wire::RawObject;
-use acp_wire::v1::{self, PlanId};
-use acp_wire::v2::{PlanEntry, PlanEntryStatus, PlanUpdateContent};
+use acp_wire::v1::PlanId;
+use acp_wire::v2::{PlanEntry, PlanUpdateContent};
 
 use super::Thread;
 
@@ -48,38 +48,8 @@ impl ThreadPlan {
     }
 }
 
-/// A step of version 1 in the words of version 2, which has all of them.
-fn entry(entry: &v1::PlanEntry) -> PlanEntry {
-    let status = PlanEntryStatus::from(entry.status.as_str());
-    let mut new = PlanEntry::new(entry.content.clone(), entry.priority.clone(), status);
-    new.meta.clone_from(&entry.meta);
-    new
-}
-
 impl Thread {
-    pub(super) fn set_plan_entries(&mut self, id: impl Into<PlanId>, entries: &[v1::PlanEntry]) {
-        let entries = entries.iter().map(entry).collect();
-        self.set_plan(id.into(), PlanContent::Entries(entries));
-    }
-
-    pub(super) fn set_plan_v1(&mut self, plan: &v1::PlanUpdateContent) {
-        match plan {
-            v1::PlanUpdateContent::Items(items) => {
-                self.set_plan_entries(&items.plan_id, &items.entries);
-            }
-            v1::PlanUpdateContent::File(plan) => {
-                self.set_plan(plan.plan_id.clone(), PlanContent::File(plan.uri.clone()));
-            }
-            v1::PlanUpdateContent::Markdown(plan) => {
-                let text = PlanContent::Markdown(plan.content.clone());
-                self.set_plan(plan.plan_id.clone(), text);
-            }
-            v1::PlanUpdateContent::Unknown(object) => self.set_unknown_plan(object),
-            _ => {}
-        }
-    }
-
-    pub(super) fn set_plan_v2(&mut self, plan: &PlanUpdateContent) {
+    pub(super) fn update_plan(&mut self, plan: &PlanUpdateContent) {
         match plan {
             PlanUpdateContent::Items(items) => {
                 let entries = PlanContent::Entries(items.entries.clone());

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use acp_wire::v2::{TerminalCapabilities, TerminalExitStatus, TerminalSize};
+use acp_wire::v2::{TerminalCapabilities, TerminalExitStatus, TerminalSize, TerminalUpdate};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -83,6 +83,34 @@ impl ThreadTerminal {
             at = end;
         }
         out
+    }
+
+    /// A change of it.
+    pub(super) fn apply(&mut self, update: &TerminalUpdate) {
+        if let Some(command) = &update.command {
+            self.command.clone_from(command);
+        }
+        if let Some(cwd) = &update.cwd {
+            self.cwd.clone_from(cwd);
+        }
+        if let Some(output) = &update.output {
+            self.clear();
+            if let Some(output) = output {
+                self.print_base64(&output.data);
+            }
+        }
+        if let Some(exit_status) = &update.exit_status {
+            self.exit_status.clone_from(exit_status);
+            self.weigh();
+        }
+        if let Some(capabilities) = &update.capabilities {
+            self.capabilities.clone_from(capabilities);
+            self.weigh();
+        }
+        if let Some(size) = &update.size {
+            self.size.clone_from(size);
+            self.weigh();
+        }
     }
 
     /// Forgets what was printed: something else is shown instead.

@@ -46,7 +46,11 @@ mod tests {
     use serde_json::json;
 
     fn apply(thread: &mut Thread, update: Value) {
-        thread.apply_v1(&serde_json::from_value::<SessionUpdate>(update).unwrap());
+        thread.apply(
+            &serde_json::from_value::<SessionUpdate>(update)
+                .unwrap()
+                .into(),
+        );
     }
 
     #[test]

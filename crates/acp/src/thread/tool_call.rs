@@ -1,6 +1,6 @@
 //! Tool calls, put together from their updates.
 
-use acp_wire::v1::{self, ToolCallId, ToolCallLocation, ToolKind};
+use acp_wire::v1::{ToolCallId, ToolCallLocation, ToolKind};
 use acp_wire::v2::{self, ToolCallCapabilities, ToolCallStatus};
 use serde_json::Value;
 
@@ -8,6 +8,7 @@ use super::content::ToolCallContent;
 use super::kept::Parts;
 use super::weight::weight;
 use super::{ItemKind, Thread};
+use crate::update::ToolCallUpdate;
 
 /// A tool call, put together from its updates.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,46 +74,19 @@ impl ThreadToolCall {
         matches!(self.status, Completed | Failed | Cancelled)
     }
 
-    /// A change in the words of version 1: what is absent stays as it is.
-    pub fn apply_v1(&mut self, update: &v1::ToolCallUpdate) {
-        if let Some(name) = &update.name {
-            self.name = Some(name.clone());
+    /// A change of it.
+    pub fn apply(&mut self, update: &ToolCallUpdate) {
+        if update.begins {
+            *self = Self {
+                cancelled: self.cancelled,
+                capabilities: self.capabilities.take(),
+                parts: Parts {
+                    capabilities: self.parts.capabilities,
+                    ..Parts::default()
+                },
+                ..Self::new(&self.id)
+            };
         }
-        if let Some(title) = &update.title {
-            self.title.clone_from(title);
-        }
-        if let Some(kind) = &update.kind {
-            self.kind = kind.clone();
-        }
-        if let Some(status) = &update.status {
-            let status = ToolCallStatus::from(status.as_str());
-            // Real agents send late news of a call that has ended.
-            if !self.has_ended()
-                || !matches!(status, ToolCallStatus::Pending | ToolCallStatus::InProgress)
-            {
-                self.status = status;
-            }
-        }
-        if let Some(content) = &update.content {
-            self.content = content.iter().cloned().map(Into::into).collect();
-            self.parts.content = weight(content);
-        }
-        if let Some(locations) = &update.locations {
-            self.locations.clone_from(locations);
-            self.parts.locations = weight(locations);
-        }
-        if let Some(raw_input) = &update.raw_input {
-            self.raw_input = Some(raw_input.clone());
-            self.parts.raw_input = weight(raw_input);
-        }
-        if let Some(raw_output) = &update.raw_output {
-            self.raw_output = Some(raw_output.clone());
-            self.parts.raw_output = weight(raw_output);
-        }
-    }
-
-    /// A change in the words of version 2: `null` clears, too.
-    pub fn apply_v2(&mut self, update: &v2::ToolCallUpdate) {
         if let Some(name) = &update.name {
             self.name.clone_from(name);
         }
@@ -123,8 +97,7 @@ impl ThreadToolCall {
             self.kind = kind.clone().unwrap_or_default();
         }
         if let Some(status) = &update.status {
-            self.status = status.clone().unwrap_or_default();
-            self.cancelled = self.status == ToolCallStatus::Cancelled;
+            self.set_status(status.clone().unwrap_or_default());
         }
         if let Some(content) = &update.content {
             self.parts.content = weight(content);
@@ -149,6 +122,22 @@ impl ThreadToolCall {
         }
     }
 
+    fn set_status(&mut self, status: ToolCallStatus) {
+        // Real agents send late news of a call that has ended.
+        if self.has_ended()
+            && matches!(status, ToolCallStatus::Pending | ToolCallStatus::InProgress)
+        {
+            return;
+        }
+        match status {
+            ToolCallStatus::Cancelled => self.cancelled = true,
+            // It was done before the agent heard that its turn was cancelled.
+            ToolCallStatus::Completed => self.cancelled = false,
+            _ => {}
+        }
+        self.status = status;
+    }
+
     /// A piece of what it has produced.
     pub(super) fn chunk(&mut self, content: &v2::ToolCallContent) {
         self.content.push(content.clone().into());
@@ -157,33 +146,15 @@ impl ThreadToolCall {
 }
 
 impl Thread {
-    /// A tool call that was announced. If its id is known already, from a permission request or an
-    /// update that came first, or because the agent uses ids twice while the first is unfinished, it
-    /// is that one; an id used again after its call has finished is a new call.
-    pub(super) fn new_tool_call(&mut self, call: &v1::ToolCall) {
-        let known = self
-            .tool_call(&call.tool_call_id)
-            .is_some_and(|known| !known.is_finished());
-        if !known {
-            self.tool_calls.remove(&call.tool_call_id);
+    /// A tool call that is announced or changed. If its id is known already when it is announced, from a permission
+    /// request or an update that came first, or because the agent uses ids twice while the first is unfinished,
+    /// it is that one; an id used again after its call has finished is a new call.
+    pub(super) fn update_tool_call(&mut self, update: &ToolCallUpdate) {
+        let id = &update.tool_call_id;
+        if update.begins && self.tool_call(id).is_some_and(ThreadToolCall::is_finished) {
+            self.tool_calls.remove(id);
         }
-        self.change_tool_call(&call.tool_call_id, |target| {
-            target.name.clone_from(&call.name);
-            target.title.clone_from(&call.title);
-            target.kind = call.kind.clone();
-            target.status = ToolCallStatus::from(call.status.as_str());
-            target.content = call.content.iter().cloned().map(Into::into).collect();
-            target.locations.clone_from(&call.locations);
-            target.raw_input.clone_from(&call.raw_input);
-            target.raw_output.clone_from(&call.raw_output);
-            target.parts = Parts {
-                content: weight(&call.content),
-                locations: weight(&call.locations),
-                raw_input: weight(&call.raw_input),
-                raw_output: weight(&call.raw_output),
-                ..target.parts
-            };
-        });
+        self.change_tool_call(id, |call| call.apply(update));
     }
 
     /// Changes the tool call with this id. One that was never announced is made: real agents send only
@@ -207,28 +178,13 @@ impl Thread {
         }
     }
 
-    /// What a permission request of version 1 says of its tool call; gives the call as it is then.
-    pub fn permission_requested(&mut self, update: &v1::ToolCallUpdate) -> ThreadToolCall {
-        self.asked(&update.tool_call_id, |call| call.apply_v1(update))
-    }
-
-    /// What a permission request of version 2 says of its tool call; gives the call as it is then.
-    pub(crate) fn permission_requested_v2(
-        &mut self,
-        update: &v2::ToolCallUpdate,
-    ) -> ThreadToolCall {
-        self.asked(&update.tool_call_id, |call| call.apply_v2(update))
-    }
-
-    fn asked(
-        &mut self,
-        id: &ToolCallId,
-        change: impl FnOnce(&mut ThreadToolCall),
-    ) -> ThreadToolCall {
+    /// What a permission request says of its tool call; gives the call as it is then.
+    pub fn permission_requested(&mut self, update: &ToolCallUpdate) -> ThreadToolCall {
+        let id = &update.tool_call_id;
         self.revision += 1;
         let mut asked = None;
         self.change_tool_call(id, |call| {
-            change(call);
+            call.apply(update);
             asked = Some(call.clone());
         });
         self.keep_within();

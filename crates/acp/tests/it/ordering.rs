@@ -4,7 +4,7 @@ use crate::common;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use acp::client::{AgentConnection, PermissionRequest, Session, Update, UpdateContext};
-use acp::v1::{RequestPermissionOutcome, SessionUpdate, StopReason};
+use acp::v1::{RequestPermissionOutcome, StopReason};
 use acp::{Client, Error, Result};
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -456,7 +456,7 @@ async fn a_replay_is_marked_as_one_and_complete_when_the_load_returns() {
         let seen = Arc::clone(&seen);
         move |cx: UpdateContext, update: Update| {
             let kind = match &update {
-                Update::V1(SessionUpdate::UserMessageChunk(_)) => "user",
+                Update::UserMessageChunk(_) => "user",
                 _ => "agent",
             };
             seen.lock().unwrap().push(format!("{kind} {}", cx.replay));

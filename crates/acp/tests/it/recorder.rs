@@ -34,10 +34,9 @@ impl Recorder for Keeps {
         if kept.len() >= self.full {
             return Err(Error::internal("the disk is full"));
         }
-        kept.push(match update {
-            Update::V1(update) => json!({"v1": update}),
-            Update::V2(update) => json!({"v2": update}),
-            _ => panic!("{update:?}"),
+        kept.push(match update.clone().into_v1() {
+            Some(update) => json!({"v1": update}),
+            None => json!({"v2": update.clone().into_v2().unwrap()}),
         });
         Ok(())
     }

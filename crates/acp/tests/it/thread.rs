@@ -83,17 +83,17 @@ fn id(n: u8) -> ToolCallId {
 fn take(thread: &mut Thread, step: &Step) {
     match step {
         Step::Announce(n) => {
-            thread.apply_v1(&SessionUpdate::ToolCall(Box::new(ToolCall::new(
-                id(*n),
-                format!("call {n}"),
-            ))));
+            thread.apply(
+                &SessionUpdate::ToolCall(Box::new(ToolCall::new(id(*n), format!("call {n}"))))
+                    .into(),
+            );
         }
         Step::Change(n, status) => {
             let update = ToolCallUpdate::new(id(*n)).status(status.clone());
-            thread.apply_v1(&SessionUpdate::ToolCallUpdate(Box::new(update)));
+            thread.apply(&SessionUpdate::ToolCallUpdate(Box::new(update)).into());
         }
-        Step::Ask(n) => drop(thread.permission_requested(&ToolCallUpdate::new(id(*n)))),
-        Step::Say(text) => thread.apply_v1(&chunk(Speaker::Agent, text)),
+        Step::Ask(n) => drop(thread.permission_requested(&ToolCallUpdate::new(id(*n)).into())),
+        Step::Say(text) => thread.apply(&chunk(Speaker::Agent, text).into()),
         Step::Begin => thread.begin_turn(&[ContentBlock::text("go on")]),
         Step::End => thread.end_turn(Some(&StopReason::EndTurn)),
         Step::Cancel => thread.cancel_turn(),
@@ -107,14 +107,14 @@ proptest! {
     ) {
         let (mut whole, mut pieces) = (Thread::new(), Thread::new());
         for (speaker, text, cuts) in &said {
-            whole.apply_v1(&chunk(*speaker, text));
+            whole.apply(&chunk(*speaker, text).into());
             let chars: Vec<char> = text.chars().collect();
             let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (chars.len() + 1)).collect();
             cuts.extend([0, chars.len()]);
             cuts.sort_unstable();
             for cut in cuts.windows(2) {
                 let piece: String = chars[cut[0]..cut[1]].iter().collect();
-                pieces.apply_v1(&chunk(*speaker, &piece));
+                pieces.apply(&chunk(*speaker, &piece).into());
             }
         }
         prop_assert_eq!(messages(&pieces), messages(&whole));

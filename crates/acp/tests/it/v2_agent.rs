@@ -403,9 +403,9 @@ async fn clients_of_version_1_are_shown_what_they_understand() {
                 terminal.exited(TerminalExitStatus::new()).await?;
             }
             let error = turn
-                .update_v2(acp::v2::SessionUpdate::PlanRemoved(
-                    acp::v1::PlanRemoved::new("p"),
-                ))
+                .update(acp::v2::SessionUpdate::AgentMessage(acp::v2::Message::new(
+                    "m",
+                )))
                 .await;
             assert!(matches!(error, Err(Error::NotOffered { .. })));
             Ok(StopReason::EndTurn)

@@ -41,7 +41,7 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
         let content = acp::v1::ContentBlock::text(line);
         let content = v2::ToolCallContent::Content(acp::v1::Content::new(content));
         let chunk = v2::ToolCallContentChunk::new(call.id(), content);
-        turn.update_v2(v2::SessionUpdate::ToolCallContentChunk(chunk))
+        turn.update(v2::SessionUpdate::ToolCallContentChunk(chunk))
             .await?;
     }
     let read = call.change().status(ToolCallStatus::Completed);
@@ -81,10 +81,9 @@ pub(crate) async fn work(turn: &Turn) -> Result<StopReason> {
     turn.title("A loud note").await?;
     // A message of its own, whole, then added to.
     let whole = v2::Message::new("whole").content(vec!["Do".into()]);
-    turn.update_v2(v2::SessionUpdate::AgentMessage(whole))
-        .await?;
+    turn.update(v2::SessionUpdate::AgentMessage(whole)).await?;
     let rest = v2::ContentChunk::new("whole", acp::v1::ContentBlock::text("ne."));
-    turn.update_v2(v2::SessionUpdate::AgentMessageChunk(rest))
+    turn.update(v2::SessionUpdate::AgentMessageChunk(rest))
         .await?;
     Ok(StopReason::EndTurn)
 }

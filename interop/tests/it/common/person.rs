@@ -119,10 +119,11 @@ impl Client for Person {
     }
 
     async fn update(&self, cx: &UpdateContext, update: &Update) {
-        let update = match update {
-            Update::V1(update) => serde_json::to_value(update),
-            Update::V2(update) => serde_json::to_value(update),
-            other => panic!("of no known version: {other:?}"),
+        // As it was written, or nearly so.
+        let update = match (update.clone().into_v1(), update.clone().into_v2()) {
+            (_, Some(update)) if self.draft => serde_json::to_value(update),
+            (Some(update), _) => serde_json::to_value(update),
+            (None, update) => serde_json::to_value(update),
         };
         self.seen.lock().unwrap().push((update.unwrap(), cx.replay));
     }

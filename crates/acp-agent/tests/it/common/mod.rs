@@ -140,8 +140,8 @@ impl Terminals for Lends {
 
 impl Client for Lends {
     async fn update(&self, _: &UpdateContext, update: &Update) {
-        if let Update::V1(update) = update {
-            self.seen.updates.lock().unwrap().push(update.clone());
+        if let Some(update) = update.clone().into_v1() {
+            self.seen.updates.lock().unwrap().push(update);
         }
     }
 

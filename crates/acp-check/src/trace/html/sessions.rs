@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use acp::Thread;
 use acp::v1::{self, TerminalExitStatus, TerminalId};
 use acp::v2;
+use acp::{Thread, Update};
 use acp_wire::jsonrpc::{self, Incoming, RequestId};
 use serde::Deserialize;
 use serde_json::Value;
@@ -245,12 +245,11 @@ impl Sessions {
         let version2 = self.version2;
         self.change(number, place, |session| {
             if version2 {
-                if let Some(update) = read(call) {
-                    let update = v2::SessionUpdate::ToolCallUpdate(update);
-                    session.thread.apply_v2(&update);
+                if let Some(update) = read::<v2::ToolCallUpdate>(call) {
+                    session.thread.permission_requested(&update.into());
                 }
             } else if let Some(update) = read::<v1::ToolCallUpdate>(call) {
-                session.thread.permission_requested(&update);
+                session.thread.permission_requested(&update.into());
             }
             let call = call["toolCallId"].as_str().unwrap_or_default().to_owned();
             session.questions.entry(call).or_default().push(question);
@@ -271,8 +270,9 @@ impl Sessions {
                     serde_json::from_str::<v2::UpdateSessionNotification>(params.get())
                 {
                     self.change(number, place, |session| {
-                        session.thread.apply_v2(&told.update);
-                        if let v2::SessionUpdate::StateUpdate(state) = &told.update {
+                        let update = Update::from(told.update);
+                        session.thread.apply(&update);
+                        if let Update::StateUpdate(state) = &update {
                             session.state(state, place);
                         }
                     });
@@ -280,9 +280,8 @@ impl Sessions {
             }
             (Side::Agent, "session/update") => {
                 if let Ok(told) = serde_json::from_str::<v1::SessionNotification>(params.get()) {
-                    self.change(number, place, |session| {
-                        session.thread.apply_v1(&told.update)
-                    });
+                    let update = Update::from(told.update);
+                    self.change(number, place, |session| session.thread.apply(&update));
                 }
             }
             _ => {}

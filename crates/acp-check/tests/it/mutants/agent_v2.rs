@@ -21,7 +21,7 @@ pub(crate) fn fresh(what: &str) -> String {
 }
 
 async fn show(turn: &Turn, update: Value) -> acp::Result<()> {
-    turn.update_v2(serde_json::from_value(update).unwrap())
+    turn.update(serde_json::from_value::<acp::v2::SessionUpdate>(update).unwrap())
         .await
 }
 

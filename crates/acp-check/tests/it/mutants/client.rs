@@ -197,10 +197,9 @@ impl Client for Right {
     }
 
     async fn update(&self, _: &UpdateContext, update: &Update) {
-        if let Update::V1(update) = update
-            && serde_json::to_string(update)
-                .unwrap()
-                .contains(PLEASE_CANCEL)
+        if update
+            .message_text()
+            .is_some_and(|text| text.contains(PLEASE_CANCEL))
         {
             self.cancel.notify_one();
         }

@@ -85,10 +85,9 @@ struct Right {
 
 impl Client for Right {
     async fn update(&self, _: &UpdateContext, update: &Update) {
-        if let Update::V2(update) = update
-            && serde_json::to_string(update)
-                .unwrap()
-                .contains("Please cancel")
+        if update
+            .message_text()
+            .is_some_and(|text| text.contains("Please cancel"))
         {
             self.told.notify_one();
         }

@@ -33,8 +33,11 @@ impl Printed {
         let mut object = json!({"sessionUpdate": "terminal_update", "terminalId": "t"});
         let fields = object.as_object_mut().unwrap();
         fields.extend(update.as_object().unwrap().clone());
-        self.thread
-            .apply_v2(&serde_json::from_value(object).unwrap());
+        self.thread.apply(
+            &serde_json::from_value::<acp::v2::SessionUpdate>(object)
+                .unwrap()
+                .into(),
+        );
     }
 
     fn terminal(&self) -> &ThreadTerminal {

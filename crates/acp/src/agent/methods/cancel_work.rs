@@ -16,7 +16,7 @@ use crate::pending_request::{NotOffered, PendingRequest};
 /// newer than its draft of August 2026.
 ///
 /// Which tool calls and terminals can be cancelled the agent tells in their `capabilities`, by
-/// [`Session::update_v2`]. That it has been cancelled is told by an update of it.
+/// [`Session::update`]. That it has been cancelled is told by an update of it.
 pub trait CancelWork: Send + Sync {
     /// Begins to cancel a tool call. An id that is unknown, or whose call has ended, is an error:
     /// [`Error::invalid_params`](crate::Error::invalid_params).

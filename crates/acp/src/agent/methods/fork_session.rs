@@ -8,7 +8,7 @@ use acp_wire::{Handle, v1, v2};
 use crate::agent::Agent;
 use crate::agent::session::{Session, SessionOpened};
 use crate::agent::side::AgentSide;
-use crate::convert::OpensSession;
+use crate::dialect::OpensSession;
 use crate::error::Result;
 use crate::pending_request::{NotOffered, PendingRequest};
 use crate::session_setup::SessionSetup;

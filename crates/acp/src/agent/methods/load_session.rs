@@ -6,7 +6,7 @@ use crate::agent::Agent;
 use crate::agent::opening::Reopen;
 use crate::agent::session::{Session, SessionOpened};
 use crate::agent::side::AgentSide;
-use crate::convert::OpensSession;
+use crate::dialect::OpensSession;
 use crate::error::Result;
 use crate::pending_request::{NotOffered, PendingRequest};
 use crate::session_setup::SessionSetup;

@@ -6,7 +6,7 @@ use acp_wire::{Handle, v1, v2};
 
 use crate::agent::Agent;
 use crate::agent::side::AgentSide;
-use crate::convert::OpensSession;
+use crate::dialect::OpensSession;
 use crate::pending_request::PendingRequest;
 use crate::session_setup::SessionSetup;
 

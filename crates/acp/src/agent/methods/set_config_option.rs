@@ -11,7 +11,7 @@ use acp_wire::v2;
 use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::agent::{Agent, config};
-use crate::convert;
+use crate::dialect;
 use crate::error::{Error, Result};
 use crate::pending_request::PendingRequest;
 
@@ -46,7 +46,7 @@ impl<A: Agent> Handle<v2::SetSessionConfigOptionRequest, ()> for PendingRequest<
             };
             let session = side.session(&request.session_id)?;
             let options = side.set_option(&session, &option, value, true).await?;
-            let options = convert::options_to_v2(options);
+            let options = dialect::options_to_v2(options);
             Ok(v2::SetSessionConfigOptionResponse::new(options))
         });
     }

@@ -4,7 +4,7 @@ use acp_wire::{RawObject, v1};
 
 use super::super::json::{object, raw};
 use super::super::setup;
-use crate::convert;
+use crate::dialect;
 
 /// What the client of version 1 knows.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, Client) {
 /// What the client is answered.
 pub(in crate::bridge) fn answer(mut result: RawObject, client: &Client) -> RawObject {
     let theirs = object(result.take("capabilities").as_deref());
-    let capabilities = convert::agent_from_v2(&theirs, result.has("authMethods"));
+    let capabilities = dialect::agent_from_v2(&theirs, result.has("authMethods"));
     result.set("protocolVersion", raw(&1));
     if let Some(info) = result.take("info") {
         result.set("agentInfo", info);

@@ -4,7 +4,7 @@ use acp_wire::{RawObject, v1};
 
 use super::super::json::{object, raw};
 use super::super::setup;
-use crate::convert;
+use crate::dialect;
 
 /// What an agent of version 1 has of what every agent of version 2 has.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ pub(in crate::bridge) fn answer(mut result: RawObject) -> (RawObject, Offers) {
         logout: theirs.auth.logout.is_some(),
     };
 
-    let capabilities = convert::agent_to_v2(&raw_capabilities, true);
+    let capabilities = dialect::agent_to_v2(&raw_capabilities, true);
 
     let info = object(result.take("agentInfo").as_deref());
     let mut named = object! {};

@@ -45,7 +45,7 @@ impl PermissionRequest {
     ) -> Self {
         let known = thread.read(|thread| thread.tool_call(&tool_call.tool_call_id).cloned());
         let mut call = known.unwrap_or_else(|| ThreadToolCall::new(&tool_call.tool_call_id));
-        call.apply_v1(tool_call);
+        call.apply(&tool_call.clone().into());
         Self {
             session_id: session_id.into(),
             title: call.title.clone(),
@@ -144,7 +144,7 @@ impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<Clie
         let found = pending.side.sessions.receive(&request.session_id, |state| {
             let tool_call = state
                 .thread
-                .change(|thread| thread.permission_requested(&request.tool_call));
+                .change(|thread| thread.permission_requested(&request.tool_call.clone().into()));
             (tool_call, state.thread.clone(), state.turn.clone())
         });
         let Some((tool_call, thread, turn)) = found else {
@@ -164,11 +164,9 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<Clie
         };
         let found = pending.side.sessions.receive(&request.session_id, |state| {
             let tool_call = match &request.subject {
-                Some(ToolCall(subject)) => Some(
-                    state
-                        .thread
-                        .change(|thread| thread.permission_requested_v2(&subject.tool_call)),
-                ),
+                Some(ToolCall(subject)) => Some(state.thread.change(|thread| {
+                    thread.permission_requested(&subject.tool_call.clone().into())
+                })),
                 Some(Command(subject)) => subject
                     .tool_call_id
                     .as_ref()

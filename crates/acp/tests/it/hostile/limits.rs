@@ -243,10 +243,13 @@ fn said(text: &str) -> SessionUpdate {
 fn a_thread_drops_the_earliest_and_says_so() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..2_000 {
-        thread.apply_v1(&SessionUpdate::ToolCall(Box::new(ToolCall::new(
-            format!("c{n}"),
-            format!("call {n}"),
-        ))));
+        thread.apply(
+            &SessionUpdate::ToolCall(Box::new(ToolCall::new(
+                format!("c{n}"),
+                format!("call {n}"),
+            )))
+            .into(),
+        );
     }
     let dropped = thread.dropped();
     assert_eq!(dropped.items + thread.items().len(), 2_000);
@@ -260,9 +263,9 @@ fn a_thread_drops_the_earliest_and_says_so() {
         }
     }
     // One that is gone and heard of again is there again.
-    thread.apply_v1(&SessionUpdate::ToolCallUpdate(Box::new(
-        ToolCallUpdate::new("c0").title("again"),
-    )));
+    thread.apply(
+        &SessionUpdate::ToolCallUpdate(Box::new(ToolCallUpdate::new("c0").title("again"))).into(),
+    );
     assert_eq!(thread.tool_call(&"c0".into()).unwrap().title, "again");
 }
 
@@ -270,7 +273,7 @@ fn a_thread_drops_the_earliest_and_says_so() {
 fn a_message_without_end_keeps_its_end() {
     let mut thread = Thread::with_limit(100_000);
     for n in 0..20_000 {
-        thread.apply_v1(&said(&format!("{n} é ")));
+        thread.apply(&said(&format!("{n} é ")).into());
     }
     let [item] = thread.items() else {
         panic!("{:?}", thread.dropped());
@@ -287,11 +290,14 @@ fn a_message_without_end_keeps_its_end() {
 #[test]
 fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
     let mut thread = Thread::with_limit(100_000);
-    thread.apply_v1(&SessionUpdate::ToolCall(Box::new(
-        ToolCall::new("c", "Read it")
-            .raw_output("x".repeat(200_000))
-            .raw_input("small"),
-    )));
+    thread.apply(
+        &SessionUpdate::ToolCall(Box::new(
+            ToolCall::new("c", "Read it")
+                .raw_output("x".repeat(200_000))
+                .raw_input("small"),
+        ))
+        .into(),
+    );
     let call = thread.tool_call(&"c".into()).unwrap();
     assert!(call.cut && call.raw_output.is_none());
     assert_eq!(
@@ -305,7 +311,7 @@ fn a_call_too_large_for_its_thread_goes_on_without_what_was_too_large() {
     };
     for n in 0..1_000 {
         let update: v2::SessionUpdate = serde_json::from_value(piece(n)).unwrap();
-        thread.apply_v2(&update);
+        thread.apply(&update.into());
     }
     let call = thread.tool_call(&"c".into()).unwrap();
     assert!(call.content.len() < 200, "{}", call.content.len());

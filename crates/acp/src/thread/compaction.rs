@@ -1,0 +1,71 @@
+//! Compactions: the agent shortens the conversation for the model.
+
+use acp_wire::v2::{
+    CompactionId, CompactionStatus, CompactionSummaryChunk, CompactionUpdate, ContentBlock,
+};
+
+use super::weight::weight;
+use super::{ItemKind, Thread};
+
+/// The agent shortens the conversation for the model.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Compaction {
+    /// Its id.
+    pub id: CompactionId,
+    /// How far it is.
+    pub status: CompactionStatus,
+    /// What is left of the conversation, if the agent shows it.
+    pub summary: Vec<ContentBlock>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+impl Thread {
+    pub(super) fn compaction(&mut self, update: &CompactionUpdate) {
+        let at = self.compaction_at(&update.compaction_id);
+        let Some(compaction) = self.compaction_mut(at) else {
+            return;
+        };
+        compaction.status = update.status.clone();
+        if let Some(summary) = &update.summary {
+            compaction.summary = summary.clone().unwrap_or_default();
+        }
+        if let Some(error) = &update.error {
+            compaction.error.clone_from(error);
+        }
+        if update.summary.is_some() || update.error.is_some() {
+            self.reweigh(at);
+        }
+    }
+
+    pub(super) fn compaction_chunk(&mut self, chunk: &CompactionSummaryChunk) {
+        let at = self.compaction_at(&chunk.compaction_id);
+        if let Some(compaction) = self.compaction_mut(at) {
+            compaction.summary.push(chunk.content.clone());
+            self.heavier(at, weight(&chunk.content));
+        }
+    }
+
+    fn compaction_mut(&mut self, at: usize) -> Option<&mut Compaction> {
+        match &mut self.item_mut(at)?.kind {
+            ItemKind::Compaction(compaction) => Some(compaction),
+            _ => None,
+        }
+    }
+
+    /// The number of the item of a compaction, new or known. There are few of them, so that they are searched
+    /// for from the end.
+    fn compaction_at(&mut self, id: &CompactionId) -> usize {
+        let is_it = |kind: &ItemKind| matches!(kind, ItemKind::Compaction(c) if c.id == *id);
+        match self.items.iter().rposition(|item| is_it(&item.kind)) {
+            Some(at) => self.dropped.items + at,
+            None => self.push(ItemKind::Compaction(Compaction {
+                id: id.clone(),
+                status: CompactionStatus::InProgress,
+                summary: Vec::new(),
+                error: None,
+            })),
+        }
+    }
+}
