@@ -49,15 +49,29 @@ pub(crate) struct Out {
     pub(crate) styles: Styles,
     bytes: String,
     at_line_start: bool,
+    /// How many bars stand before each line: what is below something else.
+    depth: usize,
 }
 
 impl Out {
     /// Adds text.
     pub(crate) fn text(&mut self, text: &str) {
-        if let Some(last) = text.chars().last() {
-            self.bytes.push_str(text);
-            self.at_line_start = last == '\n';
+        for line in text.split_inclusive('\n') {
+            if self.at_line_start {
+                self.bytes.push_str(&"│ ".repeat(self.depth));
+            }
+            self.bytes.push_str(line);
+            self.at_line_start = line.ends_with('\n');
         }
+    }
+
+    /// Shows something below something else.
+    pub(crate) fn below(&mut self, show: impl FnOnce(&mut Self)) {
+        self.end_line();
+        self.depth += 1;
+        show(self);
+        self.end_line();
+        self.depth -= 1;
     }
 
     /// Adds text in a style.
@@ -228,6 +242,7 @@ impl Screen {
             styles: state.styles,
             bytes: String::new(),
             at_line_start: state.at_line_start,
+            depth: 0,
         };
         draw(&mut out);
         if out.bytes.is_empty() {
@@ -298,6 +313,7 @@ impl Screen {
             styles: Styles::default(),
             bytes: String::new(),
             at_line_start: state.at_line_start,
+            depth: 0,
         };
         out.end_line();
         out.text("\n");

@@ -40,6 +40,11 @@ impl<T: Default, const N: usize> Recent<T, N> {
         self.known.contains_key(&*key(id))
     }
 
+    /// The ids of all of them, in no order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.known.keys().map(String::as_str)
+    }
+
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
         self.known.get(&*key(id)).map(|(_, thing)| thing)
     }

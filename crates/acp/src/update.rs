@@ -2,8 +2,8 @@
 
 use acp_wire::v1::{
     self, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate, ContentBlock,
-    CurrentModeUpdate, MessageId, Notice, PlanRemoved, Terminal, ToolCallId, ToolCallLocation,
-    ToolKind,
+    CurrentModeUpdate, MessageId, Notice, PlanRemoved, SessionMessage, SessionMessageChunk,
+    SubagentUpdate, Terminal, ToolCallId, ToolCallLocation, ToolKind,
 };
 use acp_wire::v2::{
     self, AvailableCommandsUpdate, Message, PlanUpdate, SessionInfoUpdate, StateUpdate,
@@ -68,6 +68,12 @@ pub enum Update {
     CompactionUpdate(Box<CompactionUpdate>),
     /// A piece of what is left of the conversation then.
     CompactionSummaryChunk(CompactionSummaryChunk),
+    /// The session has a subagent, or something about it has changed. Unstable.
+    SubagentUpdate(Box<SubagentUpdate>),
+    /// A message from one session to another. Unstable.
+    SessionMessage(Box<SessionMessage>),
+    /// A piece of such a message. Unstable.
+    SessionMessageChunk(SessionMessageChunk),
     /// A kind this library does not know, as it came.
     Unknown(RawObject),
 }

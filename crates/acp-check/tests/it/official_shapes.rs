@@ -87,6 +87,7 @@ const UNSTABLE: &[&str] = &[
     "/nes",
     "/positionEncoding",
     "/plan",
+    "/subagents",
     "/notices",
     "/compaction",
     "/fork",

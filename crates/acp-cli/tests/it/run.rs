@@ -152,6 +152,46 @@ fn a_call_is_named_when_it_is_known_what_it_does() {
 }
 
 #[test]
+fn what_a_subagent_does_is_shown_below_what_it_is_for() {
+    let project = Project::new();
+    let agent = r#"to() { printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":%s}}\n' "$1" "$2"; }
+        says() { to "$1" '{"sessionUpdate":"agent_message_chunk","messageId":"'$2'","content":{"type":"text","text":"'"$3"'"}}'; }
+        while read -r line; do case $line in
+          *'"initialize"'*) printf '%s\n' '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}';;
+          *'"session/new"'*) printf '%s\n' '{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}';;
+          *'"session/prompt"'*)
+            says s 1 'I have it looked at.'
+            to s '{"sessionUpdate":"subagent_update","sessionId":"c","title":"Look around\u001b[2J","state":{"state":"running"}}'
+            says c 1 'Here is a file.\nAnd one more.'
+            to c '{"sessionUpdate":"tool_call","toolCallId":"r","title":"Read it","kind":"read","status":"completed"}'
+            printf '%s\n' '{"jsonrpc":"2.0","id":7,"method":"session/request_permission","params":{"sessionId":"c","toolCall":{"toolCallId":"r"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]}}';;
+          *'"optionId":"y"'*)
+            to s '{"sessionUpdate":"subagent_update","sessionId":"c","state":{"state":"idle","stopReason":"end_turn"}}'
+            says s 2 'It was looked at.'
+            printf '%s\n' '{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}';;
+        esac; done"#;
+    let ended = project
+        .run(&["--allow", "all", "go", "--", "sh", "-c", agent])
+        .code(0);
+    let shown = [
+        "I have it looked at.",
+        "Subagent: Look around\n",
+        "│ Here is a file.",
+        "│ And one more.",
+        "│ * Read it (read)",
+        "│ (end_turn)",
+        "It was looked at.",
+    ];
+    let mut rest = ended.stdout.as_str();
+    for text in shown {
+        let Some((_, after)) = rest.split_once(text) else {
+            panic!("no {text:?} in {ended:#?}");
+        };
+        rest = after;
+    }
+}
+
+#[test]
 fn quiet_prints_what_the_agent_says_and_nothing_else() {
     let project = Project::new();
     let turn = r#"{"think": "hm"}, {"read": {"path": "notes.txt"}}, {"say": ["Do", "ne."]}"#;

@@ -104,6 +104,23 @@ impl Page {
             }
             ItemKind::Notice(notice) => self.notice(notice),
             ItemKind::Compaction(compaction) => self.compaction(compaction),
+            ItemKind::Subagent(subagent) => {
+                self.speaks(Speaker::Agent);
+                self.block(&format!("### Subagent: {}", inline(subagent.name())));
+                self.folded("What it did", |page| {
+                    subagent.thread.read(|thread| {
+                        for item in thread.items() {
+                            page.item(thread, item);
+                        }
+                    });
+                });
+            }
+            ItemKind::SessionMessage(message) => {
+                self.speaks(Speaker::Agent);
+                self.folded("Message between sessions", |page| {
+                    page.content(&message.content)
+                });
+            }
             _ => self.block("*Something that is not known here.*"),
         }
     }

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use super::Detail;
 use super::image::Spot;
 use super::message::{LaidMessage, Speaker};
+use super::subagent::{self, LaidSubagent};
 use super::tool_call::LaidCall;
 use crate::images::Canvas;
 use crate::look::Look;
@@ -53,7 +54,7 @@ struct Key {
     open: Option<bool>,
     running: bool,
     detail: Detail,
-    /// How much its terminals have printed.
+    /// How much its terminals have printed, or what is shown below it has changed.
     printed: u64,
     /// What its images are drawn on.
     images: Option<Canvas>,
@@ -65,6 +66,7 @@ enum Body {
     Nothing,
     Message(Box<LaidMessage>),
     Call(Box<LaidCall>),
+    Subagent(Box<LaidSubagent>),
     Lines(Vec<Line<'static>>),
 }
 
@@ -75,7 +77,7 @@ impl Laid {
         }
         let printed = match &wanted.item.kind {
             ItemKind::ToolCall(call) => super::tool_call::printed(call, wanted.thread),
-            _ => 0,
+            _ => subagent::revision(wanted.item),
         };
         let key = Key {
             revision: wanted.item.revision,
@@ -88,11 +90,14 @@ impl Laid {
         };
         if self.key == Some(key) && !self.is_unfinished() && !self.waits() {
             // Its sign moves; what stands below it does not.
-            if let (Body::Call(laid), ItemKind::ToolCall(call)) =
-                (&mut self.body, &wanted.item.kind)
-                && !call.is_finished()
-            {
-                laid.update_head(call, wanted.width, look);
+            match (&mut self.body, &wanted.item.kind) {
+                (Body::Call(laid), ItemKind::ToolCall(call)) if !call.is_finished() => {
+                    laid.update_head(call, wanted.width, look);
+                }
+                (Body::Subagent(laid), ItemKind::Subagent(subagent)) if subagent.is_running() => {
+                    laid.update_head(subagent, wanted.width, look);
+                }
+                _ => {}
             }
             return;
         }
@@ -114,6 +119,25 @@ impl Laid {
                 };
                 self.open = laid.update(call, wanted, look);
                 self.body = Body::Call(laid);
+            }
+            ItemKind::Subagent(subagent) => {
+                let mut laid = match std::mem::take(&mut self.body) {
+                    Body::Subagent(laid) => laid,
+                    _ => Box::default(),
+                };
+                self.open = laid.update(subagent, wanted, look);
+                self.body = Body::Subagent(laid);
+            }
+            ItemKind::SessionMessage(message) => {
+                let text: String = message
+                    .content
+                    .iter()
+                    .filter_map(acp::v1::ContentBlock::as_text)
+                    .collect();
+                let mut all = vec![said("✉ ", &addressed(message, wanted.thread), theme.dim)];
+                let text = clean::clean(&text);
+                all.extend(text.lines().map(|line| said("  ", line, Style::new())));
+                self.body = lines(wrapped(all, wanted.width));
             }
             ItemKind::Notice(notice) => {
                 let style = match notice.severity {
@@ -171,6 +195,7 @@ impl Laid {
         match &self.body {
             Body::Message(message) => message.is_unfinished(),
             Body::Call(call) => call.unfinished,
+            Body::Subagent(subagent) => subagent.is_unfinished(),
             Body::Nothing | Body::Lines(_) => false,
         }
     }
@@ -180,7 +205,7 @@ impl Laid {
         match &self.body {
             Body::Message(message) => message.waits(),
             Body::Call(call) => call.waits(),
-            Body::Nothing | Body::Lines(_) => false,
+            Body::Nothing | Body::Subagent(_) | Body::Lines(_) => false,
         }
     }
 
@@ -189,6 +214,7 @@ impl Laid {
             Body::Nothing => 0,
             Body::Message(message) => message.height(),
             Body::Call(call) => call.height(),
+            Body::Subagent(subagent) => subagent.height(),
             Body::Lines(lines) => lines.len(),
         }
     }
@@ -198,6 +224,7 @@ impl Laid {
             Body::Nothing => None,
             Body::Message(message) => message.line(n),
             Body::Call(call) => call.line(n),
+            Body::Subagent(subagent) => subagent.line(n),
             Body::Lines(lines) => lines.get(n),
         }
     }
@@ -215,7 +242,7 @@ impl Laid {
         match &self.body {
             Body::Message(message) => message.image(n),
             Body::Call(call) => call.image(n),
-            Body::Nothing | Body::Lines(_) => None,
+            Body::Nothing | Body::Subagent(_) | Body::Lines(_) => None,
         }
     }
 
@@ -225,6 +252,19 @@ impl Laid {
             Body::Message(message) => message.mark(look),
             _ => (" ", Style::new()),
         }
+    }
+}
+
+/// Who has said something to whom: a subagent by its name.
+fn addressed(message: &acp::thread::SessionMessage, thread: &Thread) -> String {
+    let name = |id: &Option<acp::v1::SessionId>| {
+        let subagent = thread.subagent(id.as_ref()?)?;
+        Some(subagent.name().to_owned())
+    };
+    match (name(&message.sender), name(&message.recipient)) {
+        (Some(sender), _) => format!("from {sender}"),
+        (None, Some(recipient)) => format!("to {recipient}"),
+        (None, None) => "a message of another session".to_owned(),
     }
 }
 

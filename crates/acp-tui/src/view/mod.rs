@@ -6,6 +6,7 @@
 mod image;
 mod item;
 mod message;
+mod subagent;
 #[cfg(test)]
 mod tests;
 mod tool_call;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::{
     AgentAuthCapabilities, AuthCapabilities, AuthMethod, CompactionCapabilities,
     ElicitationCapabilities, NoticeCapabilities, PlanCapabilities, SessionCapabilities,
+    SubagentCapabilities,
 };
 use crate::Meta;
 use crate::lenient::Lenient;
@@ -96,6 +97,8 @@ record! {
         defaulted auth: AuthCapabilities,
         /// Which kinds of `elicitation/create` it can show.
         optional elicitation: ElicitationCapabilities,
+        /// That it shows subagents. Unstable.
+        optional subagents: SubagentCapabilities,
     }
 }
 

@@ -19,6 +19,7 @@ mod plan;
 mod prompt;
 mod session;
 mod session_update;
+mod subagent;
 mod terminal;
 mod tool_call;
 
@@ -42,5 +43,6 @@ pub use plan::*;
 pub use prompt::*;
 pub use session::*;
 pub use session_update::*;
+pub use subagent::*;
 pub use terminal::*;
 pub use tool_call::*;

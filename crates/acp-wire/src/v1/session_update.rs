@@ -3,7 +3,8 @@
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
     ContentBlock, CurrentModeUpdate, MessageId, Notice, Plan, PlanRemoved, PlanUpdate, SessionId,
-    SessionInfoUpdate, ToolCall, ToolCallUpdate, UsageUpdate,
+    SessionInfoUpdate, SessionMessage, SessionMessageChunk, SubagentUpdate, ToolCall,
+    ToolCallUpdate, UsageUpdate,
 };
 
 record! {
@@ -51,6 +52,13 @@ tagged! {
         CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
         /// A piece of what is left of it. Unstable: for clients that have `session.compaction`.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
+        /// The session has a subagent, or something about it has changed. Unstable: for clients that have
+        /// `subagents`.
+        SubagentUpdate(Box<SubagentUpdate>) = "subagent_update",
+        /// A message from one session to another. Unstable, as above.
+        SessionMessage(Box<SessionMessage>) = "session_message",
+        /// A piece of such a message. Unstable, as above.
+        SessionMessageChunk(SessionMessageChunk) = "session_message_chunk",
     }
 }
 

@@ -1,7 +1,7 @@
 //! Work that goes on beside the foreground: prompt lifecycle, "Background Work". Not in the draft of
 //! August 2026.
 
-use super::{TerminalId, ToolCallId};
+use super::{SessionId, TerminalId, ToolCallId};
 
 tagged! {
     /// A piece of work that goes on by itself.
@@ -10,6 +10,8 @@ tagged! {
         Terminal(BackgroundTerminal) = "terminal",
         /// What a tool call started and that has no process of its own.
         ToolCall(BackgroundToolCall) = "tool_call",
+        /// A subagent that works on its own. Unstable.
+        Subagent(BackgroundSubagent) = "subagent",
     }
 }
 
@@ -26,5 +28,13 @@ record! {
     pub struct BackgroundToolCall {
         /// The tool call.
         required tool_call_id: ToolCallId,
+    }
+}
+
+record! {
+    /// A subagent that works on its own.
+    pub struct BackgroundSubagent {
+        /// Its session.
+        required session_id: SessionId,
     }
 }

@@ -3,8 +3,8 @@
 use super::{
     AvailableCommandsUpdate, CompactionSummaryChunk, CompactionUpdate, ConfigOptionUpdate,
     ContentChunk, Message, Notice, PlanRemoved, PlanUpdate, SessionId, SessionInfoUpdate,
-    StateUpdate, TerminalOutputChunk, TerminalUpdate, ToolCallContentChunk, ToolCallUpdate,
-    UsageUpdate,
+    SessionMessage, SessionMessageChunk, StateUpdate, SubagentUpdate, TerminalOutputChunk,
+    TerminalUpdate, ToolCallContentChunk, ToolCallUpdate, UsageUpdate,
 };
 
 record! {
@@ -60,5 +60,11 @@ tagged! {
         CompactionUpdate(Box<CompactionUpdate>) = "compaction_update",
         /// A piece of what is left of it. Not in the draft of August 2026.
         CompactionSummaryChunk(CompactionSummaryChunk) = "compaction_summary_chunk",
+        /// The session has a subagent, or something about it has changed. Unstable.
+        SubagentUpdate(Box<SubagentUpdate>) = "subagent_update",
+        /// A message from one session to another. Unstable.
+        SessionMessage(Box<SessionMessage>) = "session_message",
+        /// A piece of such a message. Unstable.
+        SessionMessageChunk(SessionMessageChunk) = "session_message_chunk",
     }
 }

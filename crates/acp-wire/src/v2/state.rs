@@ -13,6 +13,8 @@ tagged! {
         Idle(IdleStateUpdate) = "idle",
         /// It waits for the person.
         RequiresAction(RequiresActionStateUpdate) = "requires_action",
+        /// Whether it works cannot be told just now. Unstable.
+        Unconfirmed(UnknownStateUpdate) = "unknown",
     }
 }
 
@@ -29,6 +31,14 @@ record! {
     /// The agent waits for the person: for a permission, for example.
     pub struct RequiresActionStateUpdate {
         /// As in [`RunningStateUpdate`].
+        optional_list background: BackgroundWork,
+    }
+}
+
+record! {
+    /// Whether it works cannot be told just now.
+    pub struct UnknownStateUpdate {
+        /// What goes on beside the conversation, all of it.
         optional_list background: BackgroundWork,
     }
 }

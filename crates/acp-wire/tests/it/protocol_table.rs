@@ -72,6 +72,9 @@ const UPDATES: &[Status] = &[
     ("notice", YES, YES),
     ("compaction_update", YES, YES),
     ("compaction_summary_chunk", YES, YES),
+    ("subagent_update", YES, YES),
+    ("session_message", YES, YES),
+    ("session_message_chunk", YES, YES),
 ];
 
 const CONTENT: &[Status] = &[
@@ -89,12 +92,18 @@ const UNSTABLE_UPDATES_V1: &[&str] = &[
     "notice",
     "compaction_update",
     "compaction_summary_chunk",
+    "subagent_update",
+    "session_message",
+    "session_message_chunk",
 ];
 const UNSTABLE_UPDATES_V2: &[&str] = &[
     "plan_removed",
     "notice",
     "compaction_update",
     "compaction_summary_chunk",
+    "subagent_update",
+    "session_message",
+    "session_message_chunk",
 ];
 
 const HEAD: &str = "\
@@ -115,18 +124,17 @@ sides, and fails when one of them does not know it.
 const NOT_OFFERED: &str = "
 ## Not offered
 
-The unstable schemas name more, of which there is nothing here but what holds for every unknown method: no
-agent or client in use sends it, and a proxy passes it on as it came.
+The unstable schemas name more, of which there is nothing here but what holds for every unknown method: a proxy
+passes it on as it came.
 
 | methods | what they are for |
 |---|---|
 | `providers/list`, `providers/set`, `providers/disable` | the model providers of an agent |
-| `nes/start`, `nes/suggest`, `nes/accept`, `nes/reject`, `nes/close` | suggestions for the next edit |
-| `document/didOpen`, `document/didChange`, `document/didClose`, `document/didSave`, `document/didFocus` | what a person does in the editor |
-| `mcp/connect`, `mcp/message`, `mcp/disconnect` | MCP servers over the connection of the agent |
-
-What has come to the drafts since August 2026 and is not here either: `session/archive`, `session/unarchive`,
-`session/status`, `session/set_title`, `auth/status`, `auth/status_update`, sessions of subagents.
+| `session/archive`, `session/unarchive` | what is not in the list of sessions any more |
+| `session/status` | what an old session does |
+| `auth/status`, `auth/status_update` | who has logged in |
+| `mcp/message` | MCP servers over the connection of the agent |
+| `proxy/initialize`, `proxy/successor` | proxies between a client and an agent |
 ";
 
 #[test]

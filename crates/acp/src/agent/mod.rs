@@ -15,6 +15,7 @@ mod prompting;
 mod recording;
 mod session;
 mod side;
+mod subagent;
 mod terminal;
 mod tool_call;
 mod turn;
@@ -30,6 +31,7 @@ pub use methods::{
 pub use recording::Recorder;
 pub use session::{Session, SessionOpened};
 pub use side::{limits, serve, serve_stdio, serve_with, start};
+pub use subagent::Subagent;
 pub use terminal::{Terminal, TerminalCommand};
 pub use tool_call::ToolCallHandle;
 pub use turn::{Prompt, Turn};

@@ -94,6 +94,15 @@ pub(crate) struct Recording {
 pub(crate) type InOrder<'a> = Option<MutexGuard<'a, ()>>;
 
 impl Recording {
+    /// How a subagent's session is recorded: by the same recorder, under its own id.
+    pub(super) fn of_child(&self) -> Self {
+        Self {
+            recorder: Arc::clone(&self.recorder),
+            order: Mutex::default(),
+            replaying: AtomicBool::new(false),
+        }
+    }
+
     pub(crate) async fn in_order(&self) -> InOrder<'_> {
         Some(self.order.lock().await)
     }

@@ -139,6 +139,22 @@ impl Session {
         }))
     }
 
+    /// A session that this one makes for a part of its work.
+    pub(super) fn child(&self, id: SessionId) -> Self {
+        Self(Arc::new(Inner {
+            id,
+            cwd: self.0.cwd.clone(),
+            roots: self.0.roots.clone(),
+            conn: self.0.conn.clone(),
+            client: Arc::clone(&self.0.client),
+            mark: short_mark(),
+            muted: AtomicBool::new(false),
+            recording: self.0.recording.as_ref().map(Recording::of_child),
+            state: Mutex::default(),
+            turns: Arc::default(),
+        }))
+    }
+
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -24,9 +24,13 @@ use super::config::ConfigOfV2;
 use super::json::{Line, Out, object, refuse, update};
 use super::state::{Busy, Requests, Sessions};
 use crate::connection::Limits;
+use crate::recent::Recent;
 
 /// How many messages of the client's own are remembered once their turns have ended.
 const ECHOES: usize = 16;
+
+/// How deep subagents may have subagents to be asked about.
+const DEPTH: usize = 16;
 
 /// The state of the bridge.
 pub(super) struct Down {
@@ -36,6 +40,8 @@ pub(super) struct Down {
     asked: Requests<Asked>,
     /// What the agent has asked of the client, as far as something is to be done about its answer.
     questions: Requests<Question>,
+    /// Whose subagents the sessions are that are some.
+    parents: Recent<String, 512>,
 }
 
 /// A permission that is asked in the place of a call's content.
@@ -103,6 +109,7 @@ impl Down {
             sessions: Sessions::default(),
             asked: Requests::new(limits.requests),
             questions: Requests::new(limits.requests),
+            parents: Recent::default(),
         }
     }
 

@@ -37,6 +37,7 @@
 //! | a terminal's output | `_meta` of the tool call that shows the terminal; before one does, its last 64 KiB are kept. Output told anew is shown below what was there |
 //! | several plans | one after the other, for clients without `plan`; plans of other kinds are left out |
 //! | notices, compaction | left out for clients without the capability |
+//! | subagents | left out for clients without the capability; what they ask is asked in the session that they work for |
 //! | yes-or-no options | left out for clients without the capability |
 //! | unknown stop reasons | `end_turn`; the original is in `_meta` |
 //! | a client's files and terminals | have no words in version 2; the agent uses its own |

@@ -92,6 +92,8 @@ struct Session {
     terminals: Recent<(), 512>,
     /// Its conversation is being replayed, and the client did not ask for that.
     swallowing: bool,
+    /// Its subagents: what they ask is answered, too, when it is cancelled.
+    subagents: Recent<(), 64>,
 }
 
 struct Turn {
@@ -272,6 +274,15 @@ impl Up {
             self.questions.take(&asking.id);
             self.questions.add(&asking.id, Question::Answered);
         }
+        // Taken out meanwhile: one that is above itself is not gone round for ever.
+        let Some(session) = self.sessions.get(session_id) else {
+            return;
+        };
+        let subagents = std::mem::take(&mut session.subagents);
+        for subagent in subagents.ids() {
+            self.cancel(subagent, out);
+        }
+        self.sessions.touch(session_id).subagents = subagents;
     }
 
     /// Cancels one prompt that is held, if this is one.

@@ -11,6 +11,7 @@ mod opening;
 mod session;
 mod sessions;
 mod side;
+mod subagents;
 mod turn;
 
 pub use crate::session_setup::SessionSetup;

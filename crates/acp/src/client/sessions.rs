@@ -1,5 +1,7 @@
 //! The sessions a client has open, and their threads.
 
+mod subagents;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -50,6 +52,8 @@ pub(crate) struct State {
     pub(crate) running: bool,
     /// What a turn of an agent that speaks version 2 waits for.
     prompting: Option<Prompting>,
+    /// The session that has made it for a part of its work.
+    parent: Option<SessionId>,
 }
 
 /// Whose a session is.
@@ -111,6 +115,11 @@ impl State {
         self.ended(over)
     }
 
+    /// The turn that it asks in, unless it is a subagent, which works for the turn of another session.
+    pub(crate) fn own_turn(&self) -> Option<CancellationToken> {
+        self.parent.is_none().then(|| self.turn.clone())
+    }
+
     /// Whether there is something to cancel: a turn, or work that the agent began by itself.
     pub(crate) fn at_work(&self) -> bool {
         self.running || self.thread.read(crate::thread::Thread::is_running)
@@ -170,6 +179,9 @@ impl Sessions {
             (done, ended)
         };
         if let Some(stop_reason) = ended {
+            for child in self.descendants(id) {
+                (self.tell)(&child, Told::TurnEnded(stop_reason.clone()));
+            }
             (self.tell)(id, Told::TurnEnded(stop_reason));
         }
         Ok(done)
@@ -267,10 +279,10 @@ impl Sessions {
     /// Adds a session. The client is told outside of the lock, for it may look at sessions itself.
     fn add(&self, id: &SessionId, state: State) -> ThreadHandle {
         let thread = state.thread.clone();
-        // All that nobody has opened keep as much as one that somebody has.
+        // All that nobody has opened keep as much as one that somebody has. So do all subagents.
         let kept = match state.standing {
-            Standing::Claimed => self.kept,
-            Standing::Unclaimed | Standing::Provisional => self.kept / UNCLAIMED,
+            Standing::Claimed if state.parent.is_none() => self.kept,
+            _ => self.kept / UNCLAIMED,
         };
         thread.change(|thread| thread.set_limit(kept));
         self.lock().insert(id.clone(), state);
@@ -299,6 +311,7 @@ impl Sessions {
     /// Someone opens the session and has it replayed: what was seen of it before is not part of it.
     /// Gives what there was, for [`restore`](Self::restore).
     pub(crate) fn claim_for_replay(&self, id: &SessionId) -> Option<State> {
+        self.remove_subagents(id);
         let before = self.lock().remove(id);
         self.add(
             id,
@@ -325,6 +338,9 @@ impl Sessions {
     /// The session is open, with what the agent says of it.
     pub(crate) fn opened(&self, id: &SessionId, opened: &Opened<'_>) {
         self.claim(id);
+        for child in self.descendants(id) {
+            self.with(&child, |state| state.replaying = false);
+        }
         self.with(id, |state| {
             state.replaying = false;
             let Opened {
@@ -341,6 +357,7 @@ impl Sessions {
     }
 
     pub(crate) fn remove(&self, id: &SessionId) {
+        self.remove_subagents(id);
         let removed = self.lock().remove(id);
         if let Some(state) = removed {
             state.turn.cancel();

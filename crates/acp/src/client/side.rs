@@ -6,7 +6,7 @@ use acp_wire::v1::{
     self, AgentNotification, AuthCapabilities, BooleanConfigOptionCapabilities, ClientCapabilities,
     ClientSessionCapabilities, CompactionCapabilities, ElicitationId, Extension,
     NoticeCapabilities, PlanCapabilities, ProtocolVersion, SessionConfigOptionsCapabilities,
-    SessionId, SessionNotification,
+    SessionId, SessionNotification, SubagentCapabilities,
 };
 use acp_wire::{Notification, ReadError, Sender, v2};
 use serde_json::value::RawValue;
@@ -71,6 +71,7 @@ impl<C: Client> ClientSide<C> {
         capabilities
             .session(session)
             .plan(PlanCapabilities::new())
+            .subagents(SubagentCapabilities::new())
             .auth(AuthCapabilities::new().terminal(self.client.terminal_login()))
             .meta(meta)
     }
@@ -82,8 +83,7 @@ impl<C: Client> ClientSide<C> {
 
     /// Folds an update, and makes of it what is to be delivered.
     fn updated(&self, conn: &Connection, session_id: SessionId, update: Update) -> Option<Event> {
-        let found = self.sessions.receive(&session_id, |state| {
-            state.thread.change(|thread| thread.apply(&update));
+        let found = self.sessions.receive_update(&session_id, &update, |state| {
             let cx = UpdateContext {
                 session_id: session_id.clone(),
                 thread: state.thread.clone(),

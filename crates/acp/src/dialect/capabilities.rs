@@ -17,7 +17,7 @@ pub(crate) fn client_to_v2(capabilities: &v1::ClientCapabilities) -> v2::ClientC
     new
 }
 
-/// What a client of version 2 can do. It understands every config option, plan, notice and compaction
+/// What a client of version 2 can do. It understands every config option, plan, notice, compaction and subagent
 /// that there is: they are part of the version.
 pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::ClientCapabilities {
     let terminal = capabilities
@@ -32,6 +32,7 @@ pub(crate) fn client_from_v2(capabilities: v2::ClientCapabilities) -> v1::Client
     let mut new = v1::ClientCapabilities::new()
         .session(session)
         .plan(v1::PlanCapabilities::new())
+        .subagents(v1::SubagentCapabilities::new())
         .auth(v1::AuthCapabilities::new().terminal(terminal));
     new.elicitation = capabilities.elicitation;
     new.meta = capabilities.meta;

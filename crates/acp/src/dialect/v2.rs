@@ -39,6 +39,9 @@ impl From<SessionUpdate> for Update {
             SessionUpdate::Notice(notice) => Self::Notice(notice),
             SessionUpdate::CompactionUpdate(update) => Self::CompactionUpdate(update),
             SessionUpdate::CompactionSummaryChunk(chunk) => Self::CompactionSummaryChunk(chunk),
+            SessionUpdate::SubagentUpdate(update) => Self::SubagentUpdate(update),
+            SessionUpdate::SessionMessage(message) => Self::SessionMessage(message),
+            SessionUpdate::SessionMessageChunk(chunk) => Self::SessionMessageChunk(chunk),
             SessionUpdate::Unknown(object) => Self::Unknown(object),
             // Every kind that is known is above.
             _ => Self::Unknown(RawObject::default()),
@@ -80,6 +83,9 @@ impl Update {
             Self::Notice(notice) => SessionUpdate::Notice(notice),
             Self::CompactionUpdate(update) => SessionUpdate::CompactionUpdate(update),
             Self::CompactionSummaryChunk(chunk) => SessionUpdate::CompactionSummaryChunk(chunk),
+            Self::SubagentUpdate(update) => SessionUpdate::SubagentUpdate(update),
+            Self::SessionMessage(message) => SessionUpdate::SessionMessage(message),
+            Self::SessionMessageChunk(chunk) => SessionUpdate::SessionMessageChunk(chunk),
             Self::Unknown(object) => SessionUpdate::Unknown(object),
         })
     }

@@ -73,6 +73,7 @@
 //! | [`display_terminal`](crate::agent::Session::display_terminal) | version 1, and does not | [`Error::NotOffered`](crate::Error::NotOffered) |
 //! | [`plan_by_id`](crate::agent::Session::plan_by_id) | version 1, and knows one plan | the steps of all plans, one after the other |
 //! | [`notice`](crate::agent::Session::notice) | version 1, and shows none | not sent |
+//! | [`subagent`](crate::agent::Turn::subagent) | version 1, and shows none | [`Error::NotOffered`](crate::Error::NotOffered) |
 //! | has boolean config options | version 1, and does not know them | left out |
 //! | has a config option of category `mode` | version 1 | shown as modes, too |
 //! | does not offer [`list_sessions`](crate::Agent::list_sessions) | version 2, and lists | those that are open |

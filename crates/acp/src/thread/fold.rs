@@ -55,6 +55,9 @@ impl Thread {
             }
             Update::CompactionUpdate(update) => self.compaction(update),
             Update::CompactionSummaryChunk(chunk) => self.compaction_chunk(chunk),
+            Update::SubagentUpdate(update) => self.update_subagent(update),
+            Update::SessionMessage(update) => self.update_session_message(update),
+            Update::SessionMessageChunk(chunk) => self.session_message_chunk(chunk),
             Update::Unknown(object) => {
                 self.push(ItemKind::Unknown(object.clone()));
             }
@@ -106,6 +109,10 @@ impl Thread {
             }
             StateUpdate::RequiresAction(state) => {
                 self.activity = Activity::RequiresAction;
+                &state.background
+            }
+            StateUpdate::Unconfirmed(state) => {
+                self.activity = Activity::Unknown;
                 &state.background
             }
             StateUpdate::Idle(state) => {

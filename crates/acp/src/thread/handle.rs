@@ -1,8 +1,9 @@
 //! A thread that is being folded while others look at it.
 
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use acp_wire::v1::SessionId;
 use tokio::sync::Notify;
 
 use super::Thread;
@@ -16,6 +17,8 @@ pub struct ThreadHandle(Arc<Shared>);
 struct Shared {
     thread: Mutex<Thread>,
     changed: Notify,
+    /// The thread that shows this one as its subagent's, and the subagent.
+    above: OnceLock<(Weak<Shared>, SessionId)>,
 }
 
 impl ThreadHandle {
@@ -39,7 +42,32 @@ impl ThreadHandle {
     pub fn change<T>(&self, change: impl FnOnce(&mut Thread) -> T) -> T {
         let changed = change(&mut self.lock());
         self.0.changed.notify_waiters();
+        if let Some((above, subagent)) = self.0.above.get()
+            && let Some(above) = above.upgrade()
+        {
+            Self(above).subagent_changed(subagent);
+        }
         changed
+    }
+
+    /// A subagent has changed, and with it whatever shows this thread. A lock is never waited for while one below it is
+    /// held.
+    fn subagent_changed(&self, subagent: &SessionId) {
+        self.lock().subagent_changed(subagent);
+        self.0.changed.notify_waiters();
+        if let Some((above, subagent)) = self.0.above.get()
+            && let Some(above) = above.upgrade()
+        {
+            Self(above).subagent_changed(subagent);
+        }
+    }
+
+    /// From here on `above` is told when this thread changes, which is that of its subagent with this id. A thread
+    /// belongs to one other at most, and none to itself.
+    pub(crate) fn belongs_to(&self, above: &Self, subagent: &SessionId) {
+        let above = Arc::downgrade(&above.0);
+        // Otherwise it belongs to another already, which shows it.
+        let _ = self.0.above.set((above, subagent.clone()));
     }
 
     /// Waits until the thread's revision is beyond `seen`, and gives it. However many changes came

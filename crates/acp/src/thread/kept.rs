@@ -80,6 +80,8 @@ impl ItemKind {
                     + weight(&compaction.summary)
                     + compaction.error.as_ref().map_or(0, String::len)
             }
+            Self::Subagent(subagent) => subagent.weight(),
+            Self::SessionMessage(message) => message.weight(),
             Self::Unknown(object) => weight(object),
         }
     }
@@ -132,6 +134,10 @@ impl Thread {
         let mut thread = Self::default();
         thread.set_limit(bytes);
         thread
+    }
+
+    pub(super) fn limit(&self) -> usize {
+        self.kept.limit
     }
 
     pub(crate) fn set_limit(&mut self, bytes: usize) {
@@ -305,7 +311,8 @@ impl Thread {
                 }
                 ItemKind::ToolCall(call) => call.drop_content(room / 8),
                 ItemKind::Compaction(compaction) => compaction.summary.clear(),
-                ItemKind::Notice(_) | ItemKind::Unknown(_) => {}
+                ItemKind::SessionMessage(message) => message.content.clear(),
+                ItemKind::Subagent(_) | ItemKind::Notice(_) | ItemKind::Unknown(_) => {}
             }
             self.dropped.parts += 1;
             self.reweigh(last);

@@ -236,7 +236,7 @@ impl Thread {
 }
 
 /// Appends a chunk, text to the end of text; gives what that takes, in bytes.
-fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
+pub(super) fn append(content: &mut Vec<ContentBlock>, chunk: &ContentBlock) -> usize {
     if let (Some(ContentBlock::Text(last)), ContentBlock::Text(next)) = (content.last_mut(), chunk)
         && last.annotations == next.annotations
     {

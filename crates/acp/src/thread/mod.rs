@@ -12,6 +12,7 @@ mod handle;
 mod kept;
 mod message;
 mod plan;
+mod subagent;
 mod terminal;
 mod terminal_meta;
 mod tool_call;
@@ -34,6 +35,7 @@ pub use kept::Dropped;
 pub(crate) use kept::KEPT;
 pub use message::Message;
 pub use plan::{PLAN, PlanContent, ThreadPlan};
+pub use subagent::{SessionMessage, Subagent};
 pub use terminal::ThreadTerminal;
 pub use tool_call::ThreadToolCall;
 
@@ -113,6 +115,10 @@ pub enum ItemKind {
     Notice(Notice),
     /// The agent shortens the conversation for the model.
     Compaction(Compaction),
+    /// A session that the agent has made for a part of its work, with what happens there.
+    Subagent(Box<Subagent>),
+    /// A message from one session to another.
+    SessionMessage(SessionMessage),
     /// An update this library does not know, as it came.
     Unknown(RawObject),
 }

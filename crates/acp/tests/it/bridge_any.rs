@@ -111,7 +111,10 @@ proptest! {
             }
             let read = serde_json::from_value::<official::v2::UpdateSessionNotification>(params.clone());
             let update = read.map_err(|e| TestCaseError::fail(format!("{e}: {params}")))?.update;
-            let unpublished = params["update"]["sessionUpdate"] == "plan_removed";
+            let unpublished = matches!(
+                params["update"]["sessionUpdate"].as_str(),
+                Some("plan_removed" | "subagent_update" | "session_message" | "session_message_chunk")
+            );
             prop_assert!(unpublished || !matches!(update, official::v2::SessionUpdate::Other(_)), "{params}");
         }
     }

@@ -1106,3 +1106,47 @@ async fn capabilities_that_nobody_here_knows_pass() {
         })
     );
 }
+
+/// What a subagent of the session does, for a client that knows none and for one that does.
+#[tokio::test(start_paused = true)]
+async fn subagents_are_for_clients_that_know_them() {
+    let announced =
+        json!({"sessionUpdate": "subagent_update", "sessionId": "c", "title": "Look around"});
+    let said = json!({"sessionId": "c", "update": {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": text("I look.")}});
+    let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
+    let asked = json!({"sessionId": "c", "title": "May I?", "options": options,
+                       "subject": {"type": "tool_call", "toolCall": {"toolCallId": "t", "title": "May I?"}}});
+    for knows in [false, true] {
+        let capabilities = match knows {
+            true => json!({"subagents": {}}),
+            false => json!({}),
+        };
+        let mut b = in_session_with(capabilities, json!({})).await;
+        b.agent.updates(announced.clone()).await;
+        if knows {
+            b.client.sees(announced.clone()).await;
+        }
+        b.agent.tells("session/update", said.clone()).await;
+        if knows {
+            b.client
+                .gets(json!({"method": "session/update", "params": said}))
+                .await;
+        }
+        // What is asked is asked either way: the agent waits for it.
+        b.agent
+            .asks("p", "session/request_permission", asked.clone())
+            .await;
+        let session = if knows { "c" } else { "s" };
+        b.client
+            .gets(
+                json!({"id": "p", "method": "session/request_permission", "params": {
+                "sessionId": session, "options": options,
+                "toolCall": {"toolCallId": "t", "title": "May I?"}}}),
+            )
+            .await;
+        let yes = json!({"outcome": {"outcome": "selected", "optionId": "y"}});
+        b.client.answers("p", yes.clone()).await;
+        b.agent.is_told("p", yes).await;
+        b.client.gets_nothing().await;
+    }
+}

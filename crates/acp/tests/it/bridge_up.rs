@@ -104,6 +104,7 @@ async fn the_handshake_is_one_of_version_1_for_the_agent_and_of_version_2_for_th
             "terminal": false,
             "session": {"configOptions": {"boolean": {}}},
             "plan": {},
+            "subagents": {},
             "auth": {"terminal": true},
             "elicitation": {"form": {}},
             "_meta": {"x": 1, "terminal_output": true},
@@ -1041,4 +1042,31 @@ async fn capabilities_that_nobody_here_knows_pass() {
             "_odd": {"x": 18_446_744_073_709_551_615_u64},
         })
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_subagent_asks_is_answered_when_its_parent_is_cancelled() {
+    let mut b = in_session().await;
+    begin(&mut b, 5, "hi").await;
+    let announced = json!({"sessionUpdate": "subagent_update", "sessionId": "c"});
+    b.agent.updates(announced.clone()).await;
+    b.client.sees(announced).await;
+    let mut asked = permission();
+    asked["sessionId"] = json!("c");
+    b.agent
+        .asks("p1", "session/request_permission", asked)
+        .await;
+    assert_eq!(b.client.next().await["params"]["sessionId"], "c");
+    b.client
+        .tells("session/cancel", json!({"sessionId": "s"}))
+        .await;
+    assert_eq!(b.agent.next().await["method"], "session/cancel");
+    b.agent
+        .is_told("p1", json!({"outcome": {"outcome": "cancelled"}}))
+        .await;
+    b.client
+        .gets(json!({"method": "$/cancel_request", "params": {"requestId": "p1"}}))
+        .await;
+    b.agent.answers(5, json!({"stopReason": "cancelled"})).await;
+    b.client.sees(idle("cancelled")).await;
 }

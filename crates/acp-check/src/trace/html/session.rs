@@ -94,6 +94,19 @@ fn shown(item: &Item, session: &Session, place: Option<&Place>) -> Markup {
                 @if let Some(error) = &compaction.error { (text(error)) }
             }
         },
+        ItemKind::Subagent(subagent) => html! {
+            div.item.notice {
+                p { span.who { "Subagent" } (at(place)) }
+                p { (plain::line(subagent.name())) ": what it does is in the session " (plain::line(subagent.session_id.as_str())) }
+                @if let Some(more) = &subagent.description { (text(more)) }
+            }
+        },
+        ItemKind::SessionMessage(message) => html! {
+            div.item.notice {
+                p { span.who { "Message between sessions" } (at(place)) }
+                (blocks(&message.content))
+            }
+        },
         ItemKind::Unknown(object) => html! {
             details.item.notice {
                 summary { span.who { "Something unknown" } (at(place)) }

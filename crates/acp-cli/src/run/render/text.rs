@@ -3,10 +3,14 @@
 use std::collections::HashMap;
 
 use acp::Thread;
-use acp::thread::{Item, ItemKind, Message, PlanContent, PlanEntry, PlanEntryStatus, ThreadPlan};
-use acp::v1::{
-    CompactionStatus, ContentBlock, EmbeddedResourceResource, NoticeSeverity, PlanId, ToolCallId,
+use acp::thread::{
+    Item, ItemKind, Message, PlanContent, PlanEntry, PlanEntryStatus, Subagent, ThreadPlan,
 };
+use acp::v1::{
+    CompactionStatus, ContentBlock, EmbeddedResourceResource, NoticeSeverity, PlanId, SessionId,
+    ToolCallId,
+};
+use acp::v2::StateUpdate;
 use acp_host::clean::{self, Clean};
 
 use super::tool_call::{Shown, may_be_unfinished};
@@ -22,6 +26,16 @@ pub(super) struct Text {
     tool_calls: HashMap<ToolCallId, Shown>,
     plans: HashMap<PlanId, Vec<PlanEntry>>,
     mode: Option<String>,
+    subagents: HashMap<SessionId, ShownSubagent>,
+}
+
+/// How much of a subagent has been shown.
+#[derive(Default)]
+struct ShownSubagent {
+    name: String,
+    text: Text,
+    /// How it ended.
+    ended: Option<String>,
 }
 
 /// Something of a thread that has changed.
@@ -141,6 +155,26 @@ impl Text {
                     out.styled(out.styles.dim, &format!("  {line}\n"));
                 }
             }
+            ItemKind::Subagent(subagent) => self.subagent(at, subagent, out),
+            ItemKind::SessionMessage(message) => {
+                self.separate(at, out);
+                let name = |id: &Option<SessionId>| Some(thread.subagent(id.as_ref()?)?.name());
+                let whose = match (name(&message.sender), name(&message.recipient)) {
+                    (Some(sender), _) => format!("from {sender}"),
+                    (None, Some(recipient)) => format!("to {recipient}"),
+                    (None, None) => "of another session".to_owned(),
+                };
+                out.styled(
+                    out.styles.dim,
+                    &format!("(message {})\n", clean::value(&whose)),
+                );
+                let text = message.content.iter().filter_map(ContentBlock::as_text);
+                let shown = self.messages.entry(at).or_default();
+                let text: String = text.collect();
+                let piece = text.get(shown.bytes..).unwrap_or_default();
+                out.below(|out| out.text(&clean::clean(piece)));
+                shown.bytes = text.len();
+            }
             ItemKind::Compaction(compaction) => {
                 self.separate(at, out);
                 let how = match (&compaction.status, &compaction.error) {
@@ -162,6 +196,41 @@ impl Text {
             }
             _ => {}
         }
+    }
+
+    /// What a subagent is for, and below it what it does.
+    fn subagent(&mut self, at: usize, subagent: &Subagent, out: &mut Out) {
+        let ended = match &subagent.state {
+            Some(StateUpdate::Idle(idle)) => idle.stop_reason.as_ref().map(ToString::to_string),
+            _ => None,
+        };
+        let known = self.subagents.remove(&subagent.session_id);
+        let new = known.is_none();
+        let mut shown = known.unwrap_or_default();
+        let news = subagent.thread.read(Thread::revision) > shown.text.revision;
+        let named = shown.name != subagent.name();
+        let ends = ended.is_some() && shown.ended != ended;
+        if new || news || named || ends {
+            let again = self.last != Some(at);
+            self.separate(at, out);
+            if again || named {
+                out.end_line();
+                let head = format!("Subagent: {}\n", clean::value(subagent.name()));
+                out.styled(out.styles.bold, &head);
+            }
+            out.below(|out| {
+                subagent
+                    .thread
+                    .read(|thread| shown.text.thread(thread, out));
+                if let Some(how) = ended.as_ref().filter(|_| ends) {
+                    out.end_line();
+                    out.styled(out.styles.dim, &format!("({})\n", clean::value(how)));
+                }
+            });
+        }
+        subagent.name().clone_into(&mut shown.name);
+        shown.ended = ended;
+        self.subagents.insert(subagent.session_id.clone(), shown);
     }
 
     /// The items that have changed, those whose terminals may have printed something, and those that were not to be

@@ -21,6 +21,8 @@ pub(crate) const HEARD: &str = "heard";
 enum Step {
     /// Sends it.
     Update(Box<SessionUpdate>),
+    /// Sends this in another session.
+    In(Box<SessionNotification>),
     /// Waits until there is a file of this name.
     Wait(String),
     /// Asks for permission; the outcome is heard.
@@ -145,6 +147,7 @@ impl Agent for Player {
         for step in steps {
             match step {
                 Step::Update(update) => turn.update(*update).await?,
+                Step::In(told) => turn.connection().notify(&*told).await?,
                 Step::Wait(file) => turn.unless_cancelled(until_there(&file)).await?,
                 Step::Ask(asks) => {
                     let outcome = turn

@@ -153,3 +153,48 @@ fn diffs_stand_side_by_side_where_there_is_room_or_as_one_likes() {
     screen.key("\u{1b}d");
     screen.until_it("the old beside the new", beside);
 }
+
+/// A step in the subagent's session.
+fn below(update: serde_json::Value) -> serde_json::Value {
+    json!({"in": {"sessionId": "scout", "update": update}})
+}
+
+#[test]
+fn a_subagent_is_shown_with_the_last_that_it_does_and_opened_with_all() {
+    let project = Project::new();
+    hello(&project);
+    let mut screen = with_player(&project, 80, 30, "");
+    let mut steps = vec![
+        says("I have it looked at."),
+        json!({"update": {"sessionUpdate": "subagent_update", "sessionId": "scout", "title": "Look around",
+            "state": {"state": "running"}}}),
+    ];
+    for n in 1..=9 {
+        steps.push(below(
+            json!({"sessionUpdate": "tool_call", "toolCallId": format!("t{n}"),
+            "title": format!("Read page {n}"), "kind": "read", "status": "completed"}),
+        ));
+    }
+    steps.push(below(
+        json!({"sessionUpdate": "agent_message_chunk", "messageId": "m",
+        "content": {"type": "text", "text": "All pages are read."}}),
+    ));
+    steps.push(waits("go"));
+    steps.push(
+        json!({"update": {"sessionUpdate": "subagent_update", "sessionId": "scout",
+        "state": {"state": "idle", "stopReason": "end_turn"}}}),
+    );
+    steps.push(says("It was looked at."));
+    play(&project, &mut screen, &json!(steps));
+    screen.until("Subagent: Look around");
+    screen.until("│ All pages are read.");
+    screen.until("│ … 4 lines before");
+    screen.until_gone("Read page 1");
+    project.write("go", "");
+    screen.until("It was looked at.");
+    screen.until("■ Subagent: Look around end turn");
+    // All of it is opened.
+    screen.key("\u{1b}e");
+    screen.until("Read page 1");
+    screen.until_gone("lines before");
+}

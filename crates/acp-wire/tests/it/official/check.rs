@@ -255,7 +255,7 @@ pub(crate) fn are_made<T: for<'a> Arbitrary<'a> + Serialize>(key: &str, expected
     }
     let mut runner = TestRunner::deterministic();
     let mut found = BTreeSet::new();
-    for _ in 0..512 {
+    for _ in 0..4096 {
         let bytes = bytes().new_tree(&mut runner).unwrap().current();
         tags_of(&json_of(&made_of::<T>(&bytes)), key, &mut found);
     }

@@ -21,6 +21,7 @@ fn in_common(json: Value) -> Value {
                 let tool_call = is("sessionUpdate", "tool_call");
                 let resource_link = is("type", "resource_link");
                 let cancelled = is("outcome", "cancelled");
+                let state = name == "state";
                 let only_in_one = |key: &str, value: &Value| match key {
                     // The defaults of a tool call: we write them out.
                     "kind" => tool_call && value == "other",
@@ -28,6 +29,11 @@ fn in_common(json: Value) -> Value {
                     // Types that are the same in version 2, which has more in them.
                     "icons" => resource_link,
                     "_meta" => cancelled || ["compaction", "notices"].contains(&name),
+                    // `null` for what is absent, beside a stop reason they do not know.
+                    "error" => state && value.is_null(),
+                    "data" => name == "error" && value.is_null(),
+                    // A part of version 2 alone.
+                    "background" => state,
                     // No schema has it any more, agents have.
                     "models" => name.is_empty(),
                     _ => false,
@@ -93,6 +99,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
     known.add("CreateElicitationResponse", ElicitationAction::TAGS);
     known.add("ElicitationPropertySchema", ElicitationPropertySchema::TAGS);
     known.add("ElicitationSchemaType", ElicitationSchemaType::KNOWN);
+    known.add("IdleStateUpdate", acp_wire::v2::StopReason::KNOWN);
     known.add("McpServer", McpServer::TAGS);
     known.add("MultiSelectItems", &["string"]);
     known.add("NoticeSeverity", NoticeSeverity::KNOWN);
@@ -109,6 +116,7 @@ fn we_know_every_kind_and_value_the_official_schema_names() {
     );
     known.add("SessionUpdate", SessionUpdate::TAGS);
     known.add("SetSessionConfigOptionRequest", &["boolean"]);
+    known.add("StateUpdate", acp_wire::v2::StateUpdate::TAGS);
     known.add("StopReason", StopReason::KNOWN);
     known.add("StringFormat", StringFormat::KNOWN);
     known.add("ToolCallContent", ToolCallContent::TAGS);

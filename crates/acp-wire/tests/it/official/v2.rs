@@ -19,13 +19,17 @@ mod they {
 /// Without what one of both crates has and the other has not.
 fn in_common(mut json: Value) -> Value {
     // `null` for what is absent, which they keep in an error and beside a stop reason they do not know.
-    if let Some(Value::Object(update)) = json.get_mut("update")
-        && update
-            .get("sessionUpdate")
-            .is_some_and(|kind| kind == "state_update")
+    let state = match json
+        .pointer("/update/sessionUpdate")
+        .and_then(Value::as_str)
     {
-        update.retain(|key, value| key != "error" || !value.is_null());
-        if let Some(Value::Object(error)) = update.get_mut("error") {
+        Some("state_update") => json.pointer_mut("/update"),
+        Some("subagent_update") => json.pointer_mut("/update/state"),
+        _ => None,
+    };
+    if let Some(Value::Object(state)) = state {
+        state.retain(|key, value| key != "error" || !value.is_null());
+        if let Some(Value::Object(error)) = state.get_mut("error") {
             error.retain(|key, value| key != "data" || !value.is_null());
         }
     }

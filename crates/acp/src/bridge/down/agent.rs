@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::super::json::{Line, Out, answer, emit, note, object, raw, refuse, session_of, update};
 use super::super::{method, setup};
 use super::client::cancel_turn;
-use super::{Asked, Down, ECHOES, Question, Session, set};
+use super::{Asked, DEPTH, Down, ECHOES, Question, Session, set};
 
 /// The result of an answer, as it came.
 type Answered<'a> = Result<&'a &'a RawValue, &'a jsonrpc::Error>;
@@ -29,9 +29,17 @@ impl Down {
         if update.field::<String>("sessionUpdate").as_deref() == Some("state_update") {
             return self.state(&session_id, update, out);
         }
+        if update.field::<String>("sessionUpdate").as_deref() == Some("subagent_update")
+            && let Some(subagent) = session_of(&update)
+            && subagent != session_id
+        {
+            self.parents.touch(&subagent).clone_from(&session_id);
+        }
         let session = self.sessions.touch(&session_id);
         let emits = session.update(&self.client, update);
-        emit(&mut out.client, line, params, &session_id, emits);
+        if self.asked_as(&session_id).is_none() {
+            emit(&mut out.client, line, params, &session_id, emits);
+        }
     }
 
     pub(super) fn agent_asks(
@@ -42,16 +50,46 @@ impl Down {
         line: &Line<'_>,
         out: &mut Out,
     ) {
-        let session = session_of(&params).filter(|_| asked == method::PERMISSION);
-        let Some(session) = session else {
+        let Some(session) = session_of(&params) else {
             return line.pass(&mut out.client);
         };
-        let (params, hidden) = self.sessions.touch(&session).permission(params);
+        let asked_as = self.asked_as(&session);
+        if asked != method::PERMISSION {
+            return match asked_as {
+                Some(known) => {
+                    let mut params = params;
+                    params.set("sessionId", raw(&known));
+                    line.with_params(&mut out.client, &params);
+                }
+                None => line.pass(&mut out.client),
+            };
+        }
+        let (mut params, hidden) = self.sessions.touch(&session).permission(params);
+        if let Some(known) = asked_as {
+            params.set("sessionId", raw(&known));
+            return line.with_params(&mut out.client, &params);
+        }
         line.with_params(&mut out.client, &params);
         // An agent that asks more than is remembered has its requests shown a little longer.
         if let Some(call) = hidden.filter(|_| self.questions.room(id).is_ok()) {
             self.questions.add(id, Question { session, call });
         }
+    }
+
+    /// The session in which a client that knows no subagents is asked what one of them asks; `None` for a session that
+    /// is none, and where the client knows them.
+    fn asked_as(&self, session: &str) -> Option<String> {
+        if self.client.subagents {
+            return None;
+        }
+        let mut top = self.parents.get(session)?;
+        for _ in 0..DEPTH {
+            match self.parents.get(top) {
+                Some(parent) => top = parent,
+                None => break,
+            }
+        }
+        Some(top.clone())
     }
 
     pub(super) fn agent_answers(

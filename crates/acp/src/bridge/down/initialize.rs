@@ -13,6 +13,7 @@ pub(in crate::bridge) struct Client {
     pub(super) plans: bool,
     pub(super) notices: bool,
     pub(super) compaction: bool,
+    pub(super) subagents: bool,
     terminal_auth: bool,
 }
 
@@ -27,6 +28,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, Client) {
         plans: known.plan.is_some(),
         notices: session.notices.is_some(),
         compaction: session.compaction.is_some(),
+        subagents: known.subagents.is_some(),
         terminal_auth: known.auth.terminal,
     };
 
@@ -36,7 +38,10 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> (RawObject, Client) {
         capabilities.push("auth".to_owned(), raw(&auth));
     }
     for (key, value) in theirs.iter() {
-        let v1_only = matches!(key, "fs" | "terminal" | "session" | "plan" | "auth");
+        let v1_only = matches!(
+            key,
+            "fs" | "terminal" | "session" | "plan" | "subagents" | "auth"
+        );
         if !v1_only && value.get() != "null" {
             capabilities.push(key.to_owned(), value.to_owned());
         }

@@ -47,6 +47,11 @@ impl Session {
             },
             "notice" if !client.notices => Vec::new(),
             "compaction_update" | "compaction_summary_chunk" if !client.compaction => Vec::new(),
+            "subagent_update" | "session_message" | "session_message_chunk"
+                if !client.subagents =>
+            {
+                Vec::new()
+            }
             _ => vec![Emit::Same],
         }
     }

@@ -28,6 +28,7 @@ pub(in crate::bridge) fn request(mut params: RawObject) -> RawObject {
         "terminal": false,
         "session": object! { "configOptions": object! { "boolean": none } },
         "plan": none,
+        "subagents": none,
         "auth": auth,
     };
     for (key, value) in capabilities.iter() {

@@ -3,7 +3,7 @@
 use acp_wire::RawObject;
 
 use super::super::config::Switch;
-use super::super::json::{Emit, items, raw, truncate};
+use super::super::json::{Emit, items, raw, session_of, truncate};
 use super::super::setup;
 use super::content::{items_to_v2, without_nulls};
 use super::{Session, message_id};
@@ -44,6 +44,12 @@ impl Session {
             "plan" => {
                 self.speaker = None;
                 vec![Emit::Changed(plan(update))]
+            }
+            "subagent_update" => {
+                if let Some(subagent) = session_of(&update) {
+                    self.subagents.touch(&subagent);
+                }
+                vec![Emit::Same]
             }
             "current_mode_update" => self.mode(&update),
             "config_option_update" | "config_options_update" => {

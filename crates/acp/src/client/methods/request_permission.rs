@@ -145,11 +145,12 @@ impl<C: Client> Handle<v1::RequestPermissionRequest, ()> for PendingRequest<Clie
             let tool_call = state
                 .thread
                 .change(|thread| thread.permission_requested(&request.tool_call.clone().into()));
-            (tool_call, state.thread.clone(), state.turn.clone())
+            (tool_call, state.thread.clone(), state.own_turn())
         });
         let Some((tool_call, thread, turn)) = found else {
             return pending.refuse_session(&request.session_id);
         };
+        let turn = turn.unwrap_or_else(|| pending.side.sessions.turn_of(&request.session_id));
         let weight = tool_call.weight();
         let request = PermissionRequest::received(request, tool_call, thread);
         pending.ask(request, weight, turn);
@@ -173,11 +174,12 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<Clie
                     .and_then(|id| state.thread.read(|thread| thread.tool_call(id).cloned())),
                 _ => None,
             };
-            (tool_call, state.thread.clone(), state.turn.clone())
+            (tool_call, state.thread.clone(), state.own_turn())
         });
         let Some((tool_call, thread, turn)) = found else {
             return pending.refuse_session(&request.session_id);
         };
+        let turn = turn.unwrap_or_else(|| pending.side.sessions.turn_of(&request.session_id));
         let weight = tool_call.as_ref().map_or(0, ThreadToolCall::weight);
         let request = PermissionRequest::received_v2(request, tool_call, thread);
         pending.ask(request, weight, turn);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::suite::check::checks;
-use crate::suite::verdict::{Stop, fail, require};
+use crate::suite::verdict::{Stop, fail, require, skip};
 use crate::suite::{Answer, ClientPlay};
 
 use super::steps::{answer, result, sent};
@@ -17,6 +17,7 @@ checks! { V1 Client "tool-calls";
     126 Must "Several permission requests may be open at once; each is answered with one of its own options." => several;
     127 Should "`cancelled` is the answer in a turn that was cancelled, and in no other." => not_cancelled;
     128 May "An option of a kind that the client does not know does no harm." => unknown_kind;
+    129 Must "What a subagent asks that its parent has announced is answered as what its parent asks." => subagent;
 }
 
 fn asking(session: &str, call: Value, options: Value) -> Value {
@@ -59,6 +60,23 @@ fn yes_or_no() -> Value {
         {"optionId": "reject-once", "name": "Reject", "kind": "reject_once"},
         {"optionId": "reject-always", "name": "Reject always", "kind": "reject_always"},
     ])
+}
+
+async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.until_prompt().await?;
+    if play.said("/clientCapabilities/subagents").is_null() {
+        return skip("the client does not say that it knows subagents");
+    }
+    let child = "acp-check-subagent";
+    let announced =
+        json!({"sessionUpdate": "subagent_update", "sessionId": child, "title": "Look around"});
+    play.update(&prompted.session, announced).await?;
+    play.say(child, "I look around.").await?;
+    let options = yes_or_no();
+    let params = asking(child, edit(), options.clone());
+    let answer = result(play, "session/request_permission", params).await?;
+    among(&answer, &options)?;
+    play.end_turn(&prompted, "end_turn").await
 }
 
 async fn an_option(play: &mut ClientPlay) -> Result<(), Stop> {

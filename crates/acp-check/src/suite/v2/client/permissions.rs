@@ -13,6 +13,7 @@ checks! { V2 Client "tool-calls";
     124 Should "Permission for what the client does not know is asked for in some way, or declined." => unknown_subject;
     125 Should "A kind of option that the client does not know is no obstacle." => unknown_option;
     126 Must "A permission request may be about a tool call that was not told of before." => new_call;
+    127 Must "What a subagent asks that its parent has announced is answered as what its parent asks." => subagent;
 }
 
 /// The params of a permission request: to be allowed or rejected.
@@ -53,6 +54,19 @@ async fn asked(play: &mut ClientPlay, change: impl FnOnce(&mut Value)) -> Result
             ));
         }
     }
+    play.idle_v2(&prompted, "end_turn").await
+}
+
+async fn subagent(play: &mut ClientPlay) -> Result<(), Stop> {
+    let prompted = play.working_v2().await?;
+    let child = "acp-check-subagent";
+    let announced = json!({"sessionUpdate": "subagent_update", "sessionId": child,
+                           "title": "Look around", "state": {"state": "running"}});
+    play.update(&prompted.session, announced).await?;
+    let outcome = play.permission_v2(request(child)).await?;
+    require(outcome["outcome"].is_string(), || {
+        format!("the outcome is {}", outcome["outcome"])
+    })?;
     play.idle_v2(&prompted, "end_turn").await
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::mutants::changes::pretend;
+use crate::mutants::changes::{pretend, refuse_if};
 use crate::mutants::layer::{Change, Mutant, answer, change, mutant, refuse};
 
 const METHOD: &str = "session/request_permission";
@@ -79,6 +79,14 @@ pub(crate) fn mutants() -> Vec<Mutant> {
             "it chose \"\", which is not among the options",
             "it is confused by a kind that it does not know",
             choosing(|_| json!("")),
+        ),
+        mutant(
+            "v1/tool-calls/129",
+            "was answered with error -32602",
+            "it knows no session but those that it has opened",
+            refuse_if(METHOD, -32602, |params| {
+                params["sessionId"] == "acp-check-subagent"
+            }),
         ),
     ]
 }

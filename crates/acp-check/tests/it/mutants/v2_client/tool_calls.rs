@@ -56,6 +56,9 @@ fn permissions() -> Vec<Mutant> {
                 result["outcome"]["outcome"] = json!("perhaps")
             }),
         ),
+        refuses("v2/tool-calls/127", |params| {
+            params["sessionId"] == "acp-check-subagent"
+        }),
         refuses("v2/tool-calls/122", |params| params["subject"].is_null()),
         refuses("v2/tool-calls/123", |params| {
             params["subject"]["type"] == "command"

@@ -178,3 +178,31 @@ fn names_of_tools() {
         )
     );
 }
+
+#[test]
+fn subagents() {
+    let announced = update!("a subagent is announced", SubagentUpdate);
+    assert_eq!(announced.session_id.as_str(), "sess_02");
+    assert_eq!(announced.title, Some(Some("Find the beans".to_owned())));
+    let capabilities = announced.capabilities.flatten().unwrap();
+    assert!(capabilities.cancel.is_some());
+    assert!(matches!(
+        announced.state,
+        Some(Some(acp_wire::v2::StateUpdate::Running(_)))
+    ));
+    let directories = announced.additional_directories.flatten();
+    assert_eq!(directories, Some(vec!["/home/user/shed".to_owned()]));
+    let done = update!("a subagent is done", SubagentUpdate);
+    assert_eq!(
+        (done.title, done.description, done.meta),
+        (Some(None), None, Some(None))
+    );
+    let message = update!("a message to a subagent", SessionMessage);
+    assert_eq!(message.recipient_session_id, Some(Some("sess_02".into())));
+    assert_eq!(
+        (message.sender_message_id, message.recipient_message_id),
+        (None, Some(Some("msg_1".into())))
+    );
+    let piece = update!("a piece of a message to a subagent", SessionMessageChunk);
+    assert_eq!(piece, SessionMessageChunk::new("msg_9", "And in it."));
+}

@@ -55,7 +55,8 @@ fn states() {
         state!("it works, and more goes on", Running).background,
         Some(vec![
             BackgroundWork::Terminal(BackgroundTerminal::new("term_1")),
-            BackgroundWork::ToolCall(BackgroundToolCall::new("call_1"))
+            BackgroundWork::ToolCall(BackgroundToolCall::new("call_1")),
+            BackgroundWork::Subagent(BackgroundSubagent::new("sess_02"))
         ])
     );
     assert_eq!(
@@ -64,6 +65,10 @@ fn states() {
         "nothing is not the same as not told"
     );
     assert_eq!(state!("it waits", Idle), IdleStateUpdate::new());
+    assert_eq!(
+        state!("whether it works is not known", Unconfirmed),
+        UnknownStateUpdate::new()
+    );
     let finished = state!("it has finished", Idle);
     assert_eq!(
         finished.usage,
@@ -206,4 +211,32 @@ fn compactions() {
     );
     let chunk = update!("a piece of what is left", CompactionSummaryChunk);
     assert_eq!(chunk, CompactionSummaryChunk::new("comp_1", "We spoke of "));
+}
+
+#[test]
+fn subagents() {
+    let announced = update!("a subagent is announced", SubagentUpdate);
+    assert_eq!(announced.session_id.as_str(), "sess_02");
+    assert_eq!(announced.title, Some(Some("Find the beans".to_owned())));
+    let capabilities = announced.capabilities.flatten().unwrap();
+    assert!(capabilities.cancel.is_some());
+    assert!(matches!(
+        announced.state,
+        Some(Some(StateUpdate::Running(_)))
+    ));
+    let directories = announced.additional_directories.flatten();
+    assert_eq!(directories, Some(vec!["/home/user/shed".to_owned()]));
+    let done = update!("a subagent is done", SubagentUpdate);
+    assert_eq!(
+        (done.title, done.description, done.meta),
+        (Some(None), None, Some(None))
+    );
+    let message = update!("a message to a subagent", SessionMessage);
+    assert_eq!(message.recipient_session_id, Some(Some("sess_02".into())));
+    assert_eq!(
+        (message.sender_message_id, message.recipient_message_id),
+        (None, Some(Some("msg_1".into())))
+    );
+    let piece = update!("a piece of a message to a subagent", SessionMessageChunk);
+    assert_eq!(piece, SessionMessageChunk::new("msg_9", "And in it."));
 }

@@ -1,0 +1,168 @@
+//! Subagents: what one is for and how far it is on a line, below it what it does.
+//!
+//! Folded, the last of it is shown; opened, all.
+
+use std::collections::HashMap;
+
+use acp::Thread;
+use acp::thread::{Item, ItemKind, Subagent};
+use acp::v2::StateUpdate;
+use acp_host::clean;
+use ratatui::text::{Line, Span};
+
+use super::item::{Laid, Wanted};
+use crate::look::{Look, SPINNER};
+use crate::text::wrap::wrap;
+
+/// What stands before each line of a subagent but its head.
+const INDENT: &str = "│ ";
+
+/// How many lines of what it does are shown of one that is folded.
+const LINES: usize = 6;
+
+/// How many items of an opened one are laid out: the last of them.
+const ITEMS: usize = 500;
+
+/// A subagent, laid out.
+#[derive(Default)]
+pub(super) struct LaidSubagent {
+    head: Vec<Line<'static>>,
+    body: Vec<Line<'static>>,
+    /// Its items, by their numbers.
+    items: HashMap<usize, Laid>,
+    unfinished: bool,
+}
+
+impl LaidSubagent {
+    /// Lays it out; says whether it is shown whole.
+    pub(super) fn update(
+        &mut self,
+        subagent: &Subagent,
+        wanted: &Wanted<'_>,
+        look: &Look<'_>,
+    ) -> bool {
+        let open = wanted.open.unwrap_or(wanted.detail.all);
+        self.update_head(subagent, wanted.width, look);
+        self.unfinished = false;
+        let body = subagent
+            .thread
+            .read(|thread| self.body(subagent, thread, open, wanted, look));
+        let left_out = if open {
+            0
+        } else {
+            body.len().saturating_sub(LINES)
+        };
+        self.body.clear();
+        if left_out > 0 {
+            let more = format!("{INDENT}… {left_out} lines before");
+            self.body.push(Line::styled(more, look.theme.dim));
+        }
+        self.body.extend(body.into_iter().skip(left_out));
+        open
+    }
+
+    /// Lays out what it is for and what it does: the sign of that moves.
+    pub(super) fn update_head(&mut self, subagent: &Subagent, width: u16, look: &Look<'_>) {
+        self.head = wrap(&head(subagent, look), width);
+    }
+
+    fn body(
+        &mut self,
+        subagent: &Subagent,
+        thread: &Thread,
+        open: bool,
+        wanted: &Wanted<'_>,
+        look: &Look<'_>,
+    ) -> Vec<Line<'static>> {
+        let first = thread.dropped().items;
+        let count = thread.items().len();
+        // Each item has a line at least, or is not seen.
+        let shown = if open { ITEMS } else { 2 * LINES };
+        let skipped = count.saturating_sub(shown);
+        self.items.retain(|number, _| *number >= first + skipped);
+        let mut body = Vec::new();
+        if skipped > 0 || !thread.dropped().is_empty() {
+            body.push(Line::styled(
+                format!("{INDENT}… what was before is not shown"),
+                look.theme.dim,
+            ));
+        }
+        for (number, item) in (first..).zip(thread.items()).skip(skipped) {
+            let laid = self.items.entry(number).or_default();
+            laid.update(
+                &Wanted {
+                    thread,
+                    item,
+                    width: wanted.width.saturating_sub(2).max(1),
+                    open: open.then_some(wanted.detail.all),
+                    running: subagent.is_running() && number + 1 == first + count,
+                    ..*wanted
+                },
+                look,
+            );
+            self.unfinished |= laid.is_unfinished();
+            let style = laid.style(look);
+            for line in (0..laid.height()).filter_map(|n| laid.line(n)) {
+                let mut spans = vec![Span::styled(INDENT, look.theme.dim)];
+                let styled = |span: &Span<'static>| {
+                    let inner = style.patch(line.style).patch(span.style);
+                    Span::styled(span.content.clone(), inner)
+                };
+                spans.extend(line.spans.iter().map(styled));
+                body.push(Line::from(spans));
+            }
+        }
+        body
+    }
+
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.unfinished
+    }
+
+    pub(super) fn height(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+
+    pub(super) fn line(&self, n: usize) -> Option<&Line<'static>> {
+        match n.checked_sub(self.head.len()) {
+            Some(n) => self.body.get(n),
+            None => self.head.get(n),
+        }
+    }
+}
+
+/// What it is for, and what it does.
+fn head(subagent: &Subagent, look: &Look<'_>) -> Line<'static> {
+    let theme = look.theme;
+    let (sign, style, doing) = match &subagent.state {
+        Some(StateUpdate::Running(_)) => {
+            let frame = SPINNER.get(look.frame % SPINNER.len()).copied();
+            (frame.unwrap_or("●"), theme.accent, String::new())
+        }
+        Some(StateUpdate::RequiresAction(_)) => ("?", theme.warn, " waits for you".to_owned()),
+        Some(StateUpdate::Idle(idle)) => {
+            let reason = idle.stop_reason.as_ref();
+            let ended = reason.map(|reason| reason.as_str().replace('_', " "));
+            (
+                "■",
+                theme.dim,
+                ended.map(|how| format!(" {how}")).unwrap_or_default(),
+            )
+        }
+        _ => ("■", theme.dim, String::new()),
+    };
+    Line::from(vec![
+        Span::styled(format!("{sign} "), style),
+        Span::raw("Subagent: "),
+        Span::raw(clean::line(subagent.name())),
+        Span::styled(clean::line(&doing), theme.dim),
+    ])
+}
+
+/// How often what a subagent shows has changed.
+pub(super) fn revision(item: &Item) -> u64 {
+    match &item.kind {
+        ItemKind::Subagent(subagent) => subagent.thread.read(Thread::revision),
+        _ => 0,
+    }
+}

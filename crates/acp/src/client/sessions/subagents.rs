@@ -1,0 +1,119 @@
+//! Sessions that the agent has made for parts of its work: `subagent_update`.
+//!
+//! A session that an open session announces is open, too: what happens there is shown in its parent's thread, and
+//! what is asked there is asked. There are so many of them at most; what an agent tells of further ones is shown, and
+//! what happens there is not.
+
+use acp_wire::v1::SessionId;
+use tokio_util::sync::CancellationToken;
+
+use super::{Sessions, Standing, State, Told, UNCLAIMED};
+use crate::thread::Thread;
+use crate::update::Update;
+
+/// How many subagents a connection may have. All their threads together keep as much as one session's.
+const SUBAGENTS: usize = UNCLAIMED;
+
+/// How deep subagents may have subagents.
+const DEPTH: usize = 16;
+
+impl Sessions {
+    /// Folds an update into the thread of its session, and looks at that.
+    pub(crate) fn receive_update<T>(
+        &self,
+        id: &SessionId,
+        update: &Update,
+        f: impl FnOnce(&mut State) -> T,
+    ) -> Option<T> {
+        let done = self.receive(id, |state| {
+            state.thread.change(|thread| thread.apply(update));
+            f(state)
+        });
+        if let Update::SubagentUpdate(update) = update {
+            self.adopt(id, &update.session_id);
+        }
+        done
+    }
+
+    /// A session has announced a subagent, which is open from here on.
+    fn adopt(&self, parent: &SessionId, child: &SessionId) {
+        let ancestors = self.ancestors(parent);
+        if ancestors.contains(child) || ancestors.len() >= DEPTH {
+            tracing::warn!(%parent, %child, "a subagent that is above itself, or too deep below others");
+            return;
+        }
+        let state = {
+            let sessions = self.lock();
+            let Some(above) = sessions.get(parent) else {
+                return;
+            };
+            let known = sessions.get(child).map(|state| state.standing);
+            let subagents = sessions.values().filter(|state| state.parent.is_some());
+            if above.standing != Standing::Claimed
+                || known == Some(Standing::Claimed)
+                || subagents.count() >= SUBAGENTS
+            {
+                return;
+            }
+            let announced = |thread: &Thread| Some(thread.subagent(child)?.thread.clone());
+            let Some(thread) = above.thread.read(announced) else {
+                return;
+            };
+            thread.belongs_to(&above.thread, child);
+            State {
+                thread,
+                standing: Standing::Claimed,
+                replaying: above.replaying,
+                parent: Some(parent.clone()),
+                ..State::default()
+            }
+        };
+        self.add(child, state);
+    }
+
+    /// A session, its parent, and so on.
+    fn ancestors(&self, id: &SessionId) -> Vec<SessionId> {
+        let sessions = self.lock();
+        let parent = |id: &SessionId| sessions.get(id)?.parent.clone();
+        std::iter::successors(Some(id.clone()), parent)
+            .take(DEPTH + 1)
+            .collect()
+    }
+
+    /// The subagents of a session, and theirs.
+    pub(super) fn descendants(&self, id: &SessionId) -> Vec<SessionId> {
+        let sessions = self.lock();
+        let mut found = vec![id.clone()];
+        let mut at = 0;
+        while let Some(parent) = found.get(at).cloned() {
+            let children = sessions
+                .iter()
+                .filter(|(_, state)| state.parent.as_ref() == Some(&parent))
+                .map(|(id, _)| id.clone());
+            found.extend(children);
+            at += 1;
+        }
+        found.split_off(1)
+    }
+
+    /// The session is gone, or is going to be replayed: so are its subagents.
+    pub(super) fn remove_subagents(&self, id: &SessionId) {
+        for child in self.descendants(id) {
+            let removed = self.lock().remove(&child);
+            if let Some(state) = removed {
+                state.turn.cancel();
+                (self.tell)(&child, Told::Closed);
+            }
+        }
+    }
+
+    /// The turn that a subagent works for: that of the session which the person has opened. It may work while none runs.
+    pub(crate) fn turn_of(&self, subagent: &SessionId) -> CancellationToken {
+        let top = self.ancestors(subagent).pop();
+        let turn = top.and_then(|top| {
+            let turn = |state: &mut State| state.at_work().then(|| state.turn.clone());
+            self.with(&top, turn).flatten()
+        });
+        turn.unwrap_or_default()
+    }
+}

@@ -1,0 +1,210 @@
+//! Subagents, and what sessions say to each other.
+
+use acp_wire::v1::{
+    ContentBlock, MessageId, SessionId, SessionMessageChunk, SubagentSessionCapabilities,
+};
+use acp_wire::v1::{SessionMessage as SessionMessageUpdate, SubagentUpdate};
+use acp_wire::v2::StateUpdate;
+
+use super::weight::weight;
+use super::{ItemKind, Thread, ThreadHandle};
+
+/// A subagent's thread keeps this part of what its parent's keeps.
+const SHARE: usize = 64;
+
+/// A session that the agent has made for a part of its work, and what happens in it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Subagent {
+    /// Its session.
+    pub session_id: SessionId,
+    /// What it is for, for people.
+    pub title: Option<String>,
+    /// The same at length.
+    pub description: Option<String>,
+    /// What a client may do with it; nothing if `None`.
+    pub capabilities: Option<SubagentSessionCapabilities>,
+    /// What it does, if the agent says.
+    pub state: Option<StateUpdate>,
+    /// Its working directory, if that is not its parent's.
+    pub cwd: Option<String>,
+    /// Its further roots, if they are not its parent's.
+    pub additional_directories: Option<Vec<String>>,
+    /// What happens in it. Where it changes, this item of its parent's thread has a new revision.
+    pub thread: ThreadHandle,
+}
+
+impl Subagent {
+    /// What to call it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        let title = self.title.as_deref().filter(|title| !title.is_empty());
+        title.unwrap_or(self.session_id.as_str())
+    }
+
+    /// Whether the agent says that it works or waits for the person.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(
+            self.state,
+            Some(StateUpdate::Running(_) | StateUpdate::RequiresAction(_))
+        )
+    }
+
+    pub(super) fn weight(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        size_of::<Self>()
+            + size_of::<Thread>()
+            + self.session_id.as_str().len()
+            + text(&self.title)
+            + text(&self.description)
+            + text(&self.cwd)
+            + weight(&self.capabilities)
+            + weight(&self.state)
+            + weight(&self.additional_directories)
+    }
+
+    fn apply(&mut self, update: &SubagentUpdate) {
+        if let Some(title) = &update.title {
+            self.title.clone_from(title);
+        }
+        if let Some(description) = &update.description {
+            self.description.clone_from(description);
+        }
+        if let Some(capabilities) = &update.capabilities {
+            self.capabilities.clone_from(capabilities);
+        }
+        if let Some(state) = &update.state {
+            self.state.clone_from(state);
+        }
+        if let Some(cwd) = &update.cwd {
+            self.cwd.clone_from(cwd);
+        }
+        if let Some(directories) = &update.additional_directories {
+            self.additional_directories.clone_from(directories);
+        }
+    }
+}
+
+/// A message from one session to another.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct SessionMessage {
+    /// Its id in this session.
+    pub id: MessageId,
+    /// Who has sent it, if the agent says.
+    pub sender: Option<SessionId>,
+    /// Who gets it, if the agent says.
+    pub recipient: Option<SessionId>,
+    /// What it says.
+    pub content: Vec<ContentBlock>,
+}
+
+impl SessionMessage {
+    pub(super) fn weight(&self) -> usize {
+        let id = |id: &Option<SessionId>| id.as_ref().map_or(0, |id| id.as_str().len());
+        self.id.as_str().len() + id(&self.sender) + id(&self.recipient) + weight(&self.content)
+    }
+}
+
+impl Thread {
+    /// A subagent of this session, if it has announced one with this id that was not dropped.
+    #[must_use]
+    pub fn subagent(&self, id: &SessionId) -> Option<&Subagent> {
+        self.subagents().find(|subagent| subagent.session_id == *id)
+    }
+
+    /// The subagents of this session, in the order in which they were announced.
+    pub fn subagents(&self) -> impl Iterator<Item = &Subagent> {
+        self.items.iter().filter_map(|item| match &item.kind {
+            ItemKind::Subagent(subagent) => Some(&**subagent),
+            _ => None,
+        })
+    }
+
+    pub(super) fn update_subagent(&mut self, update: &SubagentUpdate) {
+        let at = self.subagent_at(&update.session_id).unwrap_or_else(|| {
+            let thread = ThreadHandle::new();
+            thread.change(|thread| thread.set_limit(self.limit() / SHARE));
+            self.push(ItemKind::Subagent(Box::new(Subagent {
+                session_id: update.session_id.clone(),
+                title: None,
+                description: None,
+                capabilities: None,
+                state: None,
+                cwd: None,
+                additional_directories: None,
+                thread,
+            })))
+        });
+        if let Some(item) = self.item_mut(at)
+            && let ItemKind::Subagent(subagent) = &mut item.kind
+        {
+            subagent.apply(update);
+            self.reweigh(at);
+        }
+    }
+
+    /// Something has happened in a subagent: whoever shows this thread is to look at it again.
+    pub(crate) fn subagent_changed(&mut self, id: &SessionId) {
+        if let Some(at) = self.subagent_at(id) {
+            self.revision += 1;
+            self.item_mut(at);
+        }
+    }
+
+    /// The number of a subagent's item. There are few of them, so that they are searched for from the end.
+    fn subagent_at(&self, id: &SessionId) -> Option<usize> {
+        let is_it =
+            |kind: &ItemKind| matches!(kind, ItemKind::Subagent(known) if known.session_id == *id);
+        let at = self.items.iter().rposition(|item| is_it(&item.kind))?;
+        Some(self.dropped.items + at)
+    }
+
+    pub(super) fn update_session_message(&mut self, update: &SessionMessageUpdate) {
+        let at = self.session_message_at(&update.message_id);
+        let Some(message) = self.session_message_mut(at) else {
+            return;
+        };
+        if let Some(sender) = &update.sender_session_id {
+            message.sender.clone_from(sender);
+        }
+        if let Some(recipient) = &update.recipient_session_id {
+            message.recipient.clone_from(recipient);
+        }
+        if let Some(content) = &update.content {
+            message.content = content.clone().unwrap_or_default();
+        }
+        self.reweigh(at);
+    }
+
+    pub(super) fn session_message_chunk(&mut self, chunk: &SessionMessageChunk) {
+        let at = self.session_message_at(&chunk.message_id);
+        if let Some(message) = self.session_message_mut(at) {
+            let added = super::message::append(&mut message.content, &chunk.content);
+            self.heavier(at, added);
+        }
+    }
+
+    fn session_message_mut(&mut self, at: usize) -> Option<&mut SessionMessage> {
+        match &mut self.item_mut(at)?.kind {
+            ItemKind::SessionMessage(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    /// The number of the item of a message between sessions, new or known.
+    fn session_message_at(&mut self, id: &MessageId) -> usize {
+        let known = self.messages.get(id).copied();
+        let is_one = |item: &super::Item| matches!(item.kind, ItemKind::SessionMessage(_));
+        let known = known.filter(|at| self.item(*at).is_some_and(is_one));
+        known.unwrap_or_else(|| {
+            let at = self.push(ItemKind::SessionMessage(SessionMessage {
+                id: id.clone(),
+                ..SessionMessage::default()
+            }));
+            self.messages.insert(id.clone(), at);
+            at
+        })
+    }
+}

@@ -1,0 +1,376 @@
+//! Subagents: sessions that an agent makes for parts of its work, shown and asked about in the session they are for.
+
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{Prompt, Turn};
+use acp::client::{PermissionRequest, Session, connect_with};
+use acp::thread::ItemKind;
+use acp::v1::{
+    PermissionOption, PermissionOptionKind, ProtocolVersion, RequestPermissionOutcome, SessionId,
+    StopReason, ToolCall, ToolCallUpdate,
+};
+use acp::{Agent, Client, Error, Options, Result, ThreadHandle, transport};
+use serde_json::{Value, json};
+
+use crate::common::{OnPrompt, PIPE, Peer, pipes, settle, shown, soon, until};
+
+/// A client that says yes, and remembers in which sessions it was asked and which have been closed.
+#[derive(Clone, Default)]
+struct SaysYes {
+    asked: Arc<Mutex<Vec<String>>>,
+    closed: Arc<Mutex<Vec<String>>>,
+    /// It does not answer.
+    waits: bool,
+}
+
+impl Client for SaysYes {
+    fn session_closed(&self, session: &SessionId) {
+        self.closed.lock().unwrap().push(session.to_string());
+    }
+
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        let asked = format!("{}: {}", request.session_id, request.tool_call.title);
+        self.asked.lock().unwrap().push(asked);
+        if self.waits {
+            std::future::pending::<()>().await;
+        }
+        Ok(request.allow())
+    }
+}
+
+/// This client with a session, `s`, of a scripted agent that speaks this version.
+async fn in_session(client: impl Client, version: ProtocolVersion) -> (Session, Peer) {
+    let (transport, mut peer) = pipes(PIPE);
+    let options = Options::new().draft_version_2();
+    let connecting = tokio::spawn(connect_with(transport, client, options));
+    let (id, params) = peer.request("initialize").await;
+    let answer = match version {
+        ProtocolVersion::V2 => {
+            json!({"protocolVersion": 2, "info": {"name": "scripted", "version": "1"},
+                   "capabilities": {"session": {}}})
+        }
+        _ => {
+            // What it shows it says in the words of version 1; in version 2 every client does.
+            assert_eq!(params["clientCapabilities"]["subagents"], json!({}));
+            json!({"protocolVersion": 1, "agentCapabilities": {"sessionCapabilities": {"close": {}}}})
+        }
+    };
+    peer.answer(&id, answer).await;
+    let conn = soon("the client connects", connecting)
+        .await
+        .unwrap()
+        .unwrap();
+    let session = peer.opens(&conn, json!({"sessionId": "s"})).await;
+    (session, peer)
+}
+
+fn subagent(id: &str, more: Value) -> Value {
+    let mut update = json!({"sessionUpdate": "subagent_update", "sessionId": id});
+    let fields = update.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    update
+}
+
+fn says(id: &str, text: &str) -> Value {
+    json!({"sessionUpdate": "agent_message_chunk", "messageId": id,
+           "content": {"type": "text", "text": text}})
+}
+
+/// A question of this session's, as this version asks it.
+fn question(session: &str, call: &str, version: ProtocolVersion) -> Value {
+    let options = json!([{"optionId": "y", "name": "Yes", "kind": "allow_once"}]);
+    let call = json!({"toolCallId": call, "title": format!("Do {call}")});
+    match version {
+        ProtocolVersion::V2 => {
+            json!({"sessionId": session, "title": "May I?", "options": options,
+                   "subject": {"type": "tool_call", "toolCall": call}})
+        }
+        _ => json!({"sessionId": session, "toolCall": call, "options": options}),
+    }
+}
+
+/// What a subagent of this session shows.
+fn below(thread: &ThreadHandle, id: &str) -> Vec<String> {
+    let thread = thread.read(|thread| thread.subagent(&id.into()).unwrap().thread.clone());
+    shown(&thread)
+}
+
+const BOTH: [ProtocolVersion; 2] = [ProtocolVersion::V1, ProtocolVersion::V2];
+
+#[tokio::test(start_paused = true)]
+async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_asked() {
+    for version in BOTH {
+        let client = SaysYes::default();
+        let (session, mut peer) = in_session(client.clone(), version).await;
+        let running = json!({"title": "Look around", "state": {"state": "running"}});
+        peer.update("s", subagent("c", running)).await;
+        peer.update("c", says("m", "I look.")).await;
+        peer.ask(
+            "p",
+            "session/request_permission",
+            question("c", "read", version),
+        )
+        .await;
+        let answer = peer.result("p").await;
+        assert_eq!(answer["outcome"]["optionId"], "y", "{answer}");
+        assert_eq!(*client.asked.lock().unwrap(), ["c: Do read"]);
+        let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "read", "status": "completed"});
+        peer.update("c", done).await;
+        // One of its own.
+        peer.update("c", subagent("d", json!({"title": "Look closer"})))
+            .await;
+        peer.update("d", says("m", "I see.")).await;
+        let idle = json!({"state": {"state": "idle", "stopReason": "end_turn"}, "description": "All of it"});
+        peer.update("s", subagent("c", idle)).await;
+        peer.update("s", says("m", "It has looked.")).await;
+        until(session.thread(), |thread| thread.items().len() == 2).await;
+
+        session.thread().read(|thread| {
+            let ItemKind::Subagent(subagent) = &thread.items()[0].kind else {
+                panic!("{:#?}", thread.items());
+            };
+            assert_eq!(subagent.name(), "Look around");
+            assert_eq!(subagent.description.as_deref(), Some("All of it"));
+            assert!(!subagent.is_running());
+        });
+        let child = below(session.thread(), "c");
+        assert_eq!(
+            child[..2],
+            ["agent: I look.", "read (Do read): Completed"],
+            "{child:#?}"
+        );
+        let grandchild = session.thread().read(|thread| {
+            let child = &thread.subagent(&"c".into()).unwrap().thread;
+            child.read(|child| child.subagent(&"d".into()).unwrap().thread.clone())
+        });
+        assert_eq!(shown(&grandchild), ["agent: I see."]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_on_a_thread_hears_of_its_subagents() {
+    let (session, mut peer) = in_session(SaysYes::default(), ProtocolVersion::V2).await;
+    peer.update("s", subagent("c", json!({}))).await;
+    peer.update("c", subagent("d", json!({}))).await;
+    until(session.thread(), |thread| thread.subagents().count() == 1).await;
+    settle().await;
+    let before = session.thread().read(acp::Thread::revision);
+    peer.update("d", says("m", "far below")).await;
+    let after = soon("the thread changes", session.thread().changed(before)).await;
+    let item = session.thread().read(|thread| thread.items()[0].revision);
+    assert_eq!(item, after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_turn_answers_what_its_subagents_ask() {
+    for version in BOTH {
+        let client = SaysYes {
+            waits: true,
+            ..SaysYes::default()
+        };
+        let (session, mut peer) = in_session(client, version).await;
+        let (id, _turn) = peer.prompted(&session, "go").await;
+        if version == ProtocolVersion::V2 {
+            peer.answer(&id, json!({"messageId": "u"})).await;
+            peer.update(
+                "s",
+                json!({"sessionUpdate": "state_update", "state": "running"}),
+            )
+            .await;
+        }
+        peer.update("s", subagent("c", json!({}))).await;
+        peer.ask(
+            "p",
+            "session/request_permission",
+            question("c", "x", version),
+        )
+        .await;
+        settle().await;
+        session.cancel().await.unwrap();
+        assert_eq!(peer.notification("session/cancel").await["sessionId"], "s");
+        let answer = peer.result("p").await;
+        assert_eq!(answer["outcome"]["outcome"], "cancelled", "{version}");
+    }
+}
+
+/// A subagent may work on while its parent waits for the person, also after a turn was cancelled.
+#[tokio::test(start_paused = true)]
+async fn a_subagent_that_works_on_after_a_cancelled_turn_is_answered() {
+    let client = SaysYes::default();
+    let (session, mut peer) = in_session(client, ProtocolVersion::V1).await;
+    let (id, turn) = peer.prompted(&session, "go").await;
+    peer.update("s", subagent("c", json!({}))).await;
+    session.cancel().await.unwrap();
+    peer.notification("session/cancel").await;
+    peer.answer(&id, json!({"stopReason": "cancelled"})).await;
+    let ended = soon("the turn ends", turn).await.unwrap().unwrap();
+    assert_eq!(ended, StopReason::Cancelled);
+    let asks = question("c", "x", ProtocolVersion::V1);
+    peer.ask("p", "session/request_permission", asks).await;
+    assert_eq!(peer.result("p").await["outcome"]["optionId"], "y");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end() {
+    let version = ProtocolVersion::V2;
+    let client = SaysYes::default();
+    let (session, mut peer) = in_session(client.clone(), version).await;
+    // Of a session that nobody has opened.
+    peer.update("nobody", subagent("x", json!({}))).await;
+    peer.ask(
+        "x",
+        "session/request_permission",
+        question("x", "a", version),
+    )
+    .await;
+    peer.error("x").await;
+    // Above itself.
+    peer.update("s", subagent("s", json!({}))).await;
+    peer.update("s", subagent("c", json!({}))).await;
+    peer.update("c", subagent("s", json!({}))).await;
+    peer.update("c", says("m", "still here")).await;
+    // More than there may be.
+    for n in 0..100 {
+        peer.update("s", subagent(&format!("c{n}"), json!({})))
+            .await;
+    }
+    peer.ask(
+        "few",
+        "session/request_permission",
+        question("c10", "a", version),
+    )
+    .await;
+    assert_eq!(peer.result("few").await["outcome"]["optionId"], "y");
+    peer.ask(
+        "many",
+        "session/request_permission",
+        question("c99", "a", version),
+    )
+    .await;
+    peer.error("many").await;
+    assert_eq!(*client.asked.lock().unwrap(), ["c10: Do a"]);
+    let below = below(session.thread(), "c");
+    assert_eq!(below.last().unwrap(), "agent: still here");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subagent_is_cancelled_if_the_agent_says_that_it_can_be() {
+    let (session, mut peer) = in_session(SaysYes::default(), ProtocolVersion::V2).await;
+    peer.update("s", subagent("a", json!({}))).await;
+    peer.update("s", subagent("b", json!({"capabilities": {"cancel": {}}})))
+        .await;
+    until(session.thread(), |thread| thread.subagents().count() == 2).await;
+    let refused = session.cancel_subagent("a").await;
+    assert!(
+        matches!(refused, Err(Error::NotOffered { .. })),
+        "{refused:?}"
+    );
+    session.cancel_subagent("b").await.unwrap();
+    assert_eq!(peer.notification("session/cancel").await["sessionId"], "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn subagents_are_closed_with_their_session() {
+    let client = SaysYes::default();
+    let (session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
+    peer.update("s", subagent("c", json!({}))).await;
+    peer.update("c", subagent("d", json!({}))).await;
+    until(session.thread(), |thread| thread.subagents().count() == 1).await;
+    settle().await;
+    let closing = tokio::spawn({
+        let session = session.clone();
+        async move { session.close().await }
+    });
+    let (id, _) = peer.request("session/close").await;
+    peer.answer(&id, json!({})).await;
+    soon("the session closes", closing).await.unwrap().unwrap();
+    let mut closed = client.closed.lock().unwrap().clone();
+    closed.sort();
+    assert_eq!(closed, ["c", "d", "s"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_between_sessions_are_shown() {
+    let (session, mut peer) = in_session(SaysYes::default(), ProtocolVersion::V2).await;
+    peer.update("s", subagent("c", json!({"title": "Scout"})))
+        .await;
+    let message = json!({"sessionUpdate": "session_message", "messageId": "m",
+                         "senderSessionId": "s", "recipientSessionId": "c"});
+    peer.update("s", message).await;
+    for text in ["Look ", "around."] {
+        let content = json!({"type": "text", "text": text});
+        let chunk =
+            json!({"sessionUpdate": "session_message_chunk", "messageId": "m", "content": content});
+        peer.update("s", chunk).await;
+    }
+    until(session.thread(), |thread| thread.items().len() == 2).await;
+    settle().await;
+    session.thread().read(|thread| {
+        let ItemKind::SessionMessage(message) = &thread.items()[1].kind else {
+            panic!("{:#?}", thread.items());
+        };
+        assert_eq!(message.recipient, Some("c".into()));
+        let text: String = message
+            .content
+            .iter()
+            .filter_map(|block| block.as_text())
+            .collect();
+        assert_eq!(text, "Look around.");
+    });
+}
+
+/// An agent on this library that has a part of its work done by a subagent.
+fn leads() -> impl Agent {
+    OnPrompt(async |turn: Turn, _: Prompt| {
+        let scout = turn.subagent("scout", "Look around").await?;
+        scout.message("I look.").await?;
+        let call = scout.tool_call(ToolCall::new("read", "Read it")).await?;
+        let yes = PermissionOption::new("y", "Yes", PermissionOptionKind::AllowOnce);
+        let asked = ToolCallUpdate::new("read");
+        let answer = scout.request_permission(asked, vec![yes]).await?;
+        assert!(matches!(answer, RequestPermissionOutcome::Selected(_)));
+        call.complete().await?;
+        scout.end(StopReason::EndTurn).await?;
+        turn.message("It has looked.").await?;
+        Ok(StopReason::EndTurn)
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_on_this_library_has_subagents_in_both_versions() {
+    for options in [Options::new(), Options::new().draft_version_2()] {
+        let (ours, theirs) = transport::memory();
+        let _conn = acp::agent::start(theirs, leads(), options.clone());
+        let client = SaysYes::default();
+        let conn = connect_with(ours, client.clone(), options).await.unwrap();
+        let session = conn.new_session("/work").await.unwrap();
+        let ended = soon("the turn ends", session.prompt("go")).await.unwrap();
+        assert_eq!(ended, StopReason::EndTurn);
+        assert_eq!(*client.asked.lock().unwrap(), ["scout: Read it"]);
+        assert_eq!(
+            below(session.thread(), "scout"),
+            ["agent: I look.", "read (Read it): Completed"]
+        );
+        let at_work = session.thread().read(|thread| {
+            let scout = thread.subagent(&"scout".into()).unwrap();
+            assert_eq!(scout.name(), "Look around");
+            scout.is_running() || scout.thread.read(acp::Thread::is_running)
+        });
+        assert!(!at_work);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_version_1_that_knows_no_subagents_is_told_of_none() {
+    let agent = OnPrompt(async |turn: Turn, _: Prompt| {
+        let refused = turn.subagent("scout", "Look around").await;
+        assert!(matches!(refused, Err(Error::NotOffered { .. })));
+        Ok(StopReason::EndTurn)
+    });
+    let (_conn, mut peer, session) = Peer::in_session(agent).await;
+    peer.prompt(1, &session, "go").await;
+    assert_eq!(peer.result(1).await["stopReason"], "end_turn");
+}
