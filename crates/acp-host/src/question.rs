@@ -78,12 +78,15 @@ pub fn titles(request: &PermissionRequest) -> Vec<&str> {
     titles
 }
 
-/// All that it is about, the commands first. What another part shows exactly is left out. `cwd` is the session's
+/// All that it is about, the commands first, but for who asks, if that is a subagent. What another part shows exactly is left out. `cwd` is the session's
 /// directory, from which paths are meant.
 #[must_use]
 pub fn parts<'r>(request: &'r PermissionRequest, cwd: &Path) -> Vec<Part<'r>> {
     let call = &request.tool_call;
     let mut parts = Vec::new();
+    if let Some(name) = &request.subagent {
+        parts.push(Part::Field("subagent", name.clone()));
+    }
     if let Some(command) = &request.command {
         parts.push(Part::Command(command.command.clone()));
         parts.push(Part::Directory(&command.cwd));

@@ -70,7 +70,7 @@ impl Desk {
     pub(crate) async fn ask(&self, question: Question) -> Option<Answer> {
         let (sender, answer) = oneshot::channel();
         let session = match &question {
-            Question::Permission(request, _) => Some(request.session_id.clone()),
+            Question::Permission(request, _) => Some(request.asked_in.clone()),
             Question::Elicitation(request) => match &request.scope {
                 ElicitationScope::Session { session_id, .. } => Some(session_id.clone()),
                 _ => None,

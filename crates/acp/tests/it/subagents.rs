@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{Prompt, Turn};
-use acp::client::{PermissionRequest, Session, connect_with};
+use acp::client::{Elicitation, PermissionRequest, Session, connect_with};
 use acp::thread::ItemKind;
 use acp::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationNoContent, ElicitationScope,
     PermissionOption, PermissionOptionKind, ProtocolVersion, RequestPermissionOutcome, SessionId,
     StopReason, ToolCall, ToolCallUpdate,
 };
@@ -13,6 +15,31 @@ use acp::{Agent, Client, Error, Options, Result, ThreadHandle, transport};
 use serde_json::{Value, json};
 
 use crate::common::{OnPrompt, PIPE, Peer, pipes, settle, shown, soon, until};
+
+/// A client that shows no more of a form than the session in which it is asked.
+#[derive(Clone, Default)]
+struct FillsIn(Arc<Mutex<Vec<String>>>);
+
+impl Elicitation for FillsIn {
+    fn capabilities(&self) -> ElicitationCapabilities {
+        ElicitationCapabilities::new().form(ElicitationFormCapabilities::new())
+    }
+
+    async fn create(&self, request: CreateElicitationRequest) -> Result<CreateElicitationResponse> {
+        if let ElicitationScope::Session { session_id, .. } = &request.scope {
+            self.0.lock().unwrap().push(session_id.to_string());
+        }
+        Ok(CreateElicitationResponse::new(ElicitationAction::Decline(
+            ElicitationNoContent::default(),
+        )))
+    }
+}
+
+impl Client for FillsIn {
+    fn elicitation(&self) -> Option<&impl Elicitation> {
+        Some(self)
+    }
+}
 
 /// A client that says yes, and remembers in which sessions it was asked and which have been closed.
 #[derive(Clone, Default)]
@@ -32,7 +59,9 @@ impl Client for SaysYes {
         &self,
         request: PermissionRequest,
     ) -> Result<RequestPermissionOutcome> {
-        let asked = format!("{}: {}", request.session_id, request.tool_call.title);
+        let (session, call) = (&request.session_id, &request.tool_call.title);
+        let name = request.subagent.as_deref().unwrap_or("nobody");
+        let asked = format!("{session} ({name}) in {}: {call}", request.asked_in);
         self.asked.lock().unwrap().push(asked);
         if self.waits {
             std::future::pending::<()>().await;
@@ -116,7 +145,10 @@ async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_aske
         .await;
         let answer = peer.result("p").await;
         assert_eq!(answer["outcome"]["optionId"], "y", "{answer}");
-        assert_eq!(*client.asked.lock().unwrap(), ["c: Do read"]);
+        assert_eq!(
+            *client.asked.lock().unwrap(),
+            ["c (Look around) in s: Do read"]
+        );
         let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "read", "status": "completed"});
         peer.update("c", done).await;
         // One of its own.
@@ -148,6 +180,18 @@ async fn what_a_subagent_does_is_shown_below_its_parent_and_what_it_asks_is_aske
         });
         assert_eq!(shown(&grandchild), ["agent: I see."]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_form_of_a_subagent_s_is_asked_in_the_session_that_it_works_for() {
+    let client = FillsIn::default();
+    let (_session, mut peer) = in_session(client.clone(), ProtocolVersion::V1).await;
+    peer.update("s", subagent("c", json!({}))).await;
+    let form = json!({"sessionId": "c", "mode": "form", "message": "Which?",
+                      "requestedSchema": {"type": "object", "properties": {}}});
+    peer.ask("f", "elicitation/create", form).await;
+    assert_eq!(peer.result("f").await["action"], "decline");
+    assert_eq!(*client.0.lock().unwrap(), ["s"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,7 +295,7 @@ async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end(
     )
     .await;
     peer.error("many").await;
-    assert_eq!(*client.asked.lock().unwrap(), ["c10: Do a"]);
+    assert_eq!(*client.asked.lock().unwrap(), ["c10 (c10) in s: Do a"]);
     let below = below(session.thread(), "c");
     assert_eq!(below.last().unwrap(), "agent: still here");
 }
@@ -349,7 +393,10 @@ async fn an_agent_on_this_library_has_subagents_in_both_versions() {
         let session = conn.new_session("/work").await.unwrap();
         let ended = soon("the turn ends", session.prompt("go")).await.unwrap();
         assert_eq!(ended, StopReason::EndTurn);
-        assert_eq!(*client.asked.lock().unwrap(), ["scout: Read it"]);
+        assert_eq!(
+            *client.asked.lock().unwrap(),
+            [format!("scout (Look around) in {}: Read it", session.id())]
+        );
         assert_eq!(
             below(session.thread(), "scout"),
             ["agent: I look.", "read (Read it): Completed"]

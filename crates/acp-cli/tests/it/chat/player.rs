@@ -27,6 +27,8 @@ enum Step {
     Wait(String),
     /// Asks for permission; the outcome is heard.
     Ask(Box<Asks>),
+    /// The same in another session.
+    AskIn(SessionId, Box<Asks>),
     /// Sends the person to this address; what they answer is heard.
     Visit(String),
 }
@@ -154,6 +156,12 @@ impl Agent for Player {
                         .request_permission(asks.tool_call, asks.options)
                         .await?;
                     hear(&outcome);
+                }
+                Step::AskIn(session, asks) => {
+                    let Asks { tool_call, options } = *asks;
+                    let request = RequestPermissionRequest::new(session, tool_call, options);
+                    let answer = turn.connection().request(&request).await?;
+                    hear(&answer.outcome);
                 }
                 Step::Visit(url) => {
                     let elicitation_id = "page".into();

@@ -198,3 +198,25 @@ fn a_subagent_is_shown_with_the_last_that_it_does_and_opened_with_all() {
     screen.until("Read page 1");
     screen.until_gone("lines before");
 }
+
+#[test]
+fn what_a_subagent_asks_is_asked_in_the_tab_of_its_session() {
+    let project = Project::new();
+    hello(&project);
+    let mut screen = with_player(&project, 80, 30, "");
+    let asks = json!({"toolCall": {"toolCallId": "x", "title": "Sweep the floor", "kind": "other"},
+        "options": [{"optionId": "y", "name": "Yes", "kind": "allow_once"},
+                    {"optionId": "n", "name": "No", "kind": "reject_once"}]});
+    let steps = json!([
+        {"update": {"sessionUpdate": "subagent_update", "sessionId": "scout", "title": "Look around"}},
+        {"ask_in": ["scout", asks]},
+        says("It was allowed."),
+    ]);
+    play(&project, &mut screen, &steps);
+    screen.until("Sweep the floor");
+    screen.until("subagent: Look around");
+    read_what_is_asked();
+    screen.key("y");
+    screen.until("It was allowed.");
+    until_heard(&project, &json!({"outcome": "selected", "optionId": "y"}));
+}

@@ -1,6 +1,8 @@
 //! `elicitation/create`: asking the person for input, by a form or on a web page.
 
-use acp_wire::v1::{CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities};
+use acp_wire::v1::{
+    CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, ElicitationScope,
+};
 use acp_wire::{Handle, Request};
 
 use crate::client::Client;
@@ -13,7 +15,8 @@ pub trait Elicitation: Send + Sync {
     /// Which kinds it can show.
     fn capabilities(&self) -> ElicitationCapabilities;
 
-    /// Asks the person. The future is dropped when the agent cancels the request.
+    /// Asks the person. The future is dropped when the agent cancels the request. What a subagent asks is asked in the
+    /// session that it works for.
     ///
     /// # Errors
     /// They cannot be asked. That they say no is no error:
@@ -34,8 +37,11 @@ impl Elicitation for NotOffered {
 }
 
 impl<C: Client> Handle<CreateElicitationRequest, ()> for PendingRequest<ClientSide<C>> {
-    fn handle(self, request: CreateElicitationRequest) {
+    fn handle(self, mut request: CreateElicitationRequest) {
         let Self { side, responder } = self;
+        if let ElicitationScope::Session { session_id, .. } = &mut request.scope {
+            *session_id = side.sessions.opened_for(session_id);
+        }
         responder.spawn(async move {
             let offer = side.client.elicitation();
             let elicitation = offered(offer, CreateElicitationRequest::METHOD)?;

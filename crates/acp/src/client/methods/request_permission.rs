@@ -20,6 +20,10 @@ use crate::thread::{ThreadHandle, ThreadToolCall};
 pub struct PermissionRequest {
     /// The session.
     pub session_id: SessionId,
+    /// The session that the person has opened: this one, or the one that a subagent works for which asks.
+    pub asked_in: SessionId,
+    /// What that subagent is called.
+    pub subagent: Option<String>,
     /// What is asked, for the person; empty if the agent does not say.
     pub title: String,
     /// Why it is needed, if the agent says.
@@ -46,8 +50,11 @@ impl PermissionRequest {
         let known = thread.read(|thread| thread.tool_call(&tool_call.tool_call_id).cloned());
         let mut call = known.unwrap_or_else(|| ThreadToolCall::new(&tool_call.tool_call_id));
         call.apply(&tool_call.clone().into());
+        let session_id = session_id.into();
         Self {
-            session_id: session_id.into(),
+            asked_in: session_id.clone(),
+            subagent: None,
+            session_id,
             title: call.title.clone(),
             description: None,
             tool_call: call,
@@ -64,6 +71,8 @@ impl PermissionRequest {
         thread: ThreadHandle,
     ) -> Self {
         Self {
+            asked_in: request.session_id.clone(),
+            subagent: None,
             session_id: request.session_id,
             title: tool_call.title.clone(),
             description: None,
@@ -96,6 +105,8 @@ impl PermissionRequest {
             call
         });
         Self {
+            asked_in: request.session_id.clone(),
+            subagent: None,
             session_id: request.session_id,
             title: request.title,
             description: request.description,
@@ -188,11 +199,13 @@ impl<C: Client> Handle<v2::RequestPermissionRequest, ()> for PendingRequest<Clie
 
 impl<C: Client> PendingRequest<ClientSide<C>> {
     /// Has the client answer, unless the turn is cancelled first. `weight` is what the tool call takes, in bytes.
-    fn ask(self, request: PermissionRequest, weight: usize, turn: CancellationToken) {
+    fn ask(self, mut request: PermissionRequest, weight: usize, turn: CancellationToken) {
         if let Err(error) = self.responder.takes(weight) {
             return self.refuse(error);
         }
         let Self { side, responder } = self;
+        request.asked_in = side.sessions.opened_for(&request.session_id);
+        request.subagent = side.sessions.subagent_name(&request.session_id);
         responder.spawn(async move {
             let outcome = tokio::select! {
                 biased;

@@ -107,13 +107,24 @@ impl Sessions {
         }
     }
 
+    /// The session that the person has opened: this one, or the one that this subagent works for.
+    pub(crate) fn opened_for(&self, id: &SessionId) -> SessionId {
+        self.ancestors(id).pop().unwrap_or_else(|| id.clone())
+    }
+
+    /// What a subagent is called; `None` for a session that is none.
+    pub(crate) fn subagent_name(&self, id: &SessionId) -> Option<String> {
+        let parent = self.with(id, |state| state.parent.clone())??;
+        let name = |thread: &Thread| Some(thread.subagent(id)?.name().to_owned());
+        let name = self.with(&parent, |state| state.thread.read(name))?;
+        // Its item may have been dropped.
+        Some(name.unwrap_or_else(|| id.to_string()))
+    }
+
     /// The turn that a subagent works for: that of the session which the person has opened. It may work while none runs.
     pub(crate) fn turn_of(&self, subagent: &SessionId) -> CancellationToken {
-        let top = self.ancestors(subagent).pop();
-        let turn = top.and_then(|top| {
-            let turn = |state: &mut State| state.at_work().then(|| state.turn.clone());
-            self.with(&top, turn).flatten()
-        });
+        let turn = |state: &mut State| state.at_work().then(|| state.turn.clone());
+        let turn = self.with(&self.opened_for(subagent), turn).flatten();
         turn.unwrap_or_default()
     }
 }
