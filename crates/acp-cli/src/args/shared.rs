@@ -219,9 +219,8 @@ pub(super) fn policy(name: &str) -> Result<Policy, acp_host::ParsePolicyError> {
 // Which version of the protocol is spoken.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct ProtocolArg {
-    /// The latest version of the protocol to speak; what the other side speaks decides. Version 2 is a
-    /// draft.
-    #[arg(long, value_name = "VERSION", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=2))]
+    /// The latest version of the protocol to speak. The client asks for one; version 2 is a draft.
+    #[arg(long, value_name = "VERSION", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=2))]
     pub(crate) protocol: u16,
 }
 

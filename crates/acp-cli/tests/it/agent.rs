@@ -69,6 +69,25 @@ fn it_introduces_itself_and_announces_its_commands_and_modes() {
 }
 
 #[test]
+fn it_speaks_the_version_that_its_client_asks_for() {
+    let project = Project::new();
+    let asks = |version: u16| {
+        json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": version, "info": {"name": "c", "version": "1"}, "capabilities": {}}})
+    };
+    let flags: [&[&str]; 2] = [&[], &["--protocol", "1"]];
+    for (flags, asked, spoken) in [
+        (flags[0], 1, 1),
+        (flags[0], 2, 2),
+        (flags[0], 3, 2),
+        (flags[1], 2, 1),
+    ] {
+        let said = talk(&project, flags, &[asks(asked)]);
+        assert_eq!(said[0]["result"]["protocolVersion"], spoken, "{flags:?}");
+    }
+}
+
+#[test]
 fn nothing_but_the_protocol_reaches_stdout() {
     let project = Project::new();
     project.allow_commands();

@@ -103,7 +103,7 @@ async fn acp_run_shows_a_whole_turn_of_the_official_agent() {
     let ended = ended.code(0).shows(&[
         "First I look.",
         "Reading the note.",
-        "Look",
+        // It was called "Look" before, which is seen only if it is drawn in between.
         "Read note.txt (read)",
         "completed",
         "Shout (edit)",
