@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::update::{MessageChunk, Update};
 
 /// An update as a message of the version that is spoken; not at all if the client has no need of it.
-enum Message {
+enum WrittenUpdate {
     V1(SessionUpdate),
     V2(v2::SessionUpdate),
     None,
@@ -56,28 +56,30 @@ impl Session {
         }
     }
 
-    fn written(&self, update: Update) -> Result<Message> {
+    fn written(&self, update: Update) -> Result<WrittenUpdate> {
         if self.client().speaks_v2() {
-            return Ok(update.into_v2().map_or(Message::None, Message::V2));
+            return Ok(update
+                .into_v2()
+                .map_or(WrittenUpdate::None, WrittenUpdate::V2));
         }
-        let message = update.into_v1().map(Message::V1);
+        let message = update.into_v1().map(WrittenUpdate::V1);
         message.ok_or_else(|| Self::not_offered("version 2"))
     }
 
-    async fn send(&self, message: Message) -> Result<()> {
+    async fn send(&self, message: WrittenUpdate) -> Result<()> {
         if self.is_muted() {
             return Ok(());
         }
         match message {
-            Message::V1(update) => {
+            WrittenUpdate::V1(update) => {
                 let update = SessionNotification::new(self.id(), update);
                 self.connection().notify(&update).await
             }
-            Message::V2(update) => {
+            WrittenUpdate::V2(update) => {
                 let update = v2::UpdateSessionNotification::new(self.id(), update);
                 self.connection().notify(&update).await
             }
-            Message::None => Ok(()),
+            WrittenUpdate::None => Ok(()),
         }
     }
 

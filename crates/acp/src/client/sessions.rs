@@ -294,6 +294,8 @@ impl Sessions {
     pub(crate) fn claim(&self, id: &SessionId) -> ThreadHandle {
         let known = self.with(id, |state| {
             state.standing = Standing::Claimed;
+            // Also if another session has announced it as a subagent: what it asks is asked where it was opened.
+            state.parent = None;
             state.thread.change(|thread| thread.set_limit(self.kept));
             state.thread.clone()
         });

@@ -300,6 +300,26 @@ async fn only_what_an_open_session_announces_is_asked_about_and_not_without_end(
     assert_eq!(below.last().unwrap(), "agent: still here");
 }
 
+/// Whatever an agent has said of a session before: whoever opens it is asked in it.
+#[tokio::test(start_paused = true)]
+async fn a_session_that_the_person_opens_is_no_subagent_any_more() {
+    let version = ProtocolVersion::V1;
+    let client = SaysYes::default();
+    let (session, mut peer) = in_session(client.clone(), version).await;
+    peer.update("s", subagent("n", json!({"title": "Mine"})))
+        .await;
+    let opened = peer.opens(session.agent(), json!({"sessionId": "n"})).await;
+    assert_eq!(opened.id().as_str(), "n");
+    peer.ask(
+        "p",
+        "session/request_permission",
+        question("n", "x", version),
+    )
+    .await;
+    peer.result("p").await;
+    assert_eq!(*client.asked.lock().unwrap(), ["n (nobody) in n: Do x"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_subagent_is_cancelled_if_the_agent_says_that_it_can_be() {
     let (session, mut peer) = in_session(SaysYes::default(), ProtocolVersion::V2).await;
