@@ -54,7 +54,17 @@ async fn ask(turn: &Turn, requests: u64) -> Result<()> {
 }
 
 impl Agent for Worker {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         match Task::of(&prompt.text()) {
             Some(Task::Stream { messages, bytes }) => stream(&turn, messages, bytes).await?,
             Some(Task::Pace {
@@ -90,7 +100,7 @@ impl Agent for Worker {
 }
 
 impl LoadSession for Worker {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         let Some(Task::Stream { messages, bytes }) = Task::of_session(session.id().as_str()) else {
             return Err(Error::invalid_params("no such session"));
         };

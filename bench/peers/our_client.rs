@@ -75,10 +75,7 @@ impl Client for Worker {
 }
 
 impl ReadTextFile for Worker {
-    async fn read_text_file(
-        &self,
-        request: ReadTextFileRequest,
-    ) -> acp::Result<ReadTextFileResponse> {
+    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
         let content = std::fs::read_to_string(&request.path)
             .map_err(|error| Error::internal(error.to_string()))?;
         Ok(ReadTextFileResponse::new(content))
@@ -251,7 +248,9 @@ async fn main() -> Result<(), Failure> {
     limits.message = 80 * 1024 * 1024;
     let options = Options::new().limits(limits);
     let transport = acp::transport::stdio()?;
-    let agent = connect_with(transport, worker.clone(), options).await?;
+    let (handshake, driver) = connect_with(transport, worker.clone(), options);
+    tokio::spawn(driver);
+    let agent = handshake.await?;
     let mut driver = Driver {
         agent,
         worker,

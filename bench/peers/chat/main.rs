@@ -88,7 +88,17 @@ async fn stream(turn: &Turn, rate: Option<u64>) -> Result<()> {
 }
 
 impl Agent for Worker {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         let rate = match text.trim().split_once(' ') {
             None if text.trim() == "flood" => None,
@@ -108,7 +118,7 @@ impl Agent for Worker {
 }
 
 impl LoadSession for Worker {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         match session.id().as_str().split_once('-') {
             Some(("conversation", items)) => {
                 let items = items.parse();

@@ -73,6 +73,7 @@ pub use model::{
     ToolSpec, ToolStatus, Usage, WireFormat,
 };
 pub use rules::RuleFiles;
+pub use session::OpenSession;
 use sessions::Sessions;
 use store::SessionStore;
 use workspace::Workspace;
@@ -191,6 +192,8 @@ impl CodingAgent {
 }
 
 impl acp::Agent for CodingAgent {
+    type State = OpenSession;
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("acp-agent", env!("CARGO_PKG_VERSION")).title("ACP Agent"))
     }
@@ -214,27 +217,27 @@ impl acp::Agent for CodingAgent {
         keys.has_file().then_some(&self.sessions)
     }
 
-    fn close_session(&self) -> Option<&impl CloseSession> {
+    fn close_session(&self) -> Option<&impl CloseSession<Self::State>> {
         Some(&self.sessions)
     }
 
-    fn recorder(&self) -> Option<&impl Recorder> {
+    fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
         self.sessions.kept()
     }
 
-    fn load_session(&self) -> Option<&impl LoadSession> {
+    fn load_session(&self) -> Option<&impl LoadSession<Self::State>> {
         self.sessions.kept()
     }
 
-    fn resume_session(&self) -> Option<&impl ResumeSession> {
+    fn resume_session(&self) -> Option<&impl ResumeSession<Self::State>> {
         self.sessions.kept()
     }
 
-    fn fork_session(&self) -> Option<&impl ForkSession> {
+    fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
         self.sessions.kept()
     }
 
-    fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
         self.sessions.kept()
     }
 
@@ -250,30 +253,27 @@ impl acp::Agent for CodingAgent {
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<SessionOpened<OpenSession>> {
         self.sessions.begin(session, setup).await
     }
 
-    async fn session_opened(&self, session: Session) {
-        let Ok(state) = self.sessions.get(session.id()) else {
-            return;
-        };
+    async fn session_opened(&self, OpenSession { state, .. }: &OpenSession, session: Session) {
         let understands = state.understands();
-        if let Err(error) = context::commands::announce(&session, &state, understands).await {
+        if let Err(error) = context::commands::announce(&session, state, understands).await {
             tracing::debug!(%error, "the commands were not announced");
         }
         // The servers' prompts follow when they are there, and so do models of which nobody knows yet.
-        state.servers.announce(session.clone(), &state);
-        self.sessions.announce_models(session, &state);
+        state.servers.announce(session.clone(), state);
+        self.sessions.announce_models(session, state);
     }
 
     async fn set_config_option(
         &self,
-        session: &Session,
+        OpenSession { state, .. }: &OpenSession,
+        _: &Session,
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
     ) -> acp::Result<Vec<SessionConfigOption>> {
-        let state = self.sessions.get(session.id())?;
         // It is one of those that were offered.
         let value = value.to_string();
         match option.as_str() {
@@ -294,10 +294,15 @@ impl acp::Agent for CodingAgent {
         Ok(state.options())
     }
 
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+    async fn prompt(
+        &self,
+        OpenSession { state, .. }: &OpenSession,
+        turn: Turn,
+        prompt: Prompt,
+    ) -> acp::Result<StopReason> {
         // What a turn has begun is ended before its end is reported: dropping it cannot wait.
         let _cancelled = turn.take_cancellation();
-        let state = self.sessions.get(turn.id())?;
+        let state = Arc::clone(state);
         self.sessions.choice.look().await;
         self.sessions.choice.list_for(&state.chosen()).await;
         let options = state.options();

@@ -23,6 +23,20 @@ use crate::store::{Always, Properties, StoreError};
 use crate::turn::failure;
 use crate::workspace::Tree;
 
+/// A session that is open, as the `acp` crate keeps it for the agent.
+#[derive(Clone)]
+pub struct OpenSession {
+    pub(crate) state: Arc<SessionState>,
+    /// Counts those that are open.
+    pub(crate) _count: Arc<()>,
+}
+
+impl std::fmt::Debug for OpenSession {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenSession").finish_non_exhaustive()
+    }
+}
+
 /// A session.
 pub(crate) struct SessionState {
     /// Its directories as this process sees them; if it does not, why.

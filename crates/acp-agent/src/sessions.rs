@@ -1,7 +1,6 @@
 //! The sessions of an agent: those that are open, and those that are kept.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use acp::Update;
 use acp::agent::{
@@ -19,7 +18,7 @@ use crate::mode::Mode;
 use crate::model::Message;
 use crate::past::{Past, Told};
 use crate::replay::replay;
-use crate::session::{Own, SessionState};
+use crate::session::{OpenSession, Own, SessionState};
 use crate::store::{Kept, Properties, SessionStore, StoreError};
 use crate::turn::failure;
 
@@ -31,7 +30,8 @@ pub(crate) struct Sessions {
     pub(crate) choice: Arc<Choice>,
     /// The mode that a session begins in.
     mode: Mode,
-    open: Mutex<HashMap<SessionId, Arc<SessionState>>>,
+    /// Held by each session that is open.
+    open: Arc<()>,
     store: Option<Arc<dyn SessionStore>>,
     /// How commands are confined, if they are.
     sandbox: Option<SandboxRules>,
@@ -45,7 +45,7 @@ impl Sessions {
         Self {
             choice: Arc::new(choice),
             mode: Mode::default(),
-            open: Mutex::default(),
+            open: Arc::default(),
             store: None,
             sandbox: None,
             servers: Vec::new(),
@@ -75,7 +75,7 @@ impl Sessions {
 
     /// Whether any session is open.
     pub(crate) fn any_open(&self) -> bool {
-        !self.open().is_empty()
+        Arc::strong_count(&self.open) > 1
     }
 
     /// What there is for those that outlive the process.
@@ -88,21 +88,12 @@ impl Sessions {
         store.ok_or_else(|| acp::Error::internal("this agent keeps no sessions"))
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<SessionState>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn get(&self, id: &SessionId) -> acp::Result<Arc<SessionState>> {
-        let state = self.open().get(id).cloned();
-        state.ok_or_else(|| acp::Error::internal(format!("session {id} is not open")))
-    }
-
     /// Begins a session.
     pub(crate) async fn begin(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<SessionOpened<OpenSession>> {
         self.authorized(&Chosen::default()).await?;
         let own = self.own(session).await?;
         let properties = Properties {
@@ -128,7 +119,7 @@ impl Sessions {
         session: &Session,
         setup: SessionSetup,
         replayed: bool,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<SessionOpened<OpenSession>> {
         let store = self.store()?;
         let own = self.own(session).await?;
         let kept = store.find(session.id().clone()).await?;
@@ -160,12 +151,15 @@ impl Sessions {
         session: &Session,
         setup: SessionSetup,
         mut state: SessionState,
-    ) -> SessionOpened {
+    ) -> SessionOpened<OpenSession> {
         let servers = mcp::joined(setup.mcp_servers, &self.servers);
         state.servers = Servers::start(servers, session, self.limits);
         let options = state.options();
-        self.open().insert(session.id().clone(), Arc::new(state));
-        SessionOpened::new().config_options(options)
+        let open = OpenSession {
+            state: Arc::new(state),
+            _count: Arc::clone(&self.open),
+        };
+        SessionOpened::with_state(open).config_options(options)
     }
 
     fn state(
@@ -210,14 +204,6 @@ impl Sessions {
         });
     }
 
-    /// A session is closed: nothing of it goes on.
-    async fn forget(&self, session: &SessionId) {
-        let state = self.open().remove(session);
-        if let Some(state) = state {
-            state.servers.close().await;
-        }
-    }
-
     /// The agent's own access to a session's directories.
     async fn own(&self, session: &Session) -> acp::Result<Result<Own, String>> {
         let own = Own::open(session.roots(), self.sandbox.clone()).await;
@@ -234,39 +220,39 @@ impl Sessions {
     }
 }
 
-impl Recorder for Sessions {
-    async fn record(&self, session: &Session, update: &Update) -> acp::Result<()> {
-        Ok(self.get(session.id())?.record(update).await?)
+impl Recorder<OpenSession> for Sessions {
+    async fn record(&self, open: &OpenSession, _: &Session, update: &Update) -> acp::Result<()> {
+        Ok(open.state.record(update).await?)
     }
 }
 
-impl LoadSession for Sessions {
-    async fn load_session(
+impl LoadSession<OpenSession> for Sessions {
+    async fn load(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<SessionOpened<OpenSession>> {
         self.go_on(session, setup, true).await
     }
 }
 
-impl ResumeSession for Sessions {
-    async fn resume_session(
+impl ResumeSession<OpenSession> for Sessions {
+    async fn resume(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<SessionOpened<OpenSession>> {
         self.go_on(session, setup, false).await
     }
 }
 
-impl ForkSession for Sessions {
-    async fn fork_session(
+impl ForkSession<OpenSession> for Sessions {
+    async fn fork(
         &self,
         from: &SessionId,
         session: &Session,
         setup: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    ) -> acp::Result<SessionOpened<OpenSession>> {
         let store = self.store()?;
         let mut properties = store.find(from.clone()).await?.properties;
         let mut roots = session.roots().iter().cloned();
@@ -286,10 +272,7 @@ impl ForkSession for Sessions {
 }
 
 impl ListSessions for Sessions {
-    async fn list_sessions(
-        &self,
-        request: ListSessionsRequest,
-    ) -> acp::Result<ListSessionsResponse> {
+    async fn list(&self, request: ListSessionsRequest) -> acp::Result<ListSessionsResponse> {
         let listed = self
             .store()?
             .list(request.cwd, request.cursor, PAGE)
@@ -315,20 +298,24 @@ fn in_milliseconds(time: Timestamp) -> String {
     format!("{time:.3}")
 }
 
-impl CloseSession for Sessions {
-    async fn close_session(&self, session: &SessionId) -> acp::Result<()> {
-        self.forget(session).await;
+impl CloseSession<OpenSession> for Sessions {
+    async fn close(&self, open: &OpenSession, _: &SessionId) -> acp::Result<()> {
+        open.state.servers.close().await;
         Ok(())
     }
 }
 
-impl SetSessionTitle for Sessions {
-    async fn set_session_title(&self, id: &SessionId, title: &str) -> acp::Result<String> {
+impl SetSessionTitle<OpenSession> for Sessions {
+    async fn set_title(
+        &self,
+        open: Option<&OpenSession>,
+        id: &SessionId,
+        title: &str,
+    ) -> acp::Result<String> {
         let title = crate::title::of_person(title)
             .ok_or_else(|| acp::Error::invalid_params("the title is empty"))?;
-        let open = self.open().get(id).cloned();
         match open {
-            Some(state) => state.rename(&title).await?,
+            Some(open) => open.state.rename(&title).await?,
             None => {
                 let store = self.store()?;
                 let kept = store.find(id.clone()).await?;
@@ -344,8 +331,7 @@ impl SetSessionTitle for Sessions {
 }
 
 impl DeleteSession for Sessions {
-    async fn delete_session(&self, session: &SessionId) -> acp::Result<()> {
-        self.forget(session).await;
+    async fn delete(&self, session: &SessionId) -> acp::Result<()> {
         match self.store()?.delete(session.clone()).await {
             // Session delete: what is gone already has been deleted.
             Ok(()) | Err(StoreError::NotFound(_)) => Ok(()),

@@ -55,8 +55,9 @@ async fn talk<T>(
     let options = start::options(target.agent, process);
     let screen = person.screen();
     let talking = async {
-        let connecting = acp::client::connect_with(transport, client, options);
-        let agent = slowly(connecting, screen).await?;
+        let (handshake, driver) = acp::client::connect_with(transport, client, options);
+        tokio::spawn(driver);
+        let agent = slowly(handshake, screen).await?;
         let done = work(&agent, screen).await;
         agent.close();
         done

@@ -219,7 +219,7 @@ fn show(threads: &Threads, event: TerminalEvent) {
 }
 
 impl<P: Prompter + Send + Sync> acp::client::ReadTextFile for Host<P> {
-    async fn read_text_file(&self, request: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+    async fn read(&self, request: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         let session = &request.session_id;
         let action = Action::file(ToolKind::Read, &request.path, self.files.pinned());
         let what = format!("Read {}", request.path);
@@ -241,10 +241,7 @@ impl<P: Prompter + Send + Sync> acp::client::ReadTextFile for Host<P> {
 }
 
 impl<P: Prompter + Send + Sync> acp::client::WriteTextFile for Host<P> {
-    async fn write_text_file(
-        &self,
-        request: WriteTextFileRequest,
-    ) -> Result<WriteTextFileResponse> {
+    async fn write(&self, request: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         let session = &request.session_id;
         let action = Action::file(ToolKind::Edit, &request.path, self.files.pinned());
         let what = format!("Write {}", request.path);

@@ -88,7 +88,9 @@ async fn client(agent: &[String]) -> Result<(), Box<dyn Error>> {
     let tools = ToolServer::start("editor", || Selection, proxy)?;
     // The process, if there is one, ends with this function.
     let (transport, _process) = start(agent)?;
-    let agent = connect(transport, Editor { tools }).await?;
+    let (handshake, driver) = connect(transport, Editor { tools });
+    tokio::spawn(driver);
+    let agent = handshake.await?;
     let session = agent.new_session(std::env::current_dir()?).await?;
     let reason = session.prompt("What have I selected?").await?;
     println!("\n({reason})");
@@ -114,6 +116,8 @@ fn start(command: &[String]) -> Result<(Transport, Option<Child>), Box<dyn Error
 struct Reader(Mutex<Vec<McpServer>>);
 
 impl Agent for Reader {
+    type State = ();
+
     async fn new_session(
         &self,
         _: &acp::agent::Session,
@@ -123,7 +127,7 @@ impl Agent for Reader {
         Ok(acp::agent::SessionOpened::new())
     }
 
-    async fn prompt(&self, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
         for server in &*self.0.lock().await {
             let said = call_all(server).await;
             let said = said.map_err(|e| acp::Error::internal(e.to_string()))?;

@@ -4,13 +4,19 @@
 //! cargo run -p acp-sdk --example client -- "Hello" cargo run -q -p acp-sdk --example agent
 //! ```
 
-use acp::agent::{Agent, Prompt, Turn};
+use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
 use acp::v1::StopReason;
 
 struct Parrot;
 
 impl Agent for Parrot {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         turn.message(format!("You said: {}", prompt.text())).await?;
         Ok(StopReason::EndTurn)
     }

@@ -7,7 +7,7 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use acp::agent::{Agent, Prompt, Turn};
+use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
 use acp::client::{Client, Update, UpdateContext, connect_with};
 use acp::v1::{ProtocolVersion, StopReason, ToolCall};
 use acp::{Options, transport};
@@ -15,7 +15,13 @@ use acp::{Options, transport};
 struct Worker;
 
 impl Agent for Worker {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
         let call = turn.tool_call(ToolCall::new("call_1", "Think")).await?;
         call.complete().await?;
         turn.message("Done.").await?;
@@ -45,8 +51,11 @@ async fn main() -> acp::Result<()> {
     for (agents, clients) in [(&new, &new), (&new, &old), (&old, &new)] {
         let version = agents.latest().min(clients.latest());
         let (ours, theirs) = transport::memory();
-        acp::agent::start(theirs, Worker, agents.clone());
-        let agent = connect_with(ours, Printer(version), clients.clone()).await?;
+        let (_, driver) = acp::agent::start(theirs, Worker, agents.clone());
+        tokio::spawn(driver);
+        let (handshake, driver) = connect_with(ours, Printer(version), clients.clone());
+        tokio::spawn(driver);
+        let agent = handshake.await?;
         println!(
             "the agent speaks up to version {}, the client up to version {}: version {}",
             agents.latest(),

@@ -39,7 +39,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .kill_on_drop(true)
         .spawn()?;
     let transport = Transport::child(&mut process).ok_or("no pipes")?;
-    let agent = connect(transport, Printer).await?;
+    let (handshake, driver) = connect(transport, Printer);
+    tokio::spawn(driver);
+    let agent = handshake.await?;
     let session = agent.new_session(std::env::current_dir()?).await?;
     let stopped = session.prompt(prompt.as_str()).await?;
     println!("\n({stopped})");

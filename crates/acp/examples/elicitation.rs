@@ -7,7 +7,7 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use acp::agent::{Agent, Prompt, Turn};
+use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
 use acp::client::{Client, Elicitation, connect};
 use acp::transport;
 use acp::v1::{
@@ -20,7 +20,13 @@ use acp::v1::{
 struct Curious;
 
 impl Agent for Curious {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
         let name = StringPropertySchema::new().title("Your name");
         let name = ElicitationPropertySchema::String(name);
         let form = ElicitationSchema::new()
@@ -87,8 +93,11 @@ impl Client for Editor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
     let (ours, theirs) = transport::memory();
-    acp::agent::start(theirs, Curious, acp::Options::new());
-    let agent = connect(ours, Editor { person: Person }).await?;
+    let (_, driver) = acp::agent::start(theirs, Curious, acp::Options::new());
+    tokio::spawn(driver);
+    let (handshake, driver) = connect(ours, Editor { person: Person });
+    tokio::spawn(driver);
+    let agent = handshake.await?;
     agent.new_session("/").await?.prompt("Hello.").await?;
     Ok(())
 }

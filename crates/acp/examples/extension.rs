@@ -7,7 +7,7 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use acp::agent::{Agent, Prompt, Turn};
+use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
 use acp::client::{Client, connect};
 use acp::jsonrpc::Error;
 use acp::v1::StopReason;
@@ -19,7 +19,13 @@ use serde_json::value::{RawValue, to_raw_value};
 struct Extended;
 
 impl Agent for Extended {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         let none = json!({});
         let client = turn.connection();
         let selection = client.request_raw("_example/selection", &none).await?;
@@ -79,8 +85,11 @@ impl Client for Editor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let (ours, theirs) = transport::memory();
-    acp::agent::start(theirs, Extended, acp::Options::new());
-    let agent = connect(ours, Editor).await?;
+    let (_, driver) = acp::agent::start(theirs, Extended, acp::Options::new());
+    tokio::spawn(driver);
+    let (handshake, driver) = connect(ours, Editor);
+    tokio::spawn(driver);
+    let agent = handshake.await?;
     let conn = agent.connection();
     conn.notify_raw("_example/hint", "be quick").await?;
     let sum = conn.request_raw("_example/sum", &[1, 2, 3]).await?;

@@ -15,7 +15,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use acp::agent::{Agent, Prompt, TerminalCommand, Turn};
+use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, TerminalCommand, Turn};
 use acp::client::{Client, ReadTextFile, Terminals, Update, UpdateContext, connect};
 use acp::jsonrpc::Error;
 use acp::{Result, transport, v1};
@@ -26,7 +26,13 @@ use tokio::sync::watch;
 struct Worker;
 
 impl Agent for Worker {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<v1::StopReason> {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<v1::StopReason> {
         let path = format!("{}/Cargo.toml", turn.cwd());
         let first = turn.read_text_file(&path, Some(1), Some(1)).await?;
         turn.message(format!("It begins with {first:?}.")).await?;
@@ -79,10 +85,7 @@ impl Lender {
 }
 
 impl ReadTextFile for Lender {
-    async fn read_text_file(
-        &self,
-        request: v1::ReadTextFileRequest,
-    ) -> Result<v1::ReadTextFileResponse> {
+    async fn read(&self, request: v1::ReadTextFileRequest) -> Result<v1::ReadTextFileResponse> {
         let text = tokio::fs::read_to_string(&request.path).await;
         let text = text.map_err(|_| Error::resource_not_found(&request.path))?;
         // Lines count from 1.
@@ -179,8 +182,11 @@ impl Client for Editor {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let (ours, theirs) = transport::memory();
-    acp::agent::start(theirs, Worker, acp::Options::new());
-    let agent = connect(ours, Editor::default()).await?;
+    let (_, driver) = acp::agent::start(theirs, Worker, acp::Options::new());
+    tokio::spawn(driver);
+    let (handshake, driver) = connect(ours, Editor::default());
+    tokio::spawn(driver);
+    let agent = handshake.await?;
     let session = agent.new_session(env!("CARGO_MANIFEST_DIR")).await?;
     println!("({})", session.prompt("Have a look.").await?);
     Ok(())

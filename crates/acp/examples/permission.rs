@@ -7,33 +7,34 @@
 // Clippy takes a program that prints for one that logs.
 #![allow(clippy::print_stdout)]
 
-use acp::agent::{Agent, Prompt, Turn};
+use acp::agent::{
+    Agent, NewToolCall, Permission, Prompt, Session, SessionOpened, SessionSetup, Turn,
+};
 use acp::client::{Client, PermissionRequest, connect};
 use acp::thread::ItemKind;
 use acp::transport;
-use acp::v1::PermissionOptionKind::{AllowOnce, RejectOnce};
-use acp::v1::{PermissionOption, RequestPermissionOutcome, StopReason, ToolCall, ToolKind};
+use acp::v1::{RequestPermissionOutcome, StopReason, ToolKind};
 
 struct Careful;
 
 impl Agent for Careful {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
-        for (id, what, kind) in [
-            ("call_1", "Read notes.txt", ToolKind::Read),
-            ("call_2", "Delete notes.txt", ToolKind::Delete),
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+        for (what, kind) in [
+            ("Read notes.txt", ToolKind::Read),
+            ("Delete notes.txt", ToolKind::Delete),
         ] {
-            let call = turn.tool_call(ToolCall::new(id, what).kind(kind)).await?;
-            let yes = PermissionOption::new("yes", "Yes", AllowOnce);
-            let no = PermissionOption::new("no", "No", RejectOnce);
-            let options = vec![yes, no];
-            match turn.request_permission(call.change(), options).await? {
-                RequestPermissionOutcome::Selected(chosen) if chosen.option_id == "yes".into() => {
-                    // Here it would be done.
-                    call.complete().await?;
-                }
-                RequestPermissionOutcome::Selected(_) => call.fail("not allowed").await?,
-                // The turn is cancelled, or the client says neither yes nor no.
-                _ => return Ok(StopReason::Cancelled),
+            let call = turn.tool_call(NewToolCall::new(what).kind(kind)).await?;
+            match turn.ask(&call).await? {
+                // Here it would be done.
+                Permission::Allowed => call.complete().await?,
+                Permission::Rejected => call.fail("not allowed").await?,
+                Permission::Cancelled => return Ok(StopReason::Cancelled),
             }
         }
         Ok(StopReason::EndTurn)
@@ -59,8 +60,11 @@ impl Client for Reader {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> acp::Result<()> {
     let (ours, theirs) = transport::memory();
-    acp::agent::start(theirs, Careful, acp::Options::new());
-    let session = connect(ours, Reader).await?.new_session("/").await?;
+    let (_, driver) = acp::agent::start(theirs, Careful, acp::Options::new());
+    tokio::spawn(driver);
+    let (handshake, driver) = connect(ours, Reader);
+    tokio::spawn(driver);
+    let session = handshake.await?.new_session("/").await?;
     let stopped = session.prompt("Tidy up.").await?;
     session.thread().read(|thread| {
         for item in thread.items() {

@@ -15,8 +15,15 @@
 //! [ordering and back-pressure](guide::ordering), [errors](guide::errors), [testing](guide::testing),
 //! [versions](guide::versions), [extensions](guide::extensions), and [whole programs](guide::examples).
 //!
+//! A connection is a handle and a [`Driver`], a future that someone has to poll. Nothing is spawned unasked, and no
+//! runtime of a kind is needed; [`Transport::of_futures`] takes the streams of other executors than tokio.
+//!
 //! # Features
 //!
+//! - `stdio`, on by default: [`transport::stdio`] and [`agent::serve_stdio`], within a tokio runtime.
+//! - `process`, on by default: [`Transport::child`], for processes that tokio has started.
+//! - `bridge`, on by default: [`bridge`], an agent of one version of the protocol behind a client of the other, within a
+//!   tokio runtime.
 //! - `testing`, off by default: [`testing`], a connection in memory and a scripted peer, for
 //!   `dev-dependencies`.
 
@@ -24,6 +31,7 @@
 mod object;
 
 pub mod agent;
+#[cfg(feature = "bridge")]
 pub mod bridge;
 mod capabilities;
 pub mod client;
@@ -49,7 +57,7 @@ pub use acp_wire as wire;
 pub use acp_wire::{jsonrpc, v1, v2};
 pub use agent::Agent;
 pub use client::Client;
-pub use connection::{Connection, Limits, Noise};
+pub use connection::{Connection, Driver, Limits, Noise};
 pub use error::{CloseReason, Error, Result};
 pub use options::Options;
 pub use thread::{Thread, ThreadHandle};

@@ -1,11 +1,12 @@
 //! How a connection is made.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use acp_wire::v1::ProtocolVersion;
 
-use crate::connection::Limits;
+use crate::connection::{Limits, Spawn};
 
 /// How a connection is made, on either side. [`Limits`] alone will do where only they matter.
 #[derive(Clone)]
@@ -15,6 +16,7 @@ pub struct Options {
     pub limits: Limits,
     latest: ProtocolVersion,
     pub(crate) on_noise: Option<OnNoise>,
+    pub(crate) spawn: Option<Spawn>,
 }
 
 /// Who is shown what is no message.
@@ -41,6 +43,7 @@ impl From<Limits> for Options {
             limits,
             latest: ProtocolVersion::V1,
             on_noise: None,
+            spawn: None,
         }
     }
 }
@@ -73,6 +76,24 @@ impl Options {
     #[must_use]
     pub fn on_noise(mut self, on_noise: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_noise = Some(Arc::new(on_noise));
+        self
+    }
+
+    /// Has the work on the peer's requests, and writing, done as tasks of an executor, beside the
+    /// [`Driver`](crate::Driver) and beside each other: for an agent whose turns compute or block, and on several
+    /// threads. Without this all of it is done by whoever polls the driver.
+    ///
+    /// ```
+    /// let options = acp::Options::new().spawn_work(|task| {
+    ///     tokio::spawn(task);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn spawn_work(
+        mut self,
+        spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>) + Send + Sync + 'static,
+    ) -> Self {
+        self.spawn = Some(Arc::new(spawn));
         self
     }
 

@@ -36,21 +36,8 @@ impl<T, const N: usize> Default for Recent<T, N> {
 }
 
 impl<T: Default, const N: usize> Recent<T, N> {
-    pub(crate) fn contains(&self, id: &str) -> bool {
-        self.known.contains_key(&*key(id))
-    }
-
-    /// The ids of all of them, in no order.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.known.keys().map(String::as_str)
-    }
-
     pub(crate) fn get(&self, id: &str) -> Option<&T> {
         self.known.get(&*key(id)).map(|(_, thing)| thing)
-    }
-
-    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
-        self.known.get_mut(&*key(id)).map(|(_, thing)| thing)
     }
 
     /// The thing, known from here on.
@@ -79,6 +66,23 @@ impl<T: Default, const N: usize> Recent<T, N> {
     /// Forgets a thing.
     pub(crate) fn forget(&mut self, id: &str) {
         self.known.remove(&*key(id));
+    }
+}
+
+/// What only the bridge asks.
+#[cfg(feature = "bridge")]
+impl<T: Default, const N: usize> Recent<T, N> {
+    pub(crate) fn contains(&self, id: &str) -> bool {
+        self.known.contains_key(&*key(id))
+    }
+
+    /// The ids of all of them, in no order.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        self.known.keys().map(String::as_str)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &str) -> Option<&mut T> {
+        self.known.get_mut(&*key(id)).map(|(_, thing)| thing)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &T)> {

@@ -269,7 +269,17 @@ async fn sessions_of_nobody_take_what_one_session_may() {
 struct Worker;
 
 impl Agent for Worker {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         turn.cancelled().await;
         Ok(StopReason::Cancelled)
     }
@@ -337,7 +347,17 @@ async fn permission_requests_take_what_they_may() {
 struct Leaving(Arc<tokio::sync::Semaphore>);
 
 impl Agent for Leaving {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         for _ in 0..10_000 {
             let none: [&str; 0] = [];
             drop(

@@ -39,7 +39,7 @@ mod unix {
     use std::time::Duration;
 
     use acp::agent::{Prompt, Turn};
-    use acp::client::{AgentConnection, connect};
+    use acp::client::AgentConnection;
     use acp::v1::StopReason;
     use acp::{Agent, Client, Result, Transport};
     use tokio::io::AsyncReadExt;
@@ -68,7 +68,17 @@ mod unix {
     struct Stray;
 
     impl Agent for Stray {
-        async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+        type State = ();
+
+        async fn new_session(
+            &self,
+            _: &acp::agent::Session,
+            _: acp::agent::SessionSetup,
+        ) -> acp::Result<acp::agent::SessionOpened> {
+            Ok(acp::agent::SessionOpened::new())
+        }
+
+        async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
             let read = tokio::task::block_in_place(|| stray("in a turn"));
             turn.message(format!("{} and {read} bytes", prompt.text()))
                 .await?;
@@ -147,9 +157,13 @@ mod unix {
 
     async fn pipes() {
         let mut child = start(Stdio::piped(), Stdio::piped());
-        let agent = connect(Transport::child(&mut child).unwrap(), Nobody)
-            .await
-            .unwrap();
+        let agent = acp::testing::start_client(
+            Transport::child(&mut child).unwrap(),
+            Nobody,
+            acp::Options::new(),
+        )
+        .await
+        .unwrap();
         talk(agent, child).await;
     }
 
@@ -167,7 +181,7 @@ mod unix {
         let ((writer, stdin), (reader, stdout)) = (socket(), socket());
         let child = start(stdin, stdout);
         talk(
-            connect(Transport::new(reader, writer), Nobody)
+            acp::testing::start_client(Transport::new(reader, writer), Nobody, acp::Options::new())
                 .await
                 .unwrap(),
             child,
@@ -184,7 +198,7 @@ mod unix {
         );
         let (reader, writer) = UnixStream::from_std(ours).unwrap().into_split();
         talk(
-            connect(Transport::new(reader, writer), Nobody)
+            acp::testing::start_client(Transport::new(reader, writer), Nobody, acp::Options::new())
                 .await
                 .unwrap(),
             child,

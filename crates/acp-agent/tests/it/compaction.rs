@@ -384,8 +384,10 @@ async fn a_client_that_does_not_show_compactions_shows_a_thought() {
     let heard = Heard::default();
     let (ours, theirs) = acp::transport::memory();
     let theirs = says_otherwise(theirs, r#""compaction":{}"#, r#""_compaction":{}"#);
-    acp::agent::start(theirs, heard.agent(NEARLY), Options::new());
-    let agent = acp::client::connect(ours, Plain).await.unwrap();
+    acp::testing::start_agent(theirs, heard.agent(NEARLY), Options::new());
+    let agent = acp::testing::start_client(ours, Plain, acp::Options::new())
+        .await
+        .unwrap();
     let session = agent.new_session(dir.path()).await.unwrap();
     session.prompt("first").await.unwrap();
     session.prompt("second").await.unwrap();

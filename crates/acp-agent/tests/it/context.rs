@@ -116,10 +116,7 @@ async fn a_symlink_does_not_lead_out_of_the_project_but_the_users_own_may_be_one
 struct Elsewhere;
 
 impl ReadTextFile for Elsewhere {
-    async fn read_text_file(
-        &self,
-        request: ReadTextFileRequest,
-    ) -> acp::Result<ReadTextFileResponse> {
+    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
         match request.path.as_str() {
             "/in/a/container/AGENTS.md" => Ok(ReadTextFileResponse::new("Speak up.")),
             other => panic!("{other}"),
@@ -143,8 +140,10 @@ impl Client for Elsewhere {
 async fn where_only_the_client_sees_the_project_it_is_asked() {
     let heard = Heard::default();
     let (ours, theirs) = acp::transport::memory();
-    acp::agent::start(theirs, heard.agent(&turns(1)), acp::Options::new());
-    let agent = acp::client::connect(ours, Elsewhere).await.unwrap();
+    acp::testing::start_agent(theirs, heard.agent(&turns(1)), acp::Options::new());
+    let agent = acp::testing::start_client(ours, Elsewhere, acp::Options::new())
+        .await
+        .unwrap();
     let session = agent.new_session("/in/a/container").await.unwrap();
     session.prompt("go").await.unwrap();
     let told = heard.last().instructions;

@@ -35,19 +35,13 @@ fn as_an_ordinary_user_too() {
 struct Lends(Option<Files>);
 
 impl ReadTextFile for Lends {
-    async fn read_text_file(
-        &self,
-        request: ReadTextFileRequest,
-    ) -> acp::Result<ReadTextFileResponse> {
+    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
         Ok(self.0.as_ref().unwrap().read(&request).await?)
     }
 }
 
 impl WriteTextFile for Lends {
-    async fn write_text_file(
-        &self,
-        request: WriteTextFileRequest,
-    ) -> acp::Result<WriteTextFileResponse> {
+    async fn write(&self, request: WriteTextFileRequest) -> acp::Result<WriteTextFileResponse> {
         Ok(self.0.as_ref().unwrap().write(&request).await?)
     }
 }
@@ -70,8 +64,10 @@ async fn session(scene: &Scene, more: &[PathBuf], lends: bool, calls: &[Value]) 
     roots.extend_from_slice(more);
     let client = Lends(lends.then(|| Files::new(roots).unwrap()));
     let (ours, theirs) = acp::transport::memory();
-    acp::agent::start(theirs, agent, acp::Options::new());
-    let agent = acp::client::connect(ours, client).await.unwrap();
+    acp::testing::start_agent(theirs, agent, acp::Options::new());
+    let agent = acp::testing::start_client(ours, client, acp::Options::new())
+        .await
+        .unwrap();
     let mut setup = SessionSetup::new(&scene.root);
     let more = more.iter().map(|path| path.to_str().unwrap().to_owned());
     setup.additional_directories = more.collect();

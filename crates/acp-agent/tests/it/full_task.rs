@@ -374,8 +374,8 @@ async fn connected(
     if way == Way::Own {
         theirs = common::hide_terminals(theirs);
     }
-    acp::agent::start(theirs, agent, options.clone());
-    acp::client::connect_with(ours, client, options)
+    acp::testing::start_agent(theirs, agent, options.clone());
+    acp::testing::start_client(ours, client, options)
         .await
         .unwrap()
 }
@@ -421,21 +421,15 @@ impl Editor {
 }
 
 impl ReadTextFile for Editor {
-    async fn read_text_file(
-        &self,
-        request: ReadTextFileRequest,
-    ) -> acp::Result<ReadTextFileResponse> {
-        self.lend("fs/read_text_file").read_text_file(request).await
+    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
+        self.lend("fs/read_text_file").read(request).await
     }
 }
 
 impl WriteTextFile for Editor {
-    async fn write_text_file(
-        &self,
-        request: WriteTextFileRequest,
-    ) -> acp::Result<WriteTextFileResponse> {
+    async fn write(&self, request: WriteTextFileRequest) -> acp::Result<WriteTextFileResponse> {
         let host = self.lend("fs/write_text_file");
-        host.write_text_file(request).await
+        host.write(request).await
     }
 }
 

@@ -133,7 +133,9 @@ impl Run {
         client: RunClient,
         notes: Notes,
     ) -> Result<Session, Failure> {
-        let agent = acp::client::connect_with(transport, client, options).await?;
+        let (handshake, driver) = acp::client::connect_with(transport, client, options);
+        tokio::spawn(driver);
+        let agent = handshake.await?;
         if let Some(named) = &self.named {
             named.check(self, &agent)?;
         }

@@ -152,7 +152,7 @@ async fn connect(child: &mut Child, version: u16) -> acp::client::AgentConnectio
         2 => Options::new().draft_version_2(),
         _ => Options::new(),
     };
-    acp::client::connect_with(transport, Watcher, options)
+    acp::testing::start_client(transport, Watcher, options)
         .await
         .unwrap()
 }

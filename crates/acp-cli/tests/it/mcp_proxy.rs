@@ -279,6 +279,8 @@ struct Shows(tokio::sync::Mutex<Vec<Started>>);
 type Started = (String, RunningService<RoleClient, ()>, Child);
 
 impl Agent for Shows {
+    type State = ();
+
     async fn new_session(&self, _: &Session, setup: SessionSetup) -> acp::Result<SessionOpened> {
         for server in &setup.mcp_servers {
             let told = stdio(server);
@@ -289,7 +291,7 @@ impl Agent for Shows {
         Ok(SessionOpened::new())
     }
 
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         for (name, server, _) in &*self.0.lock().await {
             let said = show(server, &prompt.text()).await;
             turn.message(format!("{name}: {said}")).await?;
@@ -306,7 +308,9 @@ async fn an_agent_uses_the_tools_of_its_client_in_a_turn() {
     };
     let (ours, theirs) = transport::memory();
     let serving = tokio::spawn(acp::agent::serve(theirs, Shows::default()));
-    let agent = acp::client::connect(ours, client).await.unwrap();
+    let agent = acp::testing::start_client(ours, client, acp::Options::new())
+        .await
+        .unwrap();
     let cwd = std::env::temp_dir();
     let session = soon("the session opens", agent.new_session(cwd)).await;
     let session = session.unwrap();

@@ -297,14 +297,11 @@ async fn roots_are_pinned_when_the_session_starts() {
     for root in [&scene.root, &more] {
         let path = |name: &str| root.join(name).to_str().unwrap().to_owned();
         let read = ReadTextFileRequest::new("s", path("file"));
-        assert_eq!(
-            soon(host.read_text_file(read)).await.unwrap().content,
-            "inside"
-        );
+        assert_eq!(soon(host.read(read)).await.unwrap().content, "inside");
         let read = ReadTextFileRequest::new("s", path("secret"));
-        soon(host.read_text_file(read)).await.unwrap_err();
+        soon(host.read(read)).await.unwrap_err();
         let write = WriteTextFileRequest::new("s", path("made/here"), WRITTEN);
-        soon(host.write_text_file(write)).await.unwrap();
+        soon(host.write(write)).await.unwrap();
     }
     for place in ["made/here", "sub-aside/made/here"] {
         assert_eq!(fs::read_to_string(moved.join(place)).unwrap(), WRITTEN);

@@ -115,10 +115,7 @@ async fn what_the_agent_did_not_ask_for_is_asked_for() {
     std::fs::write(root.path().join("file"), "old").unwrap();
     let person = Person::who_says("no");
     let (host, _) = host(Policy::Ask, &person, root.path());
-    let error = host
-        .write_text_file(write(root.path(), "new"))
-        .await
-        .unwrap_err();
+    let error = host.write(write(root.path(), "new")).await.unwrap_err();
     assert!(error.to_string().contains("rejected"), "{error}");
     assert_eq!(
         std::fs::read_to_string(root.path().join("file")).unwrap(),
@@ -143,7 +140,7 @@ async fn what_the_agent_did_not_ask_for_is_asked_for() {
     assert!(!root.path().join("x").exists());
     // Reading is lent freely.
     let read = ReadTextFileRequest::new("s", root.path().join("file").to_str().unwrap());
-    assert_eq!(host.read_text_file(read).await.unwrap().content, "old");
+    assert_eq!(host.read(read).await.unwrap().content, "old");
     assert_eq!(person.asked(), 2);
 }
 
@@ -163,7 +160,7 @@ async fn a_yes_covers_the_edit_that_was_shown() {
     let (host, thread) = host(Policy::Ask, &person, root.path());
     let session = SessionId::from("s");
     let write = async |content: &str| {
-        let written = host.write_text_file(write(root.path(), content)).await;
+        let written = host.write(write(root.path(), content)).await;
         (written.is_ok(), person.asked())
     };
     // "yes" is not among the host's own options, so that each question of its own is a no.
@@ -203,8 +200,8 @@ async fn a_diff_of_one_file_covers_no_change_of_another() {
     request.tool_call.locations = vec![ToolCallLocation::new(other)];
     host.request_permission(&request).await.unwrap();
     let unseen = WriteTextFileRequest::new("s", other, "unseen");
-    host.write_text_file(unseen).await.unwrap_err();
-    host.write_text_file(write(root.path(), "1")).await.unwrap();
+    host.write(unseen).await.unwrap_err();
+    host.write(write(root.path(), "1")).await.unwrap();
     assert_eq!(person.asked(), 2);
 }
 
@@ -214,9 +211,7 @@ async fn always_is_for_the_session() {
     let person = Person::who_says("session");
     let (host, _) = self::host(Policy::Ask, &person, root.path());
     for content in ["3", "4"] {
-        host.write_text_file(write(root.path(), content))
-            .await
-            .unwrap();
+        host.write(write(root.path(), content)).await.unwrap();
         host.turn_ended(&SessionId::from("s"), Some(&StopReason::EndTurn));
     }
     assert_eq!(person.asked(), 1);
@@ -234,7 +229,7 @@ async fn always_is_for_the_session() {
     assert_eq!(person.asked(), 4);
     let own = root.path().join(".acp/permissions.toml");
     let own = WriteTextFileRequest::new("s", own.to_str().unwrap(), "");
-    let _ = host.write_text_file(own).await;
+    let _ = host.write(own).await;
     assert_eq!(person.asked(), 5);
 }
 

@@ -337,9 +337,9 @@ async fn a_host_lends_them() {
     let host = Host::new(Policy::All, Nobody, [editor.scene.root.clone()]).unwrap();
     let host = host.with_buffers(editor.overlay.clone());
     let path = editor.file.to_str().unwrap();
-    let read = host.read_text_file(ReadTextFileRequest::new("s", path));
+    let read = host.read(ReadTextFileRequest::new("s", path));
     assert_eq!(soon(read).await.unwrap().content, "typed");
-    let write = host.write_text_file(WriteTextFileRequest::new("s", path, "written"));
+    let write = host.write(WriteTextFileRequest::new("s", path, "written"));
     soon(write).await.unwrap();
     assert_eq!(
         (&*editor.shown(), &*editor.on_disk()),

@@ -130,7 +130,7 @@ async fn an_answer_for_always_holds_for_exactly_what_it_was_about() {
     assert!(ask(&host, command("sh -c 'make test'")).await);
     assert!(ask(&host, locations(ToolKind::Edit)).await);
     let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
-    host.write_text_file(write).await.unwrap();
+    host.write(write).await.unwrap();
     assert!(!ask(&bench.host(Policy::All, "once"), command("rm x")).await);
     // Another command, kind, file or environment was never spoken of.
     assert!(!ask(&host, command("make test2")).await);
@@ -238,7 +238,7 @@ async fn who_is_asked_can_be_told_what_always_comes_to() {
     assert!(!ask(&host(Policy::Ask.into()), command("make test")).await);
     let path = bench.root().join("a");
     let write = WriteTextFileRequest::new("s", path.to_str().unwrap(), "x");
-    host(remembering).write_text_file(write).await.unwrap_err();
+    host(remembering).write(write).await.unwrap_err();
 
     let heard = heard.lock().unwrap();
     let [rule, exact, vague, nowhere, unasked] = &heard[..] else {

@@ -143,14 +143,14 @@ impl Bench {
     async fn writes(&self, path: impl AsRef<Path>) -> Became {
         let path = self.root().join(path);
         let request = WriteTextFileRequest::new("s", path.to_str().unwrap(), "new");
-        let done = self.host().write_text_file(request).await;
+        let done = self.host().write(request).await;
         self.became(done.is_ok())
     }
 
     async fn reads(&self, path: impl AsRef<Path>) -> Became {
         let path = self.root().join(path);
         let request = ReadTextFileRequest::new("s", path.to_str().unwrap());
-        let done = self.host().read_text_file(request).await;
+        let done = self.host().read(request).await;
         self.became(done.is_ok())
     }
 

@@ -107,7 +107,9 @@ pub(crate) async fn connect(
         .ok_or_else(|| gone("its stdin and stdout are gone".to_owned()))?;
     let transport = Transport::pipes(stdout, stdin);
     let options = listening(spec, &process, notes, &around.wake);
-    match acp::client::connect_with(transport, client, options).await {
+    let (handshake, driver) = acp::client::connect_with(transport, client, options);
+    tokio::spawn(driver);
+    match handshake.await {
         Ok(connection) => Ok(Link {
             process,
             connection,

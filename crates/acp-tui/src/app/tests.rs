@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::agent::{Prompt, SessionOpened, SessionSetup, Turn};
-use acp::client::{Session, connect};
+use acp::client::Session;
 use acp::v1::{PermissionOption, PermissionOptionKind, StopReason, ToolCallUpdate};
 use acp_host::{AgentCommand, Permissions, Policy};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -21,6 +21,8 @@ use crate::{Background, Colors, Theme};
 struct Ready;
 
 impl acp::Agent for Ready {
+    type State = ();
+
     async fn new_session(
         &self,
         _: &acp::agent::Session,
@@ -29,7 +31,7 @@ impl acp::Agent for Ready {
         Ok(SessionOpened::new())
     }
 
-    async fn prompt(&self, _: Turn, _: Prompt) -> acp::Result<StopReason> {
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
 }
@@ -50,7 +52,7 @@ async fn link(app: &App) -> Link {
     let spec = AgentSpec::new("first", AgentCommand::new("cat"));
     let process = spawn(&spec, std::path::Path::new("/"), &Notes::default()).unwrap();
     let (ours, theirs) = acp::transport::memory();
-    let _serving = acp::agent::start(theirs, Ready, acp::Options::new());
+    let _serving = acp::testing::start_agent(theirs, Ready, acp::Options::new());
     struct Plain;
     impl acp::Client for Plain {
         async fn request_permission(
@@ -60,7 +62,9 @@ async fn link(app: &App) -> Link {
             std::future::pending().await
         }
     }
-    let connection = connect(ours, Plain).await.unwrap();
+    let connection = acp::testing::start_client(ours, Plain, acp::Options::new())
+        .await
+        .unwrap();
     let around: &Surroundings = app.around();
     let asks = crate::agent::Desk::new(Arc::clone(&around.wake));
     let host = acp_host::Host::new(

@@ -43,7 +43,7 @@ impl Turn {
             tool_call_id: tool_call,
         };
         let request = CreateElicitationRequest::new(message, mode, scope);
-        let answer = self.ask(self.connection().request(&request));
+        let answer = self.wait_for_person(self.connection().request(&request));
         match answer.await? {
             Some(answer) => Ok(answer.action),
             None => Ok(ElicitationAction::Cancel(ElicitationNoContent::default())),

@@ -10,6 +10,7 @@ mod elicitation;
 mod initialize;
 mod methods;
 mod opening;
+mod permission;
 mod place;
 mod prompting;
 mod recording;
@@ -28,12 +29,15 @@ pub use methods::{
     AuthContext, Authentication, CancelWork, CloseSession, DeleteSession, ForkSession,
     ListSessions, LoadSession, ResumeSession, SetSessionTitle,
 };
+pub use permission::Permission;
 pub use recording::Recorder;
 pub use session::{Session, SessionOpened};
-pub use side::{limits, serve, serve_stdio, serve_with, start};
+#[cfg(feature = "stdio")]
+pub use side::serve_stdio;
+pub use side::{limits, serve, serve_with, start};
 pub use subagent::Subagent;
 pub use terminal::{Terminal, TerminalCommand};
-pub use tool_call::ToolCallHandle;
+pub use tool_call::{NewToolCall, ToolCallHandle};
 pub use turn::{Prompt, Turn};
 
 use acp_wire::jsonrpc;
@@ -47,19 +51,42 @@ use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::pending_request::NotOffered;
 
-/// An agent. [`prompt`](Self::prompt) is all it must have.
+/// An agent. [`new_session`](Self::new_session) and [`prompt`](Self::prompt) are all it must have.
 ///
 /// What an agent can do (`agentCapabilities`) is taken from what it gives here, so the two cannot
 /// disagree: clients are told of `session/load` exactly when [`load_session`](Self::load_session)
 /// gives something.
 pub trait Agent: Send + Sync + 'static {
+    /// What it has of a session that is open: made when the session is opened, handed to every call about it, dropped
+    /// when it is closed or the connection ends. `()` if it has nothing.
+    type State: Send + Sync + 'static;
+
+    /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths of `setup` have
+    /// been checked to be absolute, and its MCP servers to be of a kind that is offered. Updates sent from
+    /// here reach the client before it knows the session's id; [`session_opened`](Self::session_opened) is
+    /// the better place.
+    ///
+    /// # Errors
+    /// There will be no session; the error is the answer. With
+    /// [`jsonrpc::Error::AUTH_REQUIRED`](acp_wire::jsonrpc::Error::AUTH_REQUIRED) the client is to
+    /// authenticate first.
+    fn new_session(
+        &self,
+        session: &Session,
+        setup: SessionSetup,
+    ) -> impl Future<Output = Result<SessionOpened<Self::State>>> + Send;
+
     /// Runs a turn: the specification's page Prompt Turn.
     ///
     /// When the client cancels, the future is dropped and the turn ends as cancelled; an agent that
     /// wants to end its turns itself calls [`Turn::take_cancellation`]. An error ends the turn with
     /// an error answer, after a cancellation as cancelled.
-    fn prompt(&self, turn: Turn, prompt: Prompt)
-    -> impl Future<Output = Result<StopReason>> + Send;
+    fn prompt(
+        &self,
+        state: &Self::State,
+        turn: Turn,
+        prompt: Prompt,
+    ) -> impl Future<Output = Result<StopReason>> + Send;
 
     /// Who the agent is (`agentInfo`).
     fn info(&self) -> Option<Implementation> {
@@ -94,27 +121,13 @@ pub trait Agent: Send + Sync + 'static {
         format!("sess_{}", uuid::Uuid::new_v4().simple()).into()
     }
 
-    /// Opens a new session (`session/new`): Session setup, "Creating a Session". The paths of `setup` have
-    /// been checked to be absolute, and its MCP servers to be of a kind that is offered. Updates sent from
-    /// here reach the client before it knows the session's id; [`session_opened`](Self::session_opened) is
-    /// the better place.
-    ///
-    /// # Errors
-    /// There will be no session; the error is the answer. With
-    /// [`jsonrpc::Error::AUTH_REQUIRED`](acp_wire::jsonrpc::Error::AUTH_REQUIRED) the client is to
-    /// authenticate first.
-    fn new_session(
-        &self,
-        session: &Session,
-        setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened>> + Send {
-        let _ = (session, setup);
-        async { Ok(SessionOpened::new()) }
-    }
-
     /// A session has been opened, and the client knows it: the place to announce slash commands.
-    fn session_opened(&self, session: Session) -> impl Future<Output = ()> + Send {
-        let _ = session;
+    fn session_opened(
+        &self,
+        state: &Self::State,
+        session: Session,
+    ) -> impl Future<Output = ()> + Send {
+        let _ = (state, session);
         async {}
     }
 
@@ -128,32 +141,33 @@ pub trait Agent: Send + Sync + 'static {
     /// It cannot be set, and is as it was; the error is the answer.
     fn set_config_option(
         &self,
+        state: &Self::State,
         session: &Session,
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
     ) -> impl Future<Output = Result<Vec<SessionConfigOption>>> + Send {
-        let _ = (session, value);
+        let _ = (state, session, value);
         let error = Error::invalid_params(format!("there is no config option {option}"));
         async { Err(error) }
     }
 
     /// `session/load`.
-    fn load_session(&self) -> Option<&impl LoadSession> {
+    fn load_session(&self) -> Option<&impl LoadSession<Self::State>> {
         None::<&NotOffered>
     }
 
     /// `session/resume`.
-    fn resume_session(&self) -> Option<&impl ResumeSession> {
+    fn resume_session(&self) -> Option<&impl ResumeSession<Self::State>> {
         None::<&NotOffered>
     }
 
     /// `session/fork`, unstable.
-    fn fork_session(&self) -> Option<&impl ForkSession> {
+    fn fork_session(&self) -> Option<&impl ForkSession<Self::State>> {
         None::<&NotOffered>
     }
 
     /// `tool_call/cancel` and `terminal/cancel`, of version 2.
-    fn cancel_work(&self) -> Option<&impl CancelWork> {
+    fn cancel_work(&self) -> Option<&impl CancelWork<Self::State>> {
         None::<&NotOffered>
     }
 
@@ -163,7 +177,7 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// `session/close`.
-    fn close_session(&self) -> Option<&impl CloseSession> {
+    fn close_session(&self) -> Option<&impl CloseSession<Self::State>> {
         None::<&NotOffered>
     }
 
@@ -173,12 +187,12 @@ pub trait Agent: Send + Sync + 'static {
     }
 
     /// `session/set_title`, unstable.
-    fn set_session_title(&self) -> Option<&impl SetSessionTitle> {
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle<Self::State>> {
         None::<&NotOffered>
     }
 
     /// Keeps what its sessions tell their clients, before they are told.
-    fn recorder(&self) -> Option<&impl Recorder> {
+    fn recorder(&self) -> Option<&impl Recorder<Self::State>> {
         None::<&NotOffered>
     }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::methods::{ForkSession, LoadSession, ResumeSession};
 use super::session::{Session, SessionOpened};
-use super::side::AgentSide;
+use super::side::{AgentSide, Entry};
 use super::{Agent, config};
 use crate::capabilities::missing_for_server;
 use crate::connection::{Connection, Responder};
@@ -42,11 +42,29 @@ pub(crate) struct Opening<A: Agent> {
     side: Arc<AgentSide<A>>,
     pub(crate) session: Session,
     /// The session of this id that was open already.
-    before: Option<Session>,
+    before: Option<Entry<A>>,
     succeeded: bool,
 }
 
 impl<A: Agent> Opening<A> {
+    /// Keeps what the agent has of the session, and gives the rest.
+    fn keep(&self, opened: SessionOpened<A::State>) -> SessionOpened {
+        let state = Arc::new(opened.state);
+        let mut sessions = self.side.sessions();
+        // It may have been closed meanwhile, or opened once more.
+        if let Some(entry) = sessions.get_mut(self.session.id())
+            && entry.session.is(&self.session)
+        {
+            self.session.set_state::<A>(&state);
+            entry.state = Some(state);
+        }
+        SessionOpened {
+            state: (),
+            config_options: opened.config_options,
+            meta: opened.meta,
+        }
+    }
+
     fn succeeded(mut self) -> Session {
         self.succeeded = true;
         self.session.clone()
@@ -58,10 +76,16 @@ impl<A: Agent> Drop for Opening<A> {
         match (self.succeeded, self.before.take()) {
             (true, None) => {}
             // Its client can no longer cancel what runs in it.
-            (true, Some(before)) => before.cancel(),
-            (false, None) => drop(self.side.sessions().remove(self.session.id())),
+            (true, Some(before)) => before.session.cancel(),
+            // What is dropped of the agent's is dropped when the lock is free.
+            (false, None) => {
+                let failed = self.side.sessions().remove(self.session.id());
+                drop(failed);
+            }
             (false, Some(before)) => {
-                self.side.sessions().insert(before.id().clone(), before);
+                let id = before.session.id().clone();
+                let failed = self.side.sessions().insert(id, before);
+                drop(failed);
             }
         }
     }
@@ -81,7 +105,11 @@ impl<A: Agent> AgentSide<A> {
         let id = self.agent.new_session_id();
         match self.open(id, &setup, responder.connection()) {
             Ok(opening) => {
+                // A prompt that comes too early waits.
+                let mine = opening.session.my_turn().await;
                 let opened = self.agent.new_session(&opening.session, setup).await;
+                let opened = opened.map(|opened| opening.keep(opened));
+                drop(mine);
                 self.opened(opening, opened, responder, How::New).await;
             }
             Err(error) => responder.answer(Err::<(), _>(error)).await,
@@ -112,34 +140,31 @@ impl<A: Agent> AgentSide<A> {
         let recorded = session.recording().is_some();
         if let (true, Some(before)) = (recorded, &opening.before) {
             // What is replayed must be all that was shown.
-            before.cancel();
-            drop(before.my_turn().await);
+            before.session.cancel();
+            drop(before.session.my_turn().await);
         }
-        // A prompt that comes too early waits for the end of the past.
-        let mine = if recorded {
-            Some(session.my_turn().await)
-        } else {
-            None
-        };
+        // A prompt that comes too early waits for the end of the past, and for the agent's state.
+        let mine = session.my_turn().await;
         let opened = match (with, self.agent.load_session(), self.agent.resume_session()) {
             (With::Load { muted }, Some(load), _) => {
                 session.mute(muted);
                 session.replay(true);
-                let opened = load.load_session(session, setup).await;
+                let opened = load.load(session, setup).await;
                 session.replay(false);
                 session.mute(false);
                 opened
             }
-            (With::Resume, _, Some(resume)) => resume.resume_session(session, setup).await,
+            (With::Resume, _, Some(resume)) => resume.resume(session, setup).await,
             _ => Err(Error::internal("it is opened in a way that is not offered")),
         };
+        let opened = opened.map(|opened| opening.keep(opened));
         drop(mine);
         if let (Ok(_), Some(before), true) =
             (&opened, &opening.before, session.client().speaks_v2())
         {
             // The state that is told is that of the session, whoever opened it: nothing runs in it.
-            before.cancel();
-            drop(before.my_turn().await);
+            before.session.cancel();
+            drop(before.session.my_turn().await);
         }
         self.opened(opening, opened, responder, How::Old(way)).await;
     }
@@ -147,8 +172,9 @@ impl<A: Agent> AgentSide<A> {
     /// `session/resume` of a session that is open, with an agent of version 2 that cannot open old ones: it
     /// stays as it is, and what runs in it goes on.
     async fn stays_open(&self, id: &SessionId, setup: &SessionSetup, responder: Responder) {
-        let session = match self.check_setup(setup).and_then(|()| self.session(id)) {
-            Ok(session) => session,
+        let open = self.check_setup(setup).and_then(|()| self.open_session(id));
+        let (session, state) = match open {
+            Ok(open) => open,
             Err(error) => return responder.answer(Err::<(), _>(error)).await,
         };
         let told = session.state_update(session.doing()).await;
@@ -156,7 +182,7 @@ impl<A: Agent> AgentSide<A> {
         let how = How::Old(Reopen::Resume);
         let answer = told.map(|()| answer_v2(&session, options, None, how));
         responder.answer(answer).await;
-        self.agent.session_opened(session).await;
+        self.agent.session_opened(&state, session).await;
     }
 
     /// `session/fork`.
@@ -173,7 +199,10 @@ impl<A: Agent> AgentSide<A> {
         let new = self.agent.new_session_id();
         match self.open(new, &setup, responder.connection()) {
             Ok(opening) => {
-                let opened = fork.fork_session(&id, &opening.session, setup).await;
+                let mine = opening.session.my_turn().await;
+                let opened = fork.fork(&id, &opening.session, setup).await;
+                let opened = opened.map(|opened| opening.keep(opened));
+                drop(mine);
                 self.opened(opening, opened, responder, How::Fork).await;
             }
             Err(error) => responder.answer(Err::<(), _>(error)).await,
@@ -226,7 +255,11 @@ impl<A: Agent> AgentSide<A> {
                 let text = format!("more than {limit} sessions are open; close some of them");
                 return Err(Error::internal(text));
             }
-            sessions.insert(id, session.clone())
+            let entry = Entry {
+                session: session.clone(),
+                state: None,
+            };
+            sessions.insert(id, entry)
         };
         let side = Arc::clone(self);
         Ok(Opening {
@@ -274,7 +307,10 @@ impl<A: Agent> AgentSide<A> {
         match answer {
             Ok(answer) => {
                 responder.answer(Ok(answer)).await;
-                self.agent.session_opened(opening.succeeded()).await;
+                let session = opening.succeeded();
+                if let Some(state) = session.state_of::<A>() {
+                    self.agent.session_opened(&state, session).await;
+                }
             }
             Err(error) => {
                 // First, so that whoever has seen the answer finds things as they are.
@@ -293,6 +329,7 @@ impl<A: Agent> AgentSide<A> {
         let SessionOpened {
             config_options,
             meta,
+            ..
         } = opened;
         session.replace_config_options(config_options.clone());
         if session.client().speaks_v2() {

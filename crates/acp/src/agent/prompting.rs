@@ -215,10 +215,11 @@ impl<A: Agent> AgentSide<A> {
     /// Has the agent work on a prompt.
     async fn work(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
         turn.session().speaks_no_more();
+        let state = turn.session().require_state::<A>()?;
         let watch = turn.clone();
         tokio::select! {
             biased;
-            result = self.agent.prompt(turn, prompt) => match result {
+            result = self.agent.prompt(&state, turn, prompt) => match result {
                 _ if watch.is_cancelled() => Ok(StopReason::Cancelled),
                 Err(Error::Cancelled) => Ok(StopReason::Cancelled),
                 // What the agent could ask for and got no answer to, because the client cancelled it.

@@ -22,13 +22,15 @@ use crate::update::{MessageChunk, Update};
 /// are recorded is the order in which they are sent. So whoever records slowly sends slowly, and a `record`
 /// that itself sends in this session waits for ever.
 ///
-/// Not recorded are what [`LoadSession::load_session`](super::LoadSession::load_session) sends, which is the past itself, and how the session
+/// Not recorded are what [`LoadSession::load`](super::LoadSession::load) sends, which is the past itself, and how the session
 /// stands: its config options, mode and commands, and what the agent does just now. That is told anew
 /// whenever the session is opened.
 ///
 /// A turn that runs in a session is cancelled, and its end waited for, before the session is opened once
 /// more: what is replayed then has all of it.
-pub trait Recorder: Send + Sync {
+///
+/// `S` is the agent's [`State`](super::Agent::State).
+pub trait Recorder<S = ()>: Send + Sync {
     /// Keeps an update that is going to be sent. When this returns, it must be where it will not be lost.
     ///
     /// It is the same whichever version the client speaks. To keep it, write it as
@@ -42,12 +44,16 @@ pub trait Recorder: Send + Sync {
     ///
     /// # Errors
     /// It cannot be kept. It is not sent then.
-    fn record(&self, session: &Session, update: &Update)
-    -> impl Future<Output = Result<()>> + Send;
+    fn record(
+        &self,
+        state: &S,
+        session: &Session,
+        update: &Update,
+    ) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl Recorder for NotOffered {
-    async fn record(&self, _: &Session, _: &Update) -> Result<()> {
+impl<S: Sync> Recorder<S> for NotOffered {
+    async fn record(&self, _: &S, _: &Session, _: &Update) -> Result<()> {
         match *self {}
     }
 }
@@ -62,7 +68,10 @@ pub(crate) trait Records: Send + Sync {
 impl<A: Agent> Records for AgentSide<A> {
     fn record<'a>(&'a self, session: &'a Session, update: &'a Update) -> Recorded<'a> {
         match self.agent.recorder() {
-            Some(recorder) => Box::pin(recorder.record(session, update)),
+            Some(recorder) => Box::pin(async move {
+                let state = session.require_state::<A>()?;
+                recorder.record(&state, session, update).await
+            }),
             None => Box::pin(std::future::ready(Ok(()))),
         }
     }

@@ -1,33 +1,37 @@
 //! A session as an agent has it.
 
+use std::any::Any;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use acp_wire::Meta;
 use acp_wire::v1::{
     AvailableCommand, AvailableCommandsUpdate, ConfigOptionUpdate, ContentBlock, ContentChunk,
     CurrentModeUpdate, MessageId, Notice, Plan, PlanEntry, PlanId, PlanItems, PlanRemoved,
     PlanUpdate, PlanUpdateContent, SessionConfigOption, SessionId, SessionInfoUpdate,
-    SessionUpdate, ToolCall, ToolCallId, UsageUpdate,
+    SessionUpdate, ToolCallId, UsageUpdate,
 };
 use acp_wire::v2;
 use tokio_util::sync::CancellationToken;
 
+use super::Agent;
 use super::config;
 use super::display_terminal::Mark;
 use super::initialize::ClientInfo;
 use super::place::Place;
 use super::recording::Recording;
-use super::tool_call::ToolCallHandle;
+use super::tool_call::{NewToolCall, ToolCallHandle};
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 use crate::recent::Recent;
 use crate::session_setup::SessionSetup;
 
-/// What an opened session has.
+/// What an opened session has. `S` is the agent's [`State`](super::Agent::State).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct SessionOpened {
+pub struct SessionOpened<S = ()> {
+    /// What the agent has of it.
+    pub state: S,
     /// Its config options, the most important first. The one of category `mode` is its mode.
     pub config_options: Vec<SessionConfigOption>,
     /// Custom data for the answer.
@@ -35,10 +39,22 @@ pub struct SessionOpened {
 }
 
 impl SessionOpened {
-    /// Without config options.
+    /// Without config options, of an agent that has nothing of its sessions.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_state(())
+    }
+}
+
+impl<S> SessionOpened<S> {
+    /// Without config options.
+    #[must_use]
+    pub fn with_state(state: S) -> Self {
+        Self {
+            state,
+            config_options: Vec::new(),
+            meta: None,
+        }
     }
 
     /// Sets the config options.
@@ -77,6 +93,8 @@ struct Inner {
     /// Of an agent that has a recorder.
     recording: Option<Recording>,
     state: Mutex<State>,
+    /// What the agent has of it, an `A::State`, once it is open. Its owner is the agent's side.
+    of_agent: OnceLock<Weak<dyn Any + Send + Sync>>,
     /// Turns of a session run one after the other.
     turns: Arc<tokio::sync::Mutex<()>>,
 }
@@ -90,6 +108,8 @@ pub(super) struct State {
     /// The message that the next chunk is part of, unless it is another speaker's.
     pub(super) speaking: Option<(&'static str, MessageId)>,
     messages: u64,
+    /// How many tool calls were given an id.
+    calls: u64,
     /// What the unfinished tool calls do, for people: permission requests of version 2 say it.
     titles: Recent<String, TITLES>,
     /// The plans, for clients that know one only.
@@ -135,6 +155,7 @@ impl Session {
             muted: AtomicBool::new(false),
             recording,
             state: Mutex::default(),
+            of_agent: OnceLock::new(),
             turns: Arc::default(),
         }))
     }
@@ -151,8 +172,35 @@ impl Session {
             muted: AtomicBool::new(false),
             recording: self.0.recording.as_ref().map(Recording::of_child),
             state: Mutex::default(),
+            of_agent: self.0.of_agent.clone(),
             turns: Arc::default(),
         }))
+    }
+
+    /// Learns where what the agent has of it is.
+    pub(super) fn set_state<A: Agent>(&self, state: &Arc<A::State>) {
+        let state: Arc<dyn Any + Send + Sync> = Arc::<A::State>::clone(state);
+        // It is opened once.
+        let _ = self.0.of_agent.set(Arc::downgrade(&state));
+    }
+
+    /// Whether the other one is this, and not merely one with the same id.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What the agent has of it; `None` while it is being opened, and when it has been closed.
+    pub(super) fn state_of<A: Agent>(&self) -> Option<Arc<A::State>> {
+        self.0.of_agent.get()?.upgrade()?.downcast().ok()
+    }
+
+    /// What the agent has of it.
+    ///
+    /// # Errors
+    /// It is not open yet, or not any more.
+    pub(super) fn require_state<A: Agent>(&self) -> Result<Arc<A::State>> {
+        self.state_of::<A>()
+            .ok_or_else(|| Error::internal(format!("session {} is not open", self.id())))
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -261,11 +309,12 @@ impl Session {
         self.state().speaking = None;
     }
 
-    /// Reports a new tool call: Tool calls, "Creating". Its id must not have been used in this session.
+    /// Reports a new tool call: Tool calls, "Creating". An id of your own must not have been used in this session.
     ///
     /// # Errors
     /// The connection has ended.
-    pub async fn tool_call(&self, call: ToolCall) -> Result<ToolCallHandle> {
+    pub async fn tool_call(&self, call: impl Into<NewToolCall>) -> Result<ToolCallHandle> {
+        let call = call.into().with_id(|| self.state().next_call(&self.0.mark));
         let handle = ToolCallHandle::new(self.clone(), call.tool_call_id.clone());
         self.update(SessionUpdate::ToolCall(call.into())).await?;
         Ok(handle)
@@ -532,6 +581,11 @@ impl State {
     fn next_message(&mut self, mark: &str) -> MessageId {
         self.messages += 1;
         format!("msg_{mark}_{}", self.messages).into()
+    }
+
+    fn next_call(&mut self, mark: &str) -> ToolCallId {
+        self.calls += 1;
+        format!("call_{mark}_{}", self.calls).into()
     }
 
     pub(super) fn title(&mut self, call: &ToolCallId, title: Option<&String>, finished: bool) {

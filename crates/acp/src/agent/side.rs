@@ -13,16 +13,19 @@ use serde_json::value::RawValue;
 use super::Agent;
 use super::initialize::{ClientInfo, initialize};
 use super::session::Session;
-use crate::connection::{Connection, Handler, Limits, NoisePolicy, Responder};
+use crate::connection::{Connection, Driver, Handler, Limits, NoisePolicy, Responder};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
 use crate::pending_request::PendingRequest;
-use crate::transport::{Transport, stdio};
+use crate::transport::Transport;
+#[cfg(feature = "stdio")]
+use crate::transport::stdio;
 
 /// Serves the client at the other end of stdin and stdout until it closes them.
 ///
 /// # Errors
 /// stdin or stdout cannot be taken, or reading or writing fails.
+#[cfg(feature = "stdio")]
 pub async fn serve_stdio<A: Agent>(agent: A) -> std::io::Result<()> {
     serve(stdio()?, agent).await
 }
@@ -46,7 +49,8 @@ pub async fn serve_with<A: Agent>(
     agent: A,
     options: impl Into<Options>,
 ) -> std::io::Result<()> {
-    match start(transport, agent, options).closed().await {
+    let (_, driver) = start(transport, agent, options);
+    match driver.await {
         // The client is gone, and was told something before its side was seen to be closed.
         CloseReason::Transport(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         CloseReason::Transport(e) => Err(std::io::Error::new(e.kind(), e.to_string())),
@@ -54,9 +58,13 @@ pub async fn serve_with<A: Agent>(
     }
 }
 
-/// Begins to serve a client, and gives the connection: for a program that does something beside it. Its
-/// options are used as they are, [`Limits::linger`] included. Must be called within a Tokio runtime.
-pub fn start<A: Agent>(transport: Transport, agent: A, options: impl Into<Options>) -> Connection {
+/// A connection to a client, and what moves it: for a program that does something beside it. The options are used as
+/// they are, [`Limits::linger`] included.
+pub fn start<A: Agent>(
+    transport: Transport,
+    agent: A,
+    options: impl Into<Options>,
+) -> (Connection, Driver) {
     let options = options.into();
     let side = AgentSide {
         agent,
@@ -64,7 +72,7 @@ pub fn start<A: Agent>(transport: Transport, agent: A, options: impl Into<Option
         client: OnceLock::new(),
         sessions: Mutex::default(),
     };
-    Connection::start(transport, options, Arc::new(side))
+    Connection::new(transport, options, Arc::new(side))
 }
 
 /// The limits of [`serve`]: a client that closes its side has its answers still.
@@ -76,25 +84,40 @@ pub fn limits() -> Limits {
     }
 }
 
-pub(crate) struct AgentSide<A> {
+pub(crate) struct AgentSide<A: Agent> {
     pub(crate) agent: A,
     latest: ProtocolVersion,
     client: OnceLock<Arc<ClientInfo>>,
-    sessions: Mutex<HashMap<SessionId, Session>>,
+    sessions: Mutex<HashMap<SessionId, Entry<A>>>,
+}
+
+/// A session that is open, or is being opened.
+pub(crate) struct Entry<A: Agent> {
+    pub(crate) session: Session,
+    /// What the agent has of it, once it is open. This is its owner: a [`Session`] that the agent keeps there must not
+    /// keep it alive.
+    pub(crate) state: Option<Arc<A::State>>,
 }
 
 impl<A: Agent> AgentSide<A> {
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, HashMap<SessionId, Entry<A>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn session(&self, id: &SessionId) -> Result<Session> {
-        let session = self.sessions().get(id).cloned();
+        let session = self.sessions().get(id).map(|entry| entry.session.clone());
         session.ok_or_else(|| {
             let mut error = jsonrpc::Error::resource_not_found(format!("session {id}"));
             error.data = Some(serde_json::json!({ "sessionId": id.as_str() }));
             Error::Rpc(error)
         })
+    }
+
+    /// A session that is open, and what the agent has of it.
+    pub(crate) fn open_session(&self, id: &SessionId) -> Result<(Session, Arc<A::State>)> {
+        let session = self.session(id)?;
+        let state = session.require_state::<A>()?;
+        Ok((session, state))
     }
 
     pub(crate) fn client(&self) -> Result<Arc<ClientInfo>> {
@@ -112,13 +135,13 @@ impl<A: Agent> AgentSide<A> {
         self.client.get().cloned().unwrap_or_default()
     }
 
-    /// Ends a session's turn and forgets it.
-    pub(crate) async fn forget(&self, id: &SessionId) -> Result<()> {
+    /// Ends a session's turn and forgets it; gives what the agent has of it.
+    pub(crate) async fn forget(&self, id: &SessionId) -> Result<Option<Arc<A::State>>> {
         let session = self.session(id)?;
         session.cancel();
         drop(session.my_turn().await);
-        self.sessions().remove(id);
-        Ok(())
+        let removed = self.sessions().remove(id);
+        Ok(removed.and_then(|entry| entry.state))
     }
 }
 
@@ -194,8 +217,8 @@ impl<A: Agent> Handler for AgentSide<A> {
     fn closed(&self, _: &CloseReason) {
         // Sessions hold the connection: without this neither would ever be freed.
         let sessions = std::mem::take(&mut *self.sessions());
-        for session in sessions.values() {
-            session.cancel();
+        for entry in sessions.values() {
+            entry.session.cancel();
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A tool call that is under way.
 
 use acp_wire::v1::{
-    ContentBlock, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    ContentBlock, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation,
+    ToolCallStatus, ToolCallUpdate, ToolKind,
 };
 
 use super::session::Session;
@@ -9,6 +10,91 @@ use crate::error::Result;
 
 /// The status of version 2 that version 1 has no word for.
 pub(crate) const CANCELLED: &str = "cancelled";
+
+/// A tool call that begins. A text is one by itself, its title: `turn.tool_call("Read notes.txt")`; so is a
+/// [`ToolCall`], which has an id of the agent's own.
+#[derive(Debug, Clone)]
+pub struct NewToolCall {
+    /// Whether the library is to give it an id.
+    needs_id: bool,
+    call: ToolCall,
+}
+
+impl NewToolCall {
+    /// A tool call of this title, for people. The library gives it an id.
+    #[must_use]
+    pub fn new(title: impl Into<String>) -> Self {
+        Self {
+            needs_id: true,
+            call: ToolCall::new("", title),
+        }
+    }
+
+    /// Sets what kind of work it is.
+    #[must_use]
+    pub fn kind(mut self, kind: ToolKind) -> Self {
+        self.call = self.call.kind(kind);
+        self
+    }
+
+    /// Sets its status; `pending` if it is not set.
+    #[must_use]
+    pub fn status(mut self, status: ToolCallStatus) -> Self {
+        self.call = self.call.status(status);
+        self
+    }
+
+    /// Sets what it has produced, or will: a diff, for example.
+    #[must_use]
+    pub fn content(mut self, content: Vec<ToolCallContent>) -> Self {
+        self.call = self.call.content(content);
+        self
+    }
+
+    /// Sets the files that it is about, which editors follow.
+    #[must_use]
+    pub fn locations(mut self, locations: Vec<ToolCallLocation>) -> Self {
+        self.call = self.call.locations(locations);
+        self
+    }
+
+    /// Sets the input of the tool, as the model gave it.
+    #[must_use]
+    pub fn raw_input(mut self, input: impl Into<serde_json::Value>) -> Self {
+        self.call = self.call.raw_input(input.into());
+        self
+    }
+
+    /// The call, with an id.
+    pub(super) fn with_id(self, id: impl FnOnce() -> ToolCallId) -> ToolCall {
+        let mut call = self.call;
+        if self.needs_id {
+            call.tool_call_id = id();
+        }
+        call
+    }
+}
+
+impl From<&str> for NewToolCall {
+    fn from(title: &str) -> Self {
+        Self::new(title)
+    }
+}
+
+impl From<String> for NewToolCall {
+    fn from(title: String) -> Self {
+        Self::new(title)
+    }
+}
+
+impl From<ToolCall> for NewToolCall {
+    fn from(call: ToolCall) -> Self {
+        Self {
+            needs_id: false,
+            call,
+        }
+    }
+}
 
 /// A tool call that has been reported. Each method reports a change: Tool calls, "Updating". Cloning it is
 /// cheap. Dropping it reports nothing.

@@ -6,17 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use acp_wire::Meta;
 use acp_wire::v1::{
-    ContentBlock, CreateTerminalRequest, PermissionOption, ReadTextFileRequest,
-    RequestPermissionOutcome, RequestPermissionRequest, ToolCallUpdate, WriteTextFileRequest,
+    ContentBlock, CreateTerminalRequest, ReadTextFileRequest, WriteTextFileRequest,
 };
-use acp_wire::v2;
 use tokio_util::sync::CancellationToken;
 
 use super::session::Session;
 use super::terminal::{Terminal, TerminalCommand};
 use crate::connection::Ask;
 use crate::error::{Error, Result};
-use crate::update;
 
 /// What the person said: Prompt turn, "User Message".
 #[derive(Debug, Clone, Default)]
@@ -102,43 +99,10 @@ impl Turn {
         &self.cancel
     }
 
-    /// Asks for permission: tool calls, "Requesting Permission". A turn that is cancelled meanwhile
-    /// gives [`RequestPermissionOutcome::Cancelled`] at once, whether or not the client answers.
-    ///
-    /// # Errors
-    /// The client's error, or the end of the connection.
-    pub async fn request_permission(
-        &self,
-        tool_call: ToolCallUpdate,
-        options: Vec<PermissionOption>,
-    ) -> Result<RequestPermissionOutcome> {
-        let (session, conn) = (self.session.id(), self.session.connection());
-        let answer = if self.session.client().speaks_v2() {
-            let known = self.session.title_of(&tool_call.tool_call_id);
-            let title = tool_call.title.clone().or(known);
-            let title = title.unwrap_or_else(|| tool_call.tool_call_id.to_string());
-            let subject = update::ToolCallUpdate::from(tool_call);
-            let subject = v2::ToolCallPermissionSubject::new(subject);
-            let request = v2::RequestPermissionRequest::new(session, title, options)
-                .subject(v2::RequestPermissionSubject::ToolCall(subject));
-            self.ask(conn.request(&request)).await?
-        } else {
-            let request = RequestPermissionRequest::new(session, tool_call, options);
-            // The client answers an open request by itself when it cancels the turn, so the request is
-            // not cancelled on top of that.
-            let ask = Ask {
-                cancel_when_dropped: false,
-                ..Ask::default()
-            };
-            self.ask(conn.request_with(&request, ask, |_| ())).await?
-        };
-        Ok(answer.map_or_else(RequestPermissionOutcome::cancelled, |answer| answer.outcome))
-    }
-
     /// Waits for the person's answer, `None` if the turn is cancelled first. Clients that are told what
     /// the agent does are told that it waits, and that it works on, whatever came of it: an answer, an
     /// error, or nothing, because the agent has dropped the question.
-    pub(super) async fn ask<T>(
+    pub(super) async fn wait_for_person<T>(
         &self,
         answer: impl Future<Output = Result<T>>,
     ) -> Result<Option<T>> {

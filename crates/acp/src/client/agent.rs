@@ -1,6 +1,8 @@
 //! The agent at the other end.
 
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
 
 use acp_wire::v1::{
     self, AgentCapabilities, AuthMethod, AuthMethodId, AuthenticateRequest, DeleteSessionRequest,
@@ -17,30 +19,36 @@ use super::session::Session;
 use super::sessions::{Sessions, Told};
 use super::side::ClientSide;
 use crate::capabilities::{missing_for_server, not_offered_by_agent};
-use crate::connection::{Ask, Connection};
+use crate::connection::{Ask, Connection, Driver};
 use crate::error::{CloseReason, Error, Result};
 use crate::options::Options;
 use crate::session_setup::SessionSetup;
 use crate::transport::Transport;
 
-/// Connects to an agent and negotiates: the specification's page Initialization.
+/// A connection to an agent: the handshake that negotiates (the specification's page Initialization), and the driver that
+/// moves it.
 ///
-/// # Errors
-/// The agent answers with an error, speaks another version, or the connection ends.
-pub async fn connect<C: Client>(transport: Transport, client: C) -> Result<AgentConnection> {
-    connect_with(transport, client, Options::default()).await
+/// ```
+/// # use acp::testing::Nobody;
+/// # async fn example(transport: acp::Transport) -> acp::Result<()> {
+/// let (handshake, driver) = acp::client::connect(transport, Nobody);
+/// tokio::spawn(driver);
+/// let agent = handshake.await?;
+/// # let _ = agent;
+/// # Ok(())
+/// # }
+/// ```
+pub fn connect<C: Client>(transport: Transport, client: C) -> (Handshake, Driver) {
+    connect_with(transport, client, Options::default())
 }
 
 /// As [`connect`], with limits of your own, or with an agent that may speak the draft of version 2
 /// ([`Options::draft_version_2`]).
-///
-/// # Errors
-/// As [`connect`].
-pub async fn connect_with<C: Client>(
+pub fn connect_with<C: Client>(
     transport: Transport,
     client: C,
     options: impl Into<Options>,
-) -> Result<AgentConnection> {
+) -> (Handshake, Driver) {
     let options = options.into();
     let client = Arc::new(client);
     let sessions = Arc::new(Sessions::new(options.limits.thread, {
@@ -60,16 +68,42 @@ pub async fn connect_with<C: Client>(
     let (capabilities, info) = (side.capabilities(), side.client.info());
     let own_servers = OwnServers::of(&side.client);
     let latest = options.latest();
-    // Until the connection is given away, an early return ends it.
-    let conn = OpenConnection(Some(Connection::start(transport, options, side)));
-    let agreed = initialize(conn.get(), latest, capabilities, info, spoken).await?;
-    let inner = Inner {
-        conn,
-        sessions,
-        own_servers,
-        agreed,
+    let (conn, driver) = Connection::new(transport, options, side);
+    // Until the connection is given away, an early return ends it, and so does dropping the handshake.
+    let conn = OpenConnection(Some(conn));
+    let handshake = async move {
+        let agreed = initialize(conn.get(), latest, capabilities, info, spoken).await?;
+        let inner = Inner {
+            conn,
+            sessions,
+            own_servers,
+            agreed,
+        };
+        Ok(AgentConnection(Arc::new(inner)))
     };
-    Ok(AgentConnection(Arc::new(inner)))
+    (Handshake(Box::pin(handshake)), driver)
+}
+
+/// The beginning of a connection to an agent: it sends `initialize` and gives the connection when both sides have agreed.
+/// Dropped before that, it closes the connection.
+///
+/// # Errors
+/// The agent answers with an error, speaks another version, or the connection ends.
+#[must_use = "the agent is greeted when this is awaited"]
+pub struct Handshake(Pin<Box<dyn Future<Output = Result<AgentConnection>> + Send>>);
+
+impl std::fmt::Debug for Handshake {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Handshake").finish_non_exhaustive()
+    }
+}
+
+impl Future for Handshake {
+    type Output = Result<AgentConnection>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
+    }
 }
 
 /// The agent at the other end of a connection. Cloning it is cheap; the connection ends when the

@@ -16,7 +16,7 @@ mod turn;
 
 pub use crate::session_setup::SessionSetup;
 pub use crate::update::Update;
-pub use agent::{AgentConnection, connect, connect_with};
+pub use agent::{AgentConnection, Handshake, connect, connect_with};
 pub use methods::{Elicitation, PermissionRequest, ReadTextFile, Terminals, WriteTextFile};
 pub use session::{Prompt, Session};
 pub use side::UpdateContext;

@@ -161,6 +161,7 @@ impl Framer {
         self.scanned = self.scanned.max(self.start);
     }
 
+    #[cfg(any(feature = "bridge", feature = "fuzzing"))]
     /// How many bytes wait to be handed out.
     pub(crate) fn waiting(&self) -> usize {
         self.buf.len() - self.start

@@ -9,8 +9,8 @@ use acp_wire::jsonrpc::{self, RequestId};
 use acp_wire::v1::ReadTextFileResponse;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+use super::driver::Tasks;
 use super::frame::LARGE_TEXT;
 use super::outbox::InPieces;
 use super::{Connection, Limits};
@@ -223,8 +223,8 @@ impl Responder {
         self,
         work: impl Future<Output = Result<ReadTextFileResponse, Error>> + Send + 'static,
     ) {
-        let tasks = self.conn.0.tasks.clone();
-        start(&tasks, async move {
+        let conn = self.conn.clone();
+        start(&conn.0.tasks, async move {
             let answer = match self.unless_cancelled(work).await {
                 Some(Ok(response)) => match self.keeps(response.content.len()) {
                     Ok(()) => in_pieces(self.id.as_ref(), response),
@@ -265,8 +265,8 @@ impl Responder {
         self,
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
     ) {
-        let tasks = self.conn.0.tasks.clone();
-        start(&tasks, async move {
+        let conn = self.conn.clone();
+        start(&conn.0.tasks, async move {
             if let Some(result) = self.unless_cancelled(work).await {
                 self.answer(result).await;
             }
@@ -279,8 +279,8 @@ impl Responder {
         work: impl Future<Output = Result<R, Error>> + Send + 'static,
         weigh: impl Fn(&R) -> usize + Send + 'static,
     ) {
-        let tasks = self.conn.0.tasks.clone();
-        start(&tasks, async move {
+        let conn = self.conn.clone();
+        start(&conn.0.tasks, async move {
             if let Some(result) = self.unless_cancelled(work).await {
                 let result =
                     result.and_then(|response| self.keeps(weigh(&response)).map(|()| response));
@@ -297,9 +297,9 @@ impl Responder {
     {
         let closed = self.conn.0.aborted.clone();
         let cancel = self.cancel.clone();
-        let tasks = self.conn.0.tasks.clone();
+        let conn = self.conn.clone();
         let work = work(self);
-        start(&tasks, async move {
+        start(&conn.0.tasks, async move {
             tokio::select! {
                 biased;
                 () = closed.cancelled() => {}
@@ -339,10 +339,10 @@ fn in_pieces(
 /// Starts to work on a request: the first step at once, on the reader, the rest beside it. So requests
 /// take effect in the order they arrived in as far as they need to wait for nothing: a prompt that
 /// follows a change of mode finds the mode changed. Most are done with the first step.
-fn start(tasks: &TaskTracker, work: impl Future<Output = ()> + Send + 'static) {
+fn start(tasks: &Tasks, work: impl Future<Output = ()> + Send + 'static) {
     let mut work = Box::pin(work);
-    // A task that panics ends alone; the first step must not take the reader with it. The task wakes
-    // itself when it is spawned, so nothing is lost by a waker that does nothing.
+    // A task that panics ends alone; the first step must not take the reader with it. What is
+    // begun is polled again, so nothing is lost by a waker that does nothing.
     let first = catch_unwind(AssertUnwindSafe(|| {
         work.as_mut().poll(&mut Context::from_waker(Waker::noop()))
     }));

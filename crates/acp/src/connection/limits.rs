@@ -57,6 +57,40 @@ impl Default for Limits {
     }
 }
 
+/// A setter for each limit.
+macro_rules! setters {
+    ($($name:ident: $type:ty),+ $(,)?) => { $(
+        #[doc = concat!("Sets [`", stringify!($name), "`](Self#structfield.", stringify!($name), ").")]
+        #[must_use]
+        pub fn $name(mut self, $name: $type) -> Self {
+            self.$name = $name;
+            self
+        }
+    )+ };
+}
+
+impl Limits {
+    /// The default ones.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        message: usize,
+        message_memory: usize,
+        outbox: usize,
+        read_ahead: usize,
+        backlog: usize,
+        requests: usize,
+        request_memory: usize,
+        prompts: usize,
+        sessions: usize,
+        thread: usize,
+        linger: Duration,
+    }
+}
+
 /// What a connection takes at most: the formulas of `docs/memory.md`, where each part of them is explained.
 impl Limits {
     /// The most memory that a connection takes on the client's side, in bytes, with so many sessions open.

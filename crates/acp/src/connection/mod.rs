@@ -10,6 +10,7 @@
 //!
 //! See `docs/decisions/0002-order-and-back-pressure.md`.
 
+mod driver;
 pub(crate) mod frame;
 mod incoming;
 mod large_text;
@@ -31,8 +32,10 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
+pub use self::driver::Driver;
+pub(crate) use self::driver::Spawn;
+use self::driver::{Tasks, timeout};
 use self::incoming::InFlight;
 pub(crate) use self::incoming::Responder;
 pub use self::limits::Limits;
@@ -139,8 +142,8 @@ pub(crate) struct Inner {
     stop: CancellationToken,
     /// What is being worked on is to be dropped.
     pub(crate) aborted: CancellationToken,
-    /// The tasks that work on the peer's requests.
-    pub(crate) tasks: TaskTracker,
+    /// Writing, and the work on the peer's requests.
+    pub(crate) tasks: Tasks,
     /// How reading or writing failed, if it did.
     failed: OnceLock<CloseReason>,
     /// Why it ended, once everything has.
@@ -154,14 +157,17 @@ impl std::fmt::Debug for Connection {
 }
 
 impl Connection {
-    /// Starts reading and writing.
-    pub(crate) fn start<H: Handler>(
+    /// A connection, and what moves it.
+    pub(crate) fn new<H: Handler>(
         transport: Transport,
         options: Options,
         handler: Arc<H>,
-    ) -> Self {
+    ) -> (Self, Driver) {
         let Options {
-            limits, on_noise, ..
+            limits,
+            on_noise,
+            spawn,
+            ..
         } = options;
         let conn = Self(Arc::new(Inner {
             // An answer that cannot wait is small; what is kept for them is four times as much.
@@ -173,71 +179,17 @@ impl Connection {
             on_noise,
             stop: CancellationToken::new(),
             aborted: CancellationToken::new(),
-            tasks: TaskTracker::new(),
+            tasks: Tasks::new(spawn),
             failed: OnceLock::new(),
             closed: watch::Sender::new(None),
         }));
-        let Transport { reader, writer } = transport;
-        tokio::spawn(conn.clone().run(reader, writer, handler));
-        conn
-    }
-
-    /// The life of the connection, from the first byte to the last.
-    async fn run<H: Handler>(
-        self,
-        reader: crate::transport::Reader,
-        writer: crate::transport::Writer,
-        handler: Arc<H>,
-    ) {
-        let inner = &*self.0;
-        let mut writing = tokio::spawn({
-            let conn = self.clone();
-            async move {
-                if let Err(e) = conn.0.outbox.drain(writer).await {
-                    conn.shut(CloseReason::Transport(Arc::new(e)));
-                }
-            }
-        });
-        let reading = reader::read(&self, reader, &handler);
-        tokio::pin!(reading);
-        let reason = tokio::select! {
-            biased;
-            () = inner.stop.cancelled() => {
-                if inner.failed.get().is_some() {
-                    // It reads no more. What it has said before it went is the best hint at why.
-                    let _ = tokio::time::timeout(LAST_READ, reading).await;
-                }
-                CloseReason::Local
-            }
-            reason = &mut reading => reason,
+        let life = Life {
+            conn: conn.clone(),
+            handler,
+            reason: None,
         };
-        let reason = inner.failed.get().cloned().unwrap_or(reason);
-        // Nothing more arrives: who waits for an answer waits in vain.
-        let error = Error::Closed(reason.clone());
-        inner.pending.close(&error);
-        inner.pending.fail(&error, Which::All);
-        if matches!(reason, CloseReason::Peer) {
-            // What the peer asked for before it closed its side may come to its end.
-            inner.tasks.close();
-            tokio::select! {
-                () = inner.stop.cancelled() => {}
-                // The tasks, not the answers: some go on after their answer has been sent.
-                _ = tokio::time::timeout(inner.limits.linger, inner.tasks.wait()) => {}
-            }
-        }
-        inner.aborted.cancel();
-        handler.closed(&reason);
-        inner.outbox.close(reason.clone());
-        inner.tasks.close();
-        // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
-        let ended = async {
-            let _ = (&mut writing).await;
-            inner.tasks.wait().await;
-        };
-        if tokio::time::timeout(LAST_WORDS, ended).await.is_err() {
-            writing.abort();
-        }
-        inner.closed.send_replace(Some(reason));
+        let driver = Driver::new(conn.clone(), life.run(transport));
+        (conn, driver)
     }
 
     fn shut(&self, reason: CloseReason) {
@@ -258,7 +210,7 @@ impl Connection {
         let mut closed = self.0.closed.subscribe();
         match closed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(reason)) => reason.clone(),
-            // The runtime was torn down under the connection.
+            // Both are impossible: the sender is here, and what is waited for is a reason.
             Ok(None) | Err(_) => CloseReason::Local,
         }
     }
@@ -425,17 +377,14 @@ impl Connection {
         if self.0.outbox.push_now(&mut write).is_some() {
             return;
         }
-        // Without a runtime the connection is no more.
-        if tokio::runtime::Handle::try_current().is_ok() {
-            let conn = self.clone();
-            self.0.tasks.spawn(async move {
-                tokio::select! {
-                    biased;
-                    () = conn.0.aborted.cancelled() => {}
-                    _ = conn.0.outbox.push(write) => {}
-                }
-            });
-        }
+        let conn = self.clone();
+        self.0.tasks.spawn(async move {
+            tokio::select! {
+                biased;
+                () = conn.0.aborted.cancelled() => {}
+                _ = conn.0.outbox.push(write) => {}
+            }
+        });
     }
 
     /// Sends a notification from where one cannot wait.
@@ -455,6 +404,123 @@ impl Connection {
             let id = RequestId::Number(id);
             self.soon(move |buf| jsonrpc::write_request(buf, &id, R::METHOD, &params));
         }
+    }
+}
+
+/// The life of a connection, from the first byte to the last. Dropped before its end, it ends the connection.
+struct Life<H: Handler> {
+    conn: Connection,
+    handler: Arc<H>,
+    /// Why it is over, once it is.
+    reason: Option<CloseReason>,
+}
+
+impl<H: Handler> Life<H> {
+    async fn run(mut self, transport: Transport) -> CloseReason {
+        let Transport { reader, writer } = transport;
+        let writing = self.write(writer);
+        let (conn, handler) = (self.conn.clone(), Arc::clone(&self.handler));
+        let inner = &*conn.0;
+        let reading = reader::read(&conn, reader, &handler);
+        tokio::pin!(reading);
+        let reason = tokio::select! {
+            biased;
+            () = inner.stop.cancelled() => {
+                if inner.failed.get().is_some() {
+                    // It reads no more. What it has said before it went is the best hint at why.
+                    let _ = timeout(LAST_READ, reading).await;
+                }
+                CloseReason::Local
+            }
+            reason = &mut reading => reason,
+        };
+        let reason = inner.failed.get().cloned().unwrap_or(reason);
+        // Nothing more arrives: who waits for an answer waits in vain.
+        self.fail_pending(&reason);
+        if matches!(reason, CloseReason::Peer) {
+            // What the peer asked for before it closed its side may come to its end.
+            tokio::select! {
+                () = inner.stop.cancelled() => {}
+                // The tasks, not the answers: some go on after their answer has been sent.
+                _ = timeout(inner.limits.linger, inner.tasks.wait()) => {}
+            }
+        }
+        self.end(reason.clone());
+        // A peer that has stopped reading is not waited for, nor is a handler that blocks its thread.
+        let ended = async {
+            writing.ended().await;
+            inner.tasks.wait().await;
+        };
+        let _ = timeout(LAST_WORDS, ended).await;
+        reason
+    }
+
+    /// Begins to write what is sent.
+    fn write(&self, writer: crate::transport::Writer) -> Writing {
+        let (ended, given_up) = (CancellationToken::new(), CancellationToken::new());
+        let writing = Writing {
+            ended: ended.clone(),
+            given_up: given_up.clone(),
+        };
+        let conn = self.conn.clone();
+        self.conn.0.tasks.begin(async move {
+            // Also if it is dropped.
+            let _ended = ended.drop_guard();
+            tokio::select! {
+                biased;
+                written = conn.0.outbox.drain(writer) => if let Err(e) = written {
+                    conn.shut(CloseReason::Transport(Arc::new(e)));
+                },
+                () = given_up.cancelled() => {}
+            }
+        });
+        writing
+    }
+
+    fn fail_pending(&self, reason: &CloseReason) {
+        let error = Error::Closed(reason.clone());
+        self.conn.0.pending.close(&error);
+        self.conn.0.pending.fail(&error, Which::All);
+    }
+
+    /// Ends what is being worked on.
+    fn end(&mut self, reason: CloseReason) {
+        let inner = &*self.conn.0;
+        inner.aborted.cancel();
+        self.handler.closed(&reason);
+        inner.outbox.close(reason.clone());
+        self.reason = Some(reason);
+    }
+}
+
+impl<H: Handler> Drop for Life<H> {
+    fn drop(&mut self) {
+        if self.reason.is_none() {
+            // The driver was dropped.
+            self.conn.shut(CloseReason::Local);
+            self.fail_pending(&CloseReason::Local);
+            self.end(CloseReason::Local);
+        }
+        self.conn.0.closed.send_replace(self.reason.take());
+    }
+}
+
+/// The writer, wherever it runs. Dropping this gives it up.
+struct Writing {
+    ended: CancellationToken,
+    given_up: CancellationToken,
+}
+
+impl Writing {
+    /// Waits until all has been written, or cannot be.
+    async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.given_up.cancel();
     }
 }
 

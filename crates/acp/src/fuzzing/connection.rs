@@ -14,7 +14,7 @@ use super::framer::frames;
 use super::sides::{agent, client};
 use crate::connection::frame::Frame;
 use crate::connection::outline::{Outline, outline};
-use crate::{Connection, Limits, Options, Transport};
+use crate::{Limits, Options, Transport};
 
 /// How much a peer sends, in bytes. What is repeated counts.
 const MOST: usize = 512 * 1024;
@@ -181,7 +181,8 @@ async fn run(setup: Setup, script: &[u8]) {
                 }
             }
         } else {
-            let conn: Connection = crate::agent::start(transport, agent(setup), setup.options());
+            let (conn, driver) = crate::agent::start(transport, agent(setup), setup.options());
+            tokio::spawn(driver);
             peer.play(script).await;
             let ended = tokio::time::timeout(PATIENCE, conn.closed()).await;
             assert!(ended.is_ok(), "it does not end when its input ends");

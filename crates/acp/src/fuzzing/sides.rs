@@ -78,7 +78,9 @@ fn options(mode: &str) -> Vec<SessionConfigOption> {
 }
 
 impl Agent for Everything {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         for letter in prompt.text().chars().take(24) {
             self.pause().await;
             step(&turn, letter).await?;
@@ -106,13 +108,14 @@ impl Agent for Everything {
         Ok(SessionOpened::new().config_options(options("a")))
     }
 
-    async fn session_opened(&self, session: Session) {
+    async fn session_opened(&self, (): &(), session: Session) {
         let command = AvailableCommand::new("c", "a command");
         let _ = session.commands(vec![command]).await;
     }
 
     async fn set_config_option(
         &self,
+        (): &(),
         _: &Session,
         _: &SessionConfigId,
         value: SessionConfigOptionValue,
@@ -225,7 +228,7 @@ async fn step(turn: &Turn, letter: char) -> Result<()> {
 }
 
 impl LoadSession for Everything {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         session.user_message("hi").await?;
         self.pause().await;
         session.message("hello").await?;
@@ -237,53 +240,48 @@ impl LoadSession for Everything {
 }
 
 impl ResumeSession for Everything {
-    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
         self.pause().await;
         Ok(SessionOpened::new())
     }
 }
 
 impl ForkSession for Everything {
-    async fn fork_session(
-        &self,
-        _: &SessionId,
-        _: &Session,
-        _: SessionSetup,
-    ) -> Result<SessionOpened> {
+    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
         self.pause().await;
         Ok(SessionOpened::new())
     }
 }
 
 impl CancelWork for Everything {
-    async fn cancel_tool_call(&self, _: &Session, id: &ToolCallId) -> Result<()> {
+    async fn cancel_tool_call(&self, (): &(), _: &Session, id: &ToolCallId) -> Result<()> {
         Err(Error::invalid_params(format!("no call {id}")))
     }
-    async fn cancel_terminal(&self, _: &Session, _: &TerminalId) -> Result<()> {
+    async fn cancel_terminal(&self, (): &(), _: &Session, _: &TerminalId) -> Result<()> {
         Ok(())
     }
 }
 
 impl ListSessions for Everything {
-    async fn list_sessions(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
+    async fn list(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
         Ok(ListSessionsResponse::new([]))
     }
 }
 
 impl CloseSession for Everything {
-    async fn close_session(&self, _: &SessionId) -> Result<()> {
+    async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         self.pause().await;
         Ok(())
     }
 }
 
 impl SetSessionTitle for Everything {
-    async fn set_session_title(&self, _: &SessionId, title: &str) -> Result<String> {
+    async fn set_title(&self, _: Option<&()>, _: &SessionId, title: &str) -> Result<String> {
         Ok(title.to_owned())
     }
 }
 impl DeleteSession for Everything {
-    async fn delete_session(&self, id: &SessionId) -> Result<()> {
+    async fn delete(&self, id: &SessionId) -> Result<()> {
         Err(Error::invalid_params(format!("there is no session {id}")))
     }
 }
@@ -306,7 +304,9 @@ impl Authentication for Everything {
 /// ends. Gives whether it could connect.
 pub(super) async fn client(setup: Setup, options: Options, transport: Transport) -> bool {
     let client = Anyone { setup };
-    let connecting = tokio::time::timeout(10 * WAIT, connect_with(transport, client, options));
+    let (handshake, driver) = connect_with(transport, client, options);
+    tokio::spawn(driver);
+    let connecting = tokio::time::timeout(10 * WAIT, handshake);
     let Ok(Ok(agent)) = connecting.await else {
         return false;
     };
@@ -408,14 +408,14 @@ impl Client for Anyone {
 }
 
 impl ReadTextFile for Anyone {
-    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         self.pause().await;
         Ok(ReadTextFileResponse::new("text"))
     }
 }
 
 impl WriteTextFile for Anyone {
-    async fn write_text_file(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+    async fn write(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         self.pause().await;
         Ok(WriteTextFileResponse::new())
     }

@@ -1,18 +1,25 @@
 //! Agents: what one implements, what it can say in a turn, what it may offer beyond.
 //!
-//! An agent is a value that implements [`Agent`]; [`Agent::prompt`] is all that it must have. It is served
+//! An agent is a value that implements [`Agent`]: it opens sessions ([`Agent::new_session`]) and runs turns in them
+//! ([`Agent::prompt`]). It is served
 //! on stdin and stdout by [`agent::serve_stdio`], on any pair of byte streams by [`agent::serve`].
 //!
 //! ```
-//! use acp::agent::{Agent, Prompt, Turn};
-//! use acp::v1::{StopReason, ToolCall, ToolKind};
+//! use acp::agent::{Agent, NewToolCall, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::v1::{StopReason, ToolKind};
 //!
 //! struct Counter;
 //!
 //! impl Agent for Counter {
-//!     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//!     type State = ();
+//!
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//!         Ok(SessionOpened::new())
+//!     }
+//!
+//!     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
 //!         turn.thought("They want to know how many words that was.").await?;
-//!         let call = ToolCall::new("call_1", "Count the words").kind(ToolKind::Think);
+//!         let call = NewToolCall::new("Count the words").kind(ToolKind::Think);
 //!         let call = turn.tool_call(call).await?;
 //!         let words = prompt.text().split_whitespace().count();
 //!         call.complete().await?;
@@ -37,7 +44,8 @@
 //!
 //! One thread is enough for a connection, and quicker than several, which wake each other for each message:
 //! `#[tokio::main(flavor = "current_thread")]`. An agent that computes for long between two awaits is better
-//! off with several, or with `tokio::task::spawn_blocking`: meanwhile nobody would read that the client cancels.
+//! off with `tokio::task::spawn_blocking`, or with several threads and
+//! [`Options::spawn_work`](crate::Options::spawn_work): meanwhile nobody would read that the client cancels.
 //!
 //! # What is said in a turn
 //!
@@ -48,7 +56,7 @@
 //! | a message, thoughts | [`message`](Session::message), [`message_content`](Session::message_content), [`thought`](Session::thought) |
 //! | what a tool does | [`tool_call`](Session::tool_call), which gives a [`ToolCallHandle`] for what becomes of it |
 //! | a plan | [`plan`](Session::plan); several at once: [`plan_by_id`](Session::plan_by_id) |
-//! | may I? | [`request_permission`](Turn::request_permission) |
+//! | may I? | [`ask`](Turn::ask); with answers of your own [`request_permission`](Turn::request_permission) |
 //! | a question | [`elicit`](Turn::elicit) |
 //! | the client's files | [`read_text_file`](Turn::read_text_file), [`write_text_file`](Turn::write_text_file) |
 //! | a command the client runs | [`create_terminal`](Turn::create_terminal) |
@@ -63,6 +71,41 @@
 //! Outside of a turn there is the [`Session`], which is cheap to clone and may be kept: a title, commands or
 //! usage can be told at any time.
 //!
+//! # What it has of a session
+//!
+//! [`Agent::State`] is what an agent has of each session that is open: its conversation, its files, its servers.
+//! [`Agent::new_session`] makes it, and so do [`LoadSession`], [`ResumeSession`] and [`ForkSession`]. The library keeps it,
+//! hands it to every call about the session, and drops it when the session is closed or the connection ends. So an agent
+//! needs no table of sessions.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//!
+//! use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+//! use acp::v1::StopReason;
+//!
+//! struct Counter;
+//!
+//! impl Agent for Counter {
+//!     /// How many turns there have been.
+//!     type State = AtomicU32;
+//!
+//!     async fn new_session(
+//!         &self,
+//!         _: &Session,
+//!         _: SessionSetup,
+//!     ) -> acp::Result<SessionOpened<AtomicU32>> {
+//!         Ok(SessionOpened::with_state(AtomicU32::new(0)))
+//!     }
+//!
+//!     async fn prompt(&self, turns: &AtomicU32, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+//!         let turns = turns.fetch_add(1, Ordering::Relaxed) + 1;
+//!         turn.message(format!("This is turn {turns}.")).await?;
+//!         Ok(StopReason::EndTurn)
+//!     }
+//! }
+//! ```
+//!
 //! # What it may offer
 //!
 //! An optional part of the protocol is a trait of its own, and [`Agent`] has a method that gives an
@@ -75,7 +118,13 @@
 //! struct Rememberer;
 //!
 //! impl Agent for Rememberer {
-//!     async fn prompt(&self, _: Turn, _: Prompt) -> acp::Result<StopReason> {
+//!     type State = ();
+//!
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//!         Ok(SessionOpened::new())
+//!     }
+//!
+//!     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
 //!         Ok(StopReason::EndTurn)
 //!     }
 //!     // Its presence is what makes `loadSession` true.
@@ -85,7 +134,7 @@
 //! }
 //!
 //! impl LoadSession for Rememberer {
-//!     async fn load_session(
+//!     async fn load(
 //!         &self,
 //!         session: &Session,
 //!         _: SessionSetup,
@@ -122,7 +171,12 @@
 //! [elicitation.rs](super::examples#elicitationrs).
 //!
 //! [`Agent`]: crate::Agent
+//! [`Agent::new_session`]: crate::Agent::new_session
 //! [`Agent::prompt`]: crate::Agent::prompt
+//! [`Agent::State`]: crate::Agent::State
+//! [`LoadSession`]: crate::agent::LoadSession
+//! [`ResumeSession`]: crate::agent::ResumeSession
+//! [`ForkSession`]: crate::agent::ForkSession
 //! [`agent::serve_stdio`]: crate::agent::serve_stdio
 //! [`agent::serve`]: crate::agent::serve
 //! [`Turn`]: crate::agent::Turn

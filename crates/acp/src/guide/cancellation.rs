@@ -51,13 +51,19 @@
 //! specification demands.
 //!
 //! ```
-//! use acp::agent::{Agent, Prompt, Turn};
+//! use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
 //! use acp::v1::{StopReason, ToolCall};
 //!
 //! struct Tidy;
 //!
 //! impl Agent for Tidy {
-//!     async fn prompt(&self, turn: Turn, _: Prompt) -> acp::Result<StopReason> {
+//!     type State = ();
+//!
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//!         Ok(SessionOpened::new())
+//!     }
+//!
+//!     async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> acp::Result<StopReason> {
 //!         let cancelled = turn.take_cancellation();
 //!         let call = turn.tool_call(ToolCall::new("call_1", "Wait")).await?;
 //!         tokio::select! {

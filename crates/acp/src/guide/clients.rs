@@ -1,8 +1,9 @@
 //! Clients: starting and connecting to an agent, what it may ask, showing what happens.
 //!
 //! A client is a value that implements [`Client`]. Everything in it is optional. [`client::connect`] takes it
-//! and the bytes to and from the agent, negotiates, and gives an [`AgentConnection`]; that opens a
-//! [`Session`], and that takes prompts.
+//! and the bytes to and from the agent. It gives a handshake, which negotiates and becomes an [`AgentConnection`], and a
+//! [`Driver`](crate::Driver), a future that moves the connection: spawn it. The connection opens a [`Session`], and that
+//! takes prompts.
 //!
 //! ```no_run
 //! use acp::Transport;
@@ -25,7 +26,9 @@
 //!     .kill_on_drop(true)
 //!     .spawn()?;
 //! let transport = Transport::child(&mut process).ok_or("no pipes")?;
-//! let agent = connect(transport, Printer).await?;
+//! let (handshake, driver) = connect(transport, Printer);
+//! tokio::spawn(driver);
+//! let agent = handshake.await?;
 //! let session = agent.new_session("/home/ada/project").await?;
 //! println!("{}", session.prompt("What is this project?").await?);
 //! # Ok(())

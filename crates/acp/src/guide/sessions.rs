@@ -47,14 +47,14 @@
 //! struct Keeps(Mutex<Vec<Update>>);
 //!
 //! impl Recorder for Keeps {
-//!     async fn record(&self, _: &Session, update: &Update) -> acp::Result<()> {
+//!     async fn record(&self, (): &(), _: &Session, update: &Update) -> acp::Result<()> {
 //!         self.0.lock().unwrap().push(update.clone());
 //!         Ok(())
 //!     }
 //! }
 //!
 //! impl LoadSession for Keeps {
-//!     async fn load_session(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//!     async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
 //!         let past = self.0.lock().unwrap().clone();
 //!         for update in past {
 //!             session.update(update).await?;
@@ -64,7 +64,13 @@
 //! }
 //!
 //! impl Agent for Keeps {
-//!     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//!     type State = ();
+//!
+//!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//!         Ok(SessionOpened::new())
+//!     }
+//!
+//!     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
 //!         turn.message(format!("You said {}.", prompt.text())).await?;
 //!         Ok(StopReason::EndTurn)
 //!     }
@@ -114,7 +120,9 @@
 //! }
 //!
 //! impl Agent for Moody {
-//!     async fn prompt(&self, _: Turn, _: Prompt) -> acp::Result<StopReason> {
+//!     type State = ();
+//!
+//!     async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> acp::Result<StopReason> {
 //!         Ok(StopReason::EndTurn)
 //!     }
 //!     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {

@@ -13,11 +13,17 @@
 //! The same test runs in both versions:
 //!
 //! ```
-//! # use acp::agent::{Agent, Prompt, Turn};
+//! # use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
 //! # use acp::v1::StopReason;
 //! # struct Parrot;
 //! # impl Agent for Parrot {
-//! #     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//! #     type State = ();
+//! #
+//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//! #         Ok(SessionOpened::new())
+//! #     }
+//! #
+//! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
 //! #         turn.message(prompt.text()).await?;
 //! #         Ok(StopReason::EndTurn)
 //! #     }
@@ -47,11 +53,17 @@
 //! the other.
 //!
 //! ```
-//! # use acp::agent::{Agent, Prompt, Turn};
+//! # use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
 //! # use acp::v1::StopReason;
 //! # struct Parrot;
 //! # impl Agent for Parrot {
-//! #     async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+//! #     type State = ();
+//! #
+//! #     async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+//! #         Ok(SessionOpened::new())
+//! #     }
+//! #
+//! #     async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
 //! #         turn.message(prompt.text()).await?;
 //! #         Ok(StopReason::EndTurn)
 //! #     }

@@ -37,10 +37,10 @@ use acp_wire::v1::StopReason;
 pub use peer::Peer;
 pub use receiving::Call;
 
-use crate::agent::{Prompt, Turn};
-use crate::client::AgentConnection;
+use crate::agent::{Prompt, Session, SessionOpened, SessionSetup, Turn};
+use crate::client::{AgentConnection, Handshake};
 use crate::error::Result;
-use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, transport};
+use crate::{Agent, Client, Connection, Options, Thread, ThreadHandle, Transport, transport};
 
 /// How long something that must happen may take, unless said otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(10);
@@ -76,14 +76,36 @@ pub fn connect_with(
     let options = options.into();
     async move {
         let (ours, theirs) = transport::memory();
-        let serving = crate::agent::start(theirs, agent, options.clone());
-        let connecting = crate::client::connect_with(ours, client, options);
+        let serving = start_agent(theirs, agent, options.clone());
+        let connecting = start_client(ours, client, options);
         match tokio::time::timeout(PATIENCE, connecting).await {
             Ok(Ok(agent)) => (agent, serving),
             Ok(Err(error)) => panic!("{caller}: the two do not connect: {error}"),
             Err(_) => panic!("{caller}: the two have not connected in {PATIENCE:?}"),
         }
     }
+}
+
+/// As [`agent::start`](crate::agent::start), with the driver spawned on tokio.
+pub fn start_agent(
+    transport: Transport,
+    agent: impl Agent,
+    options: impl Into<Options>,
+) -> Connection {
+    let (conn, driver) = crate::agent::start(transport, agent, options);
+    tokio::spawn(driver);
+    conn
+}
+
+/// As [`client::connect_with`](crate::client::connect_with), with the driver spawned on tokio.
+pub fn start_client(
+    transport: Transport,
+    client: impl Client,
+    options: impl Into<Options>,
+) -> Handshake {
+    let (handshake, driver) = crate::client::connect_with(transport, client, options);
+    tokio::spawn(driver);
+    handshake
 }
 
 /// Waits until a session's thread shows what is looked for.
@@ -141,8 +163,15 @@ where
     F: Fn(Turn, Prompt) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<StopReason>> + Send,
 {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
     fn prompt(
         &self,
+        (): &(),
         turn: Turn,
         prompt: Prompt,
     ) -> impl Future<Output = Result<StopReason>> + Send {

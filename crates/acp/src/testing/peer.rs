@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::DuplexStream;
 
-use super::PATIENCE;
 use super::record::Record;
-use crate::client::{AgentConnection, connect_with};
+use super::{PATIENCE, start_agent, start_client};
+use crate::client::AgentConnection;
 use crate::{Agent, Client, Connection, Options, Transport};
 
 /// How much each direction holds, in bytes: what a pipe does.
@@ -66,7 +66,7 @@ impl Peer {
     #[must_use]
     pub fn client_of_with(agent: impl Agent, options: impl Into<Options>) -> (Connection, Self) {
         let (transport, peer) = Self::pair();
-        (crate::agent::start(transport, agent, options), peer)
+        (start_agent(transport, agent, options), peer)
     }
 
     /// An agent that this client has connected to: it speaks version 1 and offers nothing beyond it.
@@ -91,7 +91,7 @@ impl Peer {
     ) -> impl Future<Output = (AgentConnection, Self)> {
         let caller = Location::caller();
         let (transport, mut peer) = Self::pair();
-        let connecting = connect_with(transport, client, options);
+        let connecting = start_client(transport, client, options);
         async move {
             let answering = async {
                 let call = peer.expect_request_at(caller, "initialize").await;

@@ -1,19 +1,23 @@
 //! Transports: a pair of byte streams.
 //!
 //! A connection does not care where its bytes come from. This module has stdin and stdout
-//! ([`stdio()`]), a pair in memory ([`memory`]), and [`Transport::new`] for anything else, a child
-//! process or a socket.
+//! ([`stdio()`]), a pair in memory ([`memory`]), and [`Transport::new`] and [`Transport::of_futures`] for anything
+//! else, a child process or a socket.
 
 mod inspect;
-#[cfg(unix)]
+#[cfg(all(unix, any(feature = "process", feature = "stdio")))]
 mod pipe;
+#[cfg(feature = "stdio")]
 mod stdio;
 
 use std::pin::Pin;
 
 use tokio::io::{AsyncRead, AsyncWrite};
+#[cfg(feature = "process")]
 use tokio::process::{ChildStdin, ChildStdout};
+use tokio_util::compat::{FuturesAsyncReadCompatExt, FuturesAsyncWriteCompatExt};
 
+#[cfg(feature = "stdio")]
 pub use stdio::stdio;
 
 pub(crate) type Reader = Pin<Box<dyn AsyncRead + Send>>;
@@ -37,12 +41,22 @@ impl Transport {
         }
     }
 
+    /// As [`new`](Self::new), for the streams of the crate `futures`, which other executors than tokio have.
+    pub fn of_futures(
+        reader: impl futures_io::AsyncRead + Send + 'static,
+        writer: impl futures_io::AsyncWrite + Send + 'static,
+    ) -> Self {
+        Self::new(reader.compat(), writer.compat_write())
+    }
+
     /// Talks to a child process that was started with piped stdin and stdout; `None` if it was not.
+    #[cfg(feature = "process")]
     pub fn child(child: &mut tokio::process::Child) -> Option<Self> {
         Some(Self::pipes(child.stdout.take()?, child.stdin.take()?))
     }
 
     /// Reads from a child process's stdout and writes to its stdin.
+    #[cfg(feature = "process")]
     #[must_use]
     pub fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Self {
         #[cfg(unix)]

@@ -35,7 +35,7 @@ impl Client for Lends {
 }
 
 impl ReadTextFile for Lends {
-    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new("text"))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use acp::client::{PermissionRequest, Update, UpdateContext, connect};
+use acp::client::{PermissionRequest, Update, UpdateContext};
 use acp::v1::{RequestPermissionOutcome, StopReason};
 use acp::{Agent, Client, Error, Limits, Result};
 use serde_json::json;
@@ -204,7 +204,22 @@ async fn a_handler_that_does_not_return_stops_the_reading() {
 struct Flood;
 
 impl Agent for Flood {
-    async fn prompt(&self, turn: acp::agent::Turn, _: acp::agent::Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(
+        &self,
+        (): &(),
+        turn: acp::agent::Turn,
+        _: acp::agent::Prompt,
+    ) -> Result<StopReason> {
         for n in 0..200 {
             for _ in 0..50 {
                 turn.message("x".repeat(200)).await?;
@@ -242,8 +257,8 @@ impl Client for Flooded {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_peers_that_flood_each_other_do_not_lock_up() {
     let (ours, theirs) = acp::transport::memory();
-    acp::agent::start(theirs, Flood, small());
-    let agent = acp::client::connect_with(ours, Flooded, small())
+    acp::testing::start_agent(theirs, Flood, small());
+    let agent = acp::testing::start_client(ours, Flooded, small())
         .await
         .unwrap();
     let mut work = tokio::task::JoinSet::new();
@@ -387,8 +402,10 @@ async fn one_busy_session_does_not_starve_another() {
             }
         }
     });
-    acp::agent::start(theirs, busy, Limits::default());
-    let agent = connect(ours, Nobody).await.unwrap();
+    acp::testing::start_agent(theirs, busy, Limits::default());
+    let agent = acp::testing::start_client(ours, Nobody, acp::Options::new())
+        .await
+        .unwrap();
     let (long, short) = (
         agent.new_session("/work").await.unwrap(),
         agent.new_session("/work").await.unwrap(),

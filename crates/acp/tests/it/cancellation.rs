@@ -41,7 +41,9 @@ impl Drop for Gone {
 }
 
 impl Agent for Ends {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let _gone = Gone(Arc::clone(&self.gone));
         match prompt.text().as_str() {
             "hang" => std::future::pending().await,
@@ -160,7 +162,17 @@ async fn a_cancel_ends_all_turns_that_wait_and_those_of_no_other_session() {
     let ids = AtomicUsize::new(0);
     struct Two(AtomicUsize);
     impl Agent for Two {
-        async fn prompt(&self, _: Turn, prompt: Prompt) -> Result<StopReason> {
+        type State = ();
+
+        async fn new_session(
+            &self,
+            _: &acp::agent::Session,
+            _: acp::agent::SessionSetup,
+        ) -> acp::Result<acp::agent::SessionOpened> {
+            Ok(acp::agent::SessionOpened::new())
+        }
+
+        async fn prompt(&self, (): &(), _: Turn, prompt: Prompt) -> Result<StopReason> {
             if prompt.text() == "end" {
                 return Ok(StopReason::EndTurn);
             }
@@ -337,7 +349,17 @@ async fn a_handler_that_panics_is_an_internal_error_and_no_more() {
 
     struct Panics;
     impl Agent for Panics {
-        async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        type State = ();
+
+        async fn new_session(
+            &self,
+            _: &acp::agent::Session,
+            _: acp::agent::SessionSetup,
+        ) -> acp::Result<acp::agent::SessionOpened> {
+            Ok(acp::agent::SessionOpened::new())
+        }
+
+        async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
             Ok(StopReason::EndTurn)
         }
         fn new_session_id(&self) -> SessionId {
@@ -693,7 +715,7 @@ async fn a_cancel_when_the_connection_is_lost_fails_the_turn_clearly() {
 #[tokio::test(start_paused = true)]
 async fn connecting_can_be_given_up() {
     let (transport, mut peer) = pipes(PIPE);
-    let connecting = tokio::spawn(acp::client::connect_with(
+    let connecting = tokio::spawn(acp::testing::start_client(
         transport,
         Nobody,
         Limits::default(),

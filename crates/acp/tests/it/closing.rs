@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use acp::agent::{Prompt, Turn};
-use acp::client::{Update, UpdateContext, connect};
+use acp::client::{Update, UpdateContext};
 use acp::v1::StopReason;
 use acp::{Agent, Client, CloseReason, Connection, Error, Limits, Result};
 use serde_json::json;
@@ -34,7 +34,17 @@ impl Worker {
 }
 
 impl Agent for Worker {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let _kept = Arc::clone(&self.kept);
         match prompt.text().as_str() {
             "gate" => {
@@ -186,8 +196,11 @@ async fn dropping_the_agent_and_its_sessions_ends_the_connection_on_both_sides()
     let (agent, _, agent_kept) = Worker::new();
     let client_kept = Arc::new(());
     let (ours, theirs) = acp::transport::memory();
-    let serving = acp::agent::start(theirs, agent, Limits::default());
-    let agent = connect(ours, Kept(Arc::clone(&client_kept))).await.unwrap();
+    let serving = acp::testing::start_agent(theirs, agent, Limits::default());
+    let agent =
+        acp::testing::start_client(ours, Kept(Arc::clone(&client_kept)), acp::Options::new())
+            .await
+            .unwrap();
     let session = agent.new_session("/work").await.unwrap();
     let turn = tokio::spawn(async move { session.prompt("hang").await });
     drop(agent);
@@ -341,9 +354,12 @@ impl tokio::io::AsyncRead for Broken {
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_cannot_be_read_from_ends_the_connection_with_the_reason() {
     let transport = acp::Transport::new(Broken, tokio::io::sink());
-    let error = soon("connecting fails", connect(transport, Nobody))
-        .await
-        .unwrap_err();
+    let error = soon(
+        "connecting fails",
+        acp::testing::start_client(transport, Nobody, acp::Options::new()),
+    )
+    .await
+    .unwrap_err();
     assert!(
         matches!(&error, Error::Closed(CloseReason::Transport(e)) if e.kind() == ErrorKind::ConnectionReset),
         "{error}"
@@ -392,8 +408,10 @@ async fn connections_come_and_go_without_a_trace() {
             kept: Arc::clone(&kept),
         };
         let (ours, theirs) = acp::transport::memory();
-        let serving: Connection = acp::agent::start(theirs, agent, Limits::default());
-        let agent = connect(ours, Kept(Arc::clone(&kept))).await.unwrap();
+        let serving: Connection = acp::testing::start_agent(theirs, agent, Limits::default());
+        let agent = acp::testing::start_client(ours, Kept(Arc::clone(&kept)), acp::Options::new())
+            .await
+            .unwrap();
         let session = agent.new_session("/work").await.unwrap();
         let turn = tokio::spawn(async move { session.prompt("gate").await.map(drop) });
         match n % 4 {

@@ -62,7 +62,9 @@ fn set(options: &mut [SessionConfigOption], id: &str, value: &SessionConfigOptio
 }
 
 impl Agent for Options {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let mut options = turn.config_options();
         let text = prompt.text();
         let (id, value) = text.split_once('=').unwrap();
@@ -79,6 +81,7 @@ impl Agent for Options {
     }
     async fn set_config_option(
         &self,
+        (): &(),
         session: &Session,
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
@@ -620,7 +623,17 @@ async fn an_agent_is_asked_for_what_it_offers() {
 struct Asks;
 
 impl Agent for Asks {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         let command = acp::agent::TerminalCommand::new("ls", ["-l"]);
         let refused = [
             not_offered(turn.read_text_file("/x", None, None).await),
@@ -691,7 +704,11 @@ async fn what_a_side_can_do_is_what_it_says() {
     }
 
     let (transport, mut peer) = pipes(PIPE);
-    let _connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+    let _connecting = tokio::spawn(acp::testing::start_client(
+        transport,
+        Nobody,
+        acp::Options::new(),
+    ));
     let (_, params) = peer.request("initialize").await;
     let capabilities = &params["clientCapabilities"];
     assert_ne!(capabilities["terminal"], true, "{capabilities}");

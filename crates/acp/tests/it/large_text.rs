@@ -24,7 +24,17 @@ const LARGE: usize = 3 * 1024 * 1024;
 struct Reads(Mutex<Option<Result<String>>>);
 
 impl Agent for &'static Reads {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         turn.message("before").await?;
         let read = turn.read_text_file("/file", None, None).await;
         turn.message("after").await?;
@@ -53,7 +63,7 @@ impl Client for Has {
 }
 
 impl ReadTextFile for Has {
-    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(text(LARGE)))
     }
 }

@@ -31,6 +31,7 @@ mod prompt_order;
 mod protocol;
 mod recorder;
 mod reopening;
+mod session_state;
 mod subagents;
 mod testing;
 mod thread;

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use acp::agent::{Prompt, Turn, limits};
-use acp::client::connect_with;
 use acp::v1::{ContentBlock, PromptRequest, StopReason};
 use acp::{Agent, Client, Options, Result, v2};
 
@@ -16,7 +15,17 @@ use crate::common::soon;
 struct Worker(Arc<Mutex<Vec<String>>>);
 
 impl Agent for Worker {
-    async fn prompt(&self, _: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), _: Turn, prompt: Prompt) -> Result<StopReason> {
         self.0.lock().unwrap().push(prompt.text());
         Ok(StopReason::EndTurn)
     }
@@ -32,8 +41,10 @@ async fn are_worked_on_in_order(options: fn() -> Options) {
     let (ours, theirs) = acp::transport::memory();
     let mut limits = limits();
     limits.prompts = PROMPTS;
-    let _agent = acp::agent::start(theirs, worker.clone(), options().limits(limits));
-    let agent = connect_with(ours, Nobody, options()).await.unwrap();
+    let _agent = acp::testing::start_agent(theirs, worker.clone(), options().limits(limits));
+    let agent = acp::testing::start_client(ours, Nobody, options())
+        .await
+        .unwrap();
     let session = agent.new_session("/work").await.unwrap();
     let speaks_v2 = agent.version() == acp::v1::ProtocolVersion::V2;
     let texts: Vec<String> = (0..PROMPTS).map(|number| number.to_string()).collect();

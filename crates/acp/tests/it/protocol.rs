@@ -11,7 +11,7 @@ use acp::agent::{
     ListSessions, LoadSession, Prompt, ResumeSession, Session, SessionOpened, SessionSetup,
     SetSessionTitle, Turn,
 };
-use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile, connect_with};
+use acp::client::{Client, Elicitation, ReadTextFile, Terminals, WriteTextFile};
 use acp::v1::*;
 use acp::wire::{Method, MethodKind, Sender, v2};
 use acp::{Agent, Options, Result};
@@ -48,7 +48,17 @@ fn table(methods: &[Method], sender: Sender, kind: MethodKind) -> BTreeSet<&'sta
 struct Everything;
 
 impl Agent for Everything {
-    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
     fn load_session(&self) -> Option<&impl LoadSession> {
@@ -81,50 +91,45 @@ impl Agent for Everything {
 }
 
 impl LoadSession for Everything {
-    async fn load_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
         Ok(SessionOpened::new())
     }
 }
 impl ResumeSession for Everything {
-    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
         Ok(SessionOpened::new())
     }
 }
 impl ForkSession for Everything {
-    async fn fork_session(
-        &self,
-        _: &SessionId,
-        _: &Session,
-        _: SessionSetup,
-    ) -> Result<SessionOpened> {
+    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
         Ok(SessionOpened::new())
     }
 }
 impl ListSessions for Everything {
-    async fn list_sessions(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
+    async fn list(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
         Ok(ListSessionsResponse::new(Vec::new()))
     }
 }
 impl CloseSession for Everything {
-    async fn close_session(&self, _: &SessionId) -> Result<()> {
+    async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
 impl SetSessionTitle for Everything {
-    async fn set_session_title(&self, _: &SessionId, title: &str) -> Result<String> {
+    async fn set_title(&self, _: Option<&()>, _: &SessionId, title: &str) -> Result<String> {
         Ok(title.to_owned())
     }
 }
 impl DeleteSession for Everything {
-    async fn delete_session(&self, _: &SessionId) -> Result<()> {
+    async fn delete(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
 impl CancelWork for Everything {
-    async fn cancel_tool_call(&self, _: &Session, _: &ToolCallId) -> Result<()> {
+    async fn cancel_tool_call(&self, (): &(), _: &Session, _: &ToolCallId) -> Result<()> {
         Ok(())
     }
-    async fn cancel_terminal(&self, _: &Session, _: &TerminalId) -> Result<()> {
+    async fn cancel_terminal(&self, (): &(), _: &Session, _: &TerminalId) -> Result<()> {
         Ok(())
     }
 }
@@ -156,12 +161,12 @@ impl Client for Everything {
 }
 
 impl ReadTextFile for Everything {
-    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         Ok(ReadTextFileResponse::new(""))
     }
 }
 impl WriteTextFile for Everything {
-    async fn write_text_file(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+    async fn write(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         Ok(WriteTextFileResponse::new())
     }
 }
@@ -219,7 +224,8 @@ async fn an_agent_works_on_every_request_of_both_versions() {
             }
             rows.remove(&method[..]);
             let (transport, mut peer) = pipes(PIPE);
-            let _conn = acp::agent::start(transport, Everything, Options::new().draft_version_2());
+            let _conn =
+                acp::testing::start_agent(transport, Everything, Options::new().draft_version_2());
             if method != "initialize" {
                 peer.ask("init", "initialize", json!({"protocolVersion": version}))
                     .await;
@@ -239,7 +245,7 @@ async fn a_client_works_on_every_request_and_reads_every_update_of_both_versions
     for (version, methods) in [(1, METHODS), (2, v2::METHODS)] {
         let (transport, mut peer) = pipes(PIPE);
         let options = Options::new().draft_version_2();
-        let connecting = tokio::spawn(connect_with(transport, Everything, options));
+        let connecting = tokio::spawn(acp::testing::start_client(transport, Everything, options));
         let (id, _) = peer.request("initialize").await;
         let answer = match version {
             1 => json!({"protocolVersion": 1}),

@@ -26,7 +26,7 @@ struct Keeps {
 }
 
 impl Recorder for Keeps {
-    async fn record(&self, _: &Session, update: &Update) -> Result<()> {
+    async fn record(&self, (): &(), _: &Session, update: &Update) -> Result<()> {
         self.may.acquire().await.unwrap().forget();
         // Another sender may try to be faster now.
         tokio::task::yield_now().await;
@@ -52,11 +52,21 @@ where
     F: Fn(Turn) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<StopReason>> + Send,
 {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         (self.prompt)(turn).await
     }
 
-    async fn session_opened(&self, session: Session) {
+    async fn session_opened(&self, (): &(), session: Session) {
         let command = AvailableCommand::new("help", "Helps");
         session.commands(vec![command]).await.unwrap();
     }
@@ -71,7 +81,7 @@ where
 }
 
 impl<F: Send + Sync> LoadSession for Recorded<F> {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         session.user_message("old question").await?;
         session.message("old answer").await?;
         Ok(SessionOpened::new())
@@ -101,7 +111,7 @@ where
     };
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
-    let conn = acp::agent::start(transport, Recorded { prompt, keeps }, options);
+    let conn = acp::testing::start_agent(transport, Recorded { prompt, keeps }, options);
     let params = json!({"protocolVersion": version, "info": {"name": "c", "version": "1"},
         "clientCapabilities": {"_meta": {"terminal_output": true}}});
     peer.ask("init", "initialize", params).await;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use acp::agent::{Prompt, ResumeSession, Session, SessionOpened, SessionSetup, Turn, limits};
-use acp::client::connect_with;
 use acp::thread::Activity;
 use acp::v1::StopReason;
 use acp::{Agent, Client, Options, Result, Thread, v2};
@@ -18,7 +17,17 @@ struct Worker {
 }
 
 impl Agent for Worker {
-    async fn prompt(&self, turn: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
         turn.message("working").await?;
         self.stop.notified().await;
         turn.message(", done").await?;
@@ -31,7 +40,7 @@ impl Agent for Worker {
 }
 
 impl ResumeSession for Worker {
-    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
         Ok(SessionOpened::new())
     }
 }
@@ -56,8 +65,10 @@ async fn resumed_in_a_turn(resumes: bool) -> (Activity, StopReason, String) {
     };
     let options = || Options::new().limits(limits()).draft_version_2();
     let (ours, theirs) = acp::transport::memory();
-    let _agent = acp::agent::start(theirs, worker, options());
-    let agent = connect_with(ours, Nobody, options()).await.unwrap();
+    let _agent = acp::testing::start_agent(theirs, worker, options());
+    let agent = acp::testing::start_client(ours, Nobody, options())
+        .await
+        .unwrap();
     let session = agent.new_session("/work").await.unwrap();
     let turn = tokio::spawn({
         let session = session.clone();

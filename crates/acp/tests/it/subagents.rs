@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use acp::agent::{Prompt, Turn};
-use acp::client::{Elicitation, PermissionRequest, Session, connect_with};
+use acp::client::{Elicitation, PermissionRequest, Session};
 use acp::thread::ItemKind;
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
@@ -74,7 +74,7 @@ impl Client for SaysYes {
 async fn in_session(client: impl Client, version: ProtocolVersion) -> (Session, Peer) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::new().draft_version_2();
-    let connecting = tokio::spawn(connect_with(transport, client, options));
+    let connecting = tokio::spawn(acp::testing::start_client(transport, client, options));
     let (id, params) = peer.request("initialize").await;
     let answer = match version {
         ProtocolVersion::V2 => {
@@ -407,9 +407,11 @@ fn leads() -> impl Agent {
 async fn an_agent_on_this_library_has_subagents_in_both_versions() {
     for options in [Options::new(), Options::new().draft_version_2()] {
         let (ours, theirs) = transport::memory();
-        let _conn = acp::agent::start(theirs, leads(), options.clone());
+        let _conn = acp::testing::start_agent(theirs, leads(), options.clone());
         let client = SaysYes::default();
-        let conn = connect_with(ours, client.clone(), options).await.unwrap();
+        let conn = acp::testing::start_client(ours, client.clone(), options)
+            .await
+            .unwrap();
         let session = conn.new_session("/work").await.unwrap();
         let ended = soon("the turn ends", session.prompt("go")).await.unwrap();
         assert_eq!(ended, StopReason::EndTurn);

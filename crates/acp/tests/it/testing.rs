@@ -15,7 +15,17 @@ use serde_json::{Value, json};
 struct Parrot;
 
 impl Agent for Parrot {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         turn.message(prompt.text()).await?;
         Ok(StopReason::EndTurn)
     }

@@ -3,8 +3,8 @@
 use crate::common;
 use std::sync::{Arc, Mutex};
 
-use acp::agent::{self, Prompt, Turn};
-use acp::client::{Client, PermissionRequest, Update, UpdateContext, connect};
+use acp::agent::{Prompt, Turn};
+use acp::client::{Client, PermissionRequest, Update, UpdateContext};
 use acp::testing::{OnPrompt, connect_with};
 use acp::thread::ItemKind;
 use acp::v1::{
@@ -17,7 +17,17 @@ use acp::{Agent, Options, Result};
 struct Echo;
 
 impl Agent for Echo {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         if let Some(what) = text.strip_prefix("ask ") {
             let call = turn
@@ -71,8 +81,10 @@ impl Client for Keeper {
 
 async fn start(client: Keeper) -> acp::client::AgentConnection {
     let (ours, theirs) = acp::transport::memory();
-    agent::start(theirs, Echo, acp::Limits::default());
-    connect(ours, client).await.unwrap()
+    acp::testing::start_agent(theirs, Echo, acp::Limits::default());
+    acp::testing::start_client(ours, client, acp::Options::new())
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -198,8 +210,10 @@ async fn several_sessions_run_at_the_same_time_without_mixing() {
 #[tokio::test]
 async fn the_end_of_the_agent_fails_the_turn_with_one_clear_error() {
     let (ours, theirs) = acp::transport::memory();
-    let serving = agent::start(theirs, Echo, acp::Limits::default());
-    let agent = connect(ours, Keeper::default()).await.unwrap();
+    let serving = acp::testing::start_agent(theirs, Echo, acp::Limits::default());
+    let agent = acp::testing::start_client(ours, Keeper::default(), acp::Options::new())
+        .await
+        .unwrap();
     let session = agent.new_session("/tmp").await.unwrap();
     let turn = tokio::spawn({
         let session = session.clone();

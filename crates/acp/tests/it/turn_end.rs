@@ -12,7 +12,17 @@ use acp::{Agent, Connection, Error, Options, Result};
 struct Ends;
 
 impl Agent for Ends {
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         match prompt.text().as_str() {
             "fail" => Err(Error::internal("as you like")),
             "hang" => {
@@ -29,7 +39,7 @@ impl Agent for Ends {
 }
 
 impl CloseSession for Ends {
-    async fn close_session(&self, _: &SessionId) -> Result<()> {
+    async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         Ok(())
     }
 }

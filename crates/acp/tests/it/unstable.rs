@@ -35,7 +35,9 @@ fn model(current: &str) -> Vec<SessionConfigOption> {
 }
 
 impl Agent for Forks {
-    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
     async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
@@ -43,6 +45,7 @@ impl Agent for Forks {
     }
     async fn set_config_option(
         &self,
+        (): &(),
         _: &Session,
         _: &SessionConfigId,
         value: SessionConfigOptionValue,
@@ -55,7 +58,7 @@ impl Agent for Forks {
 }
 
 impl ForkSession for Forks {
-    async fn fork_session(
+    async fn fork(
         &self,
         from: &SessionId,
         session: &Session,

@@ -25,7 +25,7 @@ use crate::common::{OnPrompt, PIPE, Peer, idle, pipes, settle};
 async fn asked(agent: impl Agent, version: u16, params: Value) -> (Connection, Peer, Value) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
-    let conn = acp::agent::start(transport, agent, options);
+    let conn = acp::testing::start_agent(transport, agent, options);
     let mut params = params;
     params["protocolVersion"] = version.into();
     peer.ask("init", "initialize", params).await;
@@ -192,7 +192,17 @@ async fn prompts_are_taken_one_after_the_other_and_a_cancel_takes_back_those_tha
 async fn what_cannot_be_taken_is_refused_and_what_fails_later_is_told() {
     struct Takes;
     impl Agent for Takes {
-        async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        type State = ();
+
+        async fn new_session(
+            &self,
+            _: &acp::agent::Session,
+            _: acp::agent::SessionSetup,
+        ) -> acp::Result<acp::agent::SessionOpened> {
+            Ok(acp::agent::SessionOpened::new())
+        }
+
+        async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
             Err(Error::internal("the model is gone"))
         }
         fn prompt_capabilities(&self) -> PromptCapabilities {
@@ -466,7 +476,9 @@ fn mode(current: &str) -> Vec<SessionConfigOption> {
 }
 
 impl Agent for Replays {
-    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
     fn info(&self) -> Option<Implementation> {
@@ -482,6 +494,7 @@ impl Agent for Replays {
     }
     async fn set_config_option(
         &self,
+        (): &(),
         _: &Session,
         _: &SessionConfigId,
         value: SessionConfigOptionValue,
@@ -494,7 +507,7 @@ impl Agent for Replays {
 }
 
 impl LoadSession for Replays {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         session.user_message(ContentBlock::text("hi")).await?;
         session.message("ho").await?;
         Ok(SessionOpened::new().config_options(mode("code")))
@@ -621,7 +634,17 @@ async fn every_agent_lists_resumes_and_closes_as_well_as_it_can() {
 async fn mcp_servers_are_taken_as_they_were_offered() {
     struct NoStdio;
     impl Agent for NoStdio {
-        async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+        type State = ();
+
+        async fn new_session(
+            &self,
+            _: &acp::agent::Session,
+            _: acp::agent::SessionSetup,
+        ) -> acp::Result<acp::agent::SessionOpened> {
+            Ok(acp::agent::SessionOpened::new())
+        }
+
+        async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
             Ok(StopReason::EndTurn)
         }
         fn mcp_stdio(&self) -> bool {
@@ -663,7 +686,9 @@ async fn mcp_servers_are_taken_as_they_were_offered() {
 struct Locked(Mutex<bool>);
 
 impl Agent for Locked {
-    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
     async fn new_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
@@ -798,7 +823,17 @@ async fn a_status_that_only_version_2_knows_is_told_to_those_who_know_it() {
 struct Cancels(Mutex<Vec<String>>);
 
 impl Agent for Cancels {
-    async fn prompt(&self, _: Turn, _: Prompt) -> Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), _: Turn, _: Prompt) -> Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
     fn cancel_work(&self) -> Option<&impl CancelWork> {
@@ -807,7 +842,7 @@ impl Agent for Cancels {
 }
 
 impl CancelWork for Cancels {
-    async fn cancel_tool_call(&self, session: &Session, id: &ToolCallId) -> Result<()> {
+    async fn cancel_tool_call(&self, (): &(), session: &Session, id: &ToolCallId) -> Result<()> {
         if id.as_str() != "c" {
             return Err(Error::invalid_params("no such call"));
         }
@@ -817,7 +852,7 @@ impl CancelWork for Cancels {
             .push(format!("{} {id}", session.cwd()));
         Ok(())
     }
-    async fn cancel_terminal(&self, _: &Session, id: &TerminalId) -> Result<()> {
+    async fn cancel_terminal(&self, (): &(), _: &Session, id: &TerminalId) -> Result<()> {
         self.0.lock().unwrap().push(id.to_string());
         Ok(())
     }

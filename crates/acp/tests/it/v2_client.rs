@@ -3,7 +3,7 @@
 use crate::common;
 use std::sync::{Arc, Mutex};
 
-use acp::client::{AgentConnection, PermissionRequest, Session, connect_with};
+use acp::client::{AgentConnection, PermissionRequest, Session};
 use acp::thread::{Activity, FileOperation, PlanContent, ToolCallContent, ToolCallStatus};
 use acp::v1::{
     AuthMethod, McpServer, McpServerStdio, ProtocolVersion, RequestPermissionOutcome,
@@ -18,7 +18,7 @@ use crate::common::{Nobody, PIPE, Peer, pipes, settle, shown, soon, until};
 async fn connected(client: impl Client, answer: Value) -> (Result<AgentConnection>, Peer, Value) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::new().draft_version_2();
-    let connecting = tokio::spawn(connect_with(transport, client, options));
+    let connecting = tokio::spawn(acp::testing::start_client(transport, client, options));
     let (id, params) = peer.request("initialize").await;
     peer.answer(&id, answer).await;
     let conn = soon("the client connects", connecting).await.unwrap();
@@ -158,7 +158,11 @@ async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fa
         (Value::Null, "Unsupported protocol version (-32022)"),
     ] {
         let (transport, mut peer) = pipes(PIPE);
-        let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+        let connecting = tokio::spawn(acp::testing::start_client(
+            transport,
+            Nobody,
+            acp::Options::new(),
+        ));
         let (id, _) = peer.request("initialize").await;
         let error =
             json!({"code": -32022, "message": "Unsupported protocol version", "data": data});
@@ -173,7 +177,11 @@ async fn an_agent_that_speaks_only_newer_versions_is_told_apart_from_one_that_fa
 #[tokio::test(start_paused = true)]
 async fn without_the_switch_version_2_is_neither_asked_for_nor_taken() {
     let (transport, mut peer) = pipes(PIPE);
-    let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+    let connecting = tokio::spawn(acp::testing::start_client(
+        transport,
+        Nobody,
+        acp::Options::new(),
+    ));
     let (id, params) = peer.request("initialize").await;
     assert_eq!(params["protocolVersion"], 1);
     assert_eq!(params.get("capabilities"), None);

@@ -13,7 +13,7 @@ use crate::common::{OnPrompt, PIPE, Peer, pipes};
 async fn in_turn(agent: impl Agent) -> (Connection, Peer, String) {
     let (transport, mut peer) = pipes(PIPE);
     let options = Options::from(Limits::default()).draft_version_2();
-    let conn = acp::agent::start(transport, agent, options);
+    let conn = acp::testing::start_agent(transport, agent, options);
     let params =
         json!({"protocolVersion": 2, "info": {"name": "c", "version": "1"}, "capabilities": {}});
     peer.ask("init", "initialize", params).await;

@@ -17,12 +17,22 @@ struct Talker {
 }
 
 impl Agent for Talker {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
     fn new_session_id(&self) -> SessionId {
         format!("s{}", self.sessions.fetch_add(1, Ordering::Relaxed)).into()
     }
 
     /// So many updates as the prompt says, of all sorts that a thread grows by.
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let updates: usize = prompt.text().parse().unwrap();
         for n in 1..updates {
             let id = format!("call {}", n / 10);

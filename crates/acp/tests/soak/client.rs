@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use acp::client::{Update, UpdateContext, connect_with};
+use acp::client::{Update, UpdateContext};
 use acp::thread::ItemKind;
 use acp::v1::{SessionId, StopReason};
 use acp::{Client, ThreadHandle, Transport};
@@ -66,7 +66,9 @@ pub(crate) async fn soak() {
     let reader = Reader::default();
     let seen = Arc::clone(&reader.seen);
     let transport = Transport::child(&mut child).unwrap();
-    let agent = connect_with(transport, reader, limits()).await.unwrap();
+    let agent = acp::testing::start_client(transport, reader, limits())
+        .await
+        .unwrap();
 
     let mut sessions = Vec::new();
     for _ in 0..SESSIONS {

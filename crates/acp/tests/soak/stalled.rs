@@ -173,7 +173,7 @@ pub(crate) async fn client() {
         end: Arc::clone(&end),
     };
     let transport = acp::transport::stdio().unwrap();
-    let agent = acp::client::connect_with(transport, stalls, limits())
+    let agent = acp::testing::start_client(transport, stalls, limits())
         .await
         .unwrap();
     let session = agent.new_session("/").await.unwrap();

@@ -58,6 +58,8 @@ struct Twin {
 }
 
 impl Agent for Twin {
+    type State = ();
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("our-agent", "1.0"))
     }
@@ -72,7 +74,7 @@ impl Agent for Twin {
         Ok(SessionOpened::new().config_options(options("ask")))
     }
 
-    async fn session_opened(&self, session: Session) {
+    async fn session_opened(&self, (): &(), session: Session) {
         // A client that is gone needs no commands.
         let _ = session
             .commands(vec![AvailableCommand::new("work", "Do one of everything")])
@@ -85,6 +87,7 @@ impl Agent for Twin {
 
     async fn set_config_option(
         &self,
+        (): &(),
         session: &Session,
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
@@ -163,7 +166,7 @@ impl Agent for Twin {
         }
     }
 
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         match text.split_whitespace().next().unwrap_or_default() {
             "work" if speaks_v2(&turn) => work_v2::work(&turn).await,
@@ -302,7 +305,7 @@ impl Agent for Twin {
 }
 
 impl LoadSession for Twin {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         is_old(session.id())?;
         session
             .user_message(ContentBlock::text("what was said"))
@@ -318,14 +321,14 @@ impl LoadSession for Twin {
 }
 
 impl ResumeSession for Twin {
-    async fn resume_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn resume(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         is_old(session.id())?;
         Ok(SessionOpened::new().config_options(options("code")))
     }
 }
 
 impl ListSessions for Twin {
-    async fn list_sessions(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
+    async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
         let page = |id, title, next: Option<&str>| {
             let mut session = SessionInfo::new(id, "/tmp");
             session.title = Some(String::from(title));
@@ -342,13 +345,13 @@ impl ListSessions for Twin {
 }
 
 impl CloseSession for Twin {
-    async fn close_session(&self, _: &SessionId) -> Result<()> {
+    async fn close(&self, (): &(), _: &SessionId) -> Result<()> {
         Ok(())
     }
 }
 
 impl DeleteSession for Twin {
-    async fn delete_session(&self, _: &SessionId) -> Result<()> {
+    async fn delete(&self, _: &SessionId) -> Result<()> {
         Ok(())
     }
 }

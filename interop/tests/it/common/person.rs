@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use acp::client::{
     AgentConnection, Elicitation, PermissionRequest, ReadTextFile, Session, Terminals, Update,
-    UpdateContext, WriteTextFile, connect_with,
+    UpdateContext, WriteTextFile,
 };
 use acp::thread::ItemKind;
 use acp::v1::{
@@ -96,7 +96,7 @@ impl Person {
             options = options.draft_version_2();
         }
         let transport = Transport::new(stdout, stdin);
-        let connecting = connect_with(transport, self.clone(), options);
+        let connecting = acp::testing::start_client(transport, self.clone(), options);
         (
             soon("our client connects", connecting).await.unwrap(),
             process,

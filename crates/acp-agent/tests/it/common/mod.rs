@@ -89,10 +89,7 @@ struct Lends {
 }
 
 impl ReadTextFile for Lends {
-    async fn read_text_file(
-        &self,
-        request: ReadTextFileRequest,
-    ) -> acp::Result<ReadTextFileResponse> {
+    async fn read(&self, request: ReadTextFileRequest) -> acp::Result<ReadTextFileResponse> {
         assert!(Path::new(&request.path).is_absolute());
         self.seen.reads.fetch_add(1, Ordering::SeqCst);
         Ok(self.files.read(&request).await?)
@@ -100,10 +97,7 @@ impl ReadTextFile for Lends {
 }
 
 impl WriteTextFile for Lends {
-    async fn write_text_file(
-        &self,
-        request: WriteTextFileRequest,
-    ) -> acp::Result<WriteTextFileResponse> {
+    async fn write(&self, request: WriteTextFileRequest) -> acp::Result<WriteTextFileResponse> {
         assert!(Path::new(&request.path).is_absolute());
         self.seen.writes.fetch_add(1, Ordering::SeqCst);
         Ok(self.files.write(&request).await?)
@@ -204,8 +198,10 @@ pub async fn connect(agent: CodingAgent) -> AgentConnection {
         }
     }
     let (ours, theirs) = acp::transport::memory();
-    acp::agent::start(theirs, agent, acp::Options::new());
-    acp::client::connect(ours, Blind).await.unwrap()
+    acp::testing::start_agent(theirs, agent, acp::Options::new());
+    acp::testing::start_client(ours, Blind, acp::Options::new())
+        .await
+        .unwrap()
 }
 
 /// A session with an agent, in a directory of its own.
@@ -272,8 +268,8 @@ impl Fixture {
             (None, true) => theirs,
             (None, false) => hide_terminals(theirs),
         };
-        acp::agent::start(theirs, agent, options.clone());
-        let agent = acp::client::connect_with(ours, client, options)
+        acp::testing::start_agent(theirs, agent, options.clone());
+        let agent = acp::testing::start_client(ours, client, options)
             .await
             .unwrap();
         let session = agent.new_session(dir.path()).await.unwrap();

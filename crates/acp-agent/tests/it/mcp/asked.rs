@@ -76,7 +76,7 @@ async fn called_with(
     let agent = CodingAgent::with_model(model(&turns)).mcp_servers(vec![process("ours", "usual")]);
     let dir = tempfile::tempdir().unwrap();
     let (ours, theirs) = acp::transport::memory();
-    acp::agent::start(theirs, agent, acp::Options::new());
+    acp::testing::start_agent(theirs, agent, acp::Options::new());
     let (completed, completions) = mpsc::unbounded_channel();
     let seen = Arc::<Mutex<Vec<_>>>::default();
     let client = Asked {
@@ -85,7 +85,9 @@ async fn called_with(
         seen: Arc::clone(&seen),
         completed,
     };
-    let agent = acp::client::connect(ours, client).await.unwrap();
+    let agent = acp::testing::start_client(ours, client, acp::Options::new())
+        .await
+        .unwrap();
     let session = agent.new_session(dir.path()).await.unwrap();
     session.prompt("go").await.unwrap();
     let text = session.thread().read(|thread| {

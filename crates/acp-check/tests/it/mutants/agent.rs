@@ -41,12 +41,12 @@ pub(crate) fn texts() -> HashMap<Task, String> {
 
 /// Serves a connection. What it keeps is gone with it.
 pub(crate) fn start(transport: Transport) {
-    acp::agent::start(transport, Right::default(), Options::new());
+    acp::testing::start_agent(transport, Right::default(), Options::new());
 }
 
 /// As [`start`], for clients that may speak version 2.
 pub(crate) fn start_v2(transport: Transport) {
-    acp::agent::start(
+    acp::testing::start_agent(
         transport,
         Right::default(),
         Options::new().draft_version_2(),
@@ -72,6 +72,8 @@ struct Right {
 }
 
 impl Agent for Right {
+    type State = ();
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("right", "1.0.0"))
     }
@@ -111,7 +113,7 @@ impl Agent for Right {
         Ok(SessionOpened::new().config_options(options("ask", false)))
     }
 
-    async fn session_opened(&self, session: Session) {
+    async fn session_opened(&self, (): &(), session: Session) {
         let say =
             AvailableCommand::new("say", "Says it").input(UnstructuredCommandInput::new("what"));
         let help = AvailableCommand::new("help", "Says what there is");
@@ -120,6 +122,7 @@ impl Agent for Right {
 
     async fn set_config_option(
         &self,
+        (): &(),
         session: &Session,
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
@@ -160,7 +163,7 @@ impl Agent for Right {
         Some(self)
     }
 
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
         let said = prompt.text();
         self.show(&turn, &prompt).await?;
         let done = match said.trim() {
@@ -415,7 +418,7 @@ impl Right {
 }
 
 impl LoadSession for Right {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
         for (user, agent) in self.past(session.id())? {
             session.user_message(user.as_str()).await?;
             session.message(agent).await?;
@@ -425,21 +428,14 @@ impl LoadSession for Right {
 }
 
 impl ResumeSession for Right {
-    async fn resume_session(
-        &self,
-        session: &Session,
-        _: SessionSetup,
-    ) -> acp::Result<SessionOpened> {
+    async fn resume(&self, session: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
         self.past(session.id())?;
         Ok(SessionOpened::new().config_options(options("ask", false)))
     }
 }
 
 impl ListSessions for Right {
-    async fn list_sessions(
-        &self,
-        request: ListSessionsRequest,
-    ) -> acp::Result<ListSessionsResponse> {
+    async fn list(&self, request: ListSessionsRequest) -> acp::Result<ListSessionsResponse> {
         let sessions = self.sessions.lock().unwrap();
         let of_cwd = sessions
             .iter()
@@ -470,7 +466,12 @@ impl ListSessions for Right {
 }
 
 impl SetSessionTitle for Right {
-    async fn set_session_title(&self, session: &SessionId, title: &str) -> acp::Result<String> {
+    async fn set_title(
+        &self,
+        _: Option<&()>,
+        session: &SessionId,
+        title: &str,
+    ) -> acp::Result<String> {
         self.past(session)?;
         if title.is_empty() {
             return Err(acp::Error::invalid_params("the title is empty"));
@@ -482,13 +483,13 @@ impl SetSessionTitle for Right {
 }
 
 impl CloseSession for Right {
-    async fn close_session(&self, _: &SessionId) -> acp::Result<()> {
+    async fn close(&self, (): &(), _: &SessionId) -> acp::Result<()> {
         Ok(())
     }
 }
 
 impl DeleteSession for Right {
-    async fn delete_session(&self, session: &SessionId) -> acp::Result<()> {
+    async fn delete(&self, session: &SessionId) -> acp::Result<()> {
         self.sessions.lock().unwrap().remove(session.as_str());
         Ok(())
     }

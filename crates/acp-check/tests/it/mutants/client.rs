@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use acp::client::{
     AgentConnection, Client, Elicitation, PermissionRequest, ReadTextFile, Session, SessionSetup,
-    Terminals, Update, UpdateContext, WriteTextFile, connect,
+    Terminals, Update, UpdateContext, WriteTextFile,
 };
 use acp::v1::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationCapabilities, Implementation,
@@ -46,7 +46,8 @@ pub(crate) fn start(transport: Transport) {
 /// Uses an agent, and lends it nothing.
 pub(crate) fn start_least(transport: Transport) {
     tokio::spawn(async move {
-        let Ok(agent) = connect(transport, Least).await else {
+        let Ok(agent) = acp::testing::start_client(transport, Least, acp::Options::new()).await
+        else {
             return;
         };
         if let Ok(session) = agent.new_session("/").await {
@@ -62,7 +63,7 @@ async fn use_agent(
     cancel: &Notify,
     setup: SessionSetup,
 ) -> Result<()> {
-    let agent = connect(transport, client).await?;
+    let agent = acp::testing::start_client(transport, client, acp::Options::new()).await?;
     let used = open_and_use(&agent, cancel, &setup).await;
     agent.close();
     used

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use acp::client::{
-    AgentConnection, Client, Elicitation, PermissionRequest, Update, UpdateContext, connect_with,
-};
+use acp::client::{AgentConnection, Client, Elicitation, PermissionRequest, Update, UpdateContext};
 use acp::v1::{
     AuthMethod, CreateElicitationRequest, CreateElicitationResponse, ElicitationAction,
     ElicitationCapabilities, ElicitationFormCapabilities, ElicitationMode, ElicitationNoContent,
@@ -22,7 +20,7 @@ pub(crate) fn start(transport: Transport) {
             told: Arc::clone(&told),
         };
         let options = Options::new().draft_version_2();
-        let Ok(agent) = connect_with(transport, right, options).await else {
+        let Ok(agent) = acp::testing::start_client(transport, right, options).await else {
             return;
         };
         // What the agent refuses ends it.

@@ -96,6 +96,8 @@ fn hear(what: &impl serde::Serialize) {
 }
 
 impl Agent for Player {
+    type State = ();
+
     fn info(&self) -> Option<Implementation> {
         Some(Implementation::new("player", "1.0").title("Player"))
     }
@@ -111,6 +113,7 @@ impl Agent for Player {
 
     async fn set_config_option(
         &self,
+        (): &(),
         _: &Session,
         option: &SessionConfigId,
         value: SessionConfigOptionValue,
@@ -136,7 +139,7 @@ impl Agent for Player {
         Ok(options.clone())
     }
 
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         let text = prompt.text();
         let Some(file) = text.strip_prefix("play ") else {
             hear(&prompt.content);

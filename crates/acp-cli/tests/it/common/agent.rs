@@ -225,7 +225,7 @@ impl Authentication for Scripted {
 }
 
 impl ListSessions for Scripted {
-    async fn list_sessions(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
+    async fn list(&self, request: ListSessionsRequest) -> Result<ListSessionsResponse> {
         self.check()?;
         if self.endless {
             return Ok(ListSessionsResponse::new(Vec::new()).next_cursor("again"));
@@ -254,7 +254,7 @@ impl ListSessions for Scripted {
 }
 
 impl LoadSession for Scripted {
-    async fn load_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         let opened = self.open(session)?;
         session
             .user_message(ContentBlock::text("old question"))
@@ -265,12 +265,14 @@ impl LoadSession for Scripted {
 }
 
 impl ResumeSession for Scripted {
-    async fn resume_session(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
+    async fn resume(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened> {
         self.open(session)
     }
 }
 
 impl Agent for Scripted {
+    type State = ();
+
     fn new_session_id(&self) -> SessionId {
         "sess_0".into()
     }
@@ -280,7 +282,7 @@ impl Agent for Scripted {
         Ok(SessionOpened::new())
     }
 
-    async fn prompt(&self, turn: Turn, prompt: Prompt) -> Result<StopReason> {
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> Result<StopReason> {
         self.check()?;
         let text = match prompt.text().as_str() {
             "ask" => heard(&turn.elicit("Who are you?", form(), None).await?),

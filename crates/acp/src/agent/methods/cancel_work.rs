@@ -17,11 +17,14 @@ use crate::pending_request::{NotOffered, PendingRequest};
 ///
 /// Which tool calls and terminals can be cancelled the agent tells in their `capabilities`, by
 /// [`Session::update`]. That it has been cancelled is told by an update of it.
-pub trait CancelWork: Send + Sync {
+///
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait CancelWork<S = ()>: Send + Sync {
     /// Begins to cancel a tool call. An id that is unknown, or whose call has ended, is an error:
     /// [`Error::invalid_params`](crate::Error::invalid_params).
     fn cancel_tool_call(
         &self,
+        state: &S,
         session: &Session,
         tool_call: &ToolCallId,
     ) -> impl Future<Output = Result<()>> + Send;
@@ -30,16 +33,17 @@ pub trait CancelWork: Send + Sync {
     /// error: [`Error::invalid_params`](crate::Error::invalid_params).
     fn cancel_terminal(
         &self,
+        state: &S,
         session: &Session,
         terminal: &TerminalId,
     ) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl CancelWork for NotOffered {
-    async fn cancel_tool_call(&self, _: &Session, _: &ToolCallId) -> Result<()> {
+impl<S: Sync> CancelWork<S> for NotOffered {
+    async fn cancel_tool_call(&self, _: &S, _: &Session, _: &ToolCallId) -> Result<()> {
         match *self {}
     }
-    async fn cancel_terminal(&self, _: &Session, _: &TerminalId) -> Result<()> {
+    async fn cancel_terminal(&self, _: &S, _: &Session, _: &TerminalId) -> Result<()> {
         match *self {}
     }
 }
@@ -48,12 +52,12 @@ impl<A: Agent> Handle<CancelToolCallRequest, ()> for PendingRequest<AgentSide<A>
     fn handle(self, request: CancelToolCallRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let session = side.session(&request.session_id)?;
+            let (session, state) = side.open_session(&request.session_id)?;
             let id = request.tool_call_id;
             let Some(work) = side.agent.cancel_work() else {
                 return Err(not_cancellable("tool call", id.as_str()));
             };
-            work.cancel_tool_call(&session, &id).await?;
+            work.cancel_tool_call(&state, &session, &id).await?;
             Ok(CancelToolCallResponse::new())
         });
     }
@@ -63,12 +67,12 @@ impl<A: Agent> Handle<CancelTerminalRequest, ()> for PendingRequest<AgentSide<A>
     fn handle(self, request: CancelTerminalRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let session = side.session(&request.session_id)?;
+            let (session, state) = side.open_session(&request.session_id)?;
             let id = request.terminal_id;
             let Some(work) = side.agent.cancel_work() else {
                 return Err(not_cancellable("terminal", id.as_str()));
             };
-            work.cancel_terminal(&session, &id).await?;
+            work.cancel_terminal(&state, &session, &id).await?;
             Ok(CancelTerminalResponse::new())
         });
     }

@@ -9,16 +9,19 @@ use crate::error::Result;
 use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/close`: frees what a session holds.
-pub trait CloseSession: Send + Sync {
-    /// Frees it. Its turn has been cancelled and has ended, and the library has forgotten it.
+///
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait CloseSession<S = ()>: Send + Sync {
+    /// Frees what dropping the state does not. The session's turn has been cancelled and has ended, and the library has
+    /// forgotten the session; its state is dropped next. Called also before an open session is deleted.
     ///
     /// # Errors
     /// What it holds cannot be freed. It is closed all the same.
-    fn close_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
+    fn close(&self, state: &S, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
-impl CloseSession for NotOffered {
-    async fn close_session(&self, _: &SessionId) -> Result<()> {
+impl<S: Sync> CloseSession<S> for NotOffered {
+    async fn close(&self, _: &S, _: &SessionId) -> Result<()> {
         match *self {}
     }
 }
@@ -27,18 +30,27 @@ impl<A: Agent> Handle<CloseSessionRequest, ()> for PendingRequest<AgentSide<A>> 
     fn handle(self, CloseSessionRequest { session_id, .. }: CloseSessionRequest) {
         let Self { side, responder } = self;
         responder.spawn(async move {
-            let close = side.agent.close_session();
             if side.client_info().speaks_v2() {
                 // Every agent of version 2 closes, and what is closed already stays so.
-                let _ = side.forget(&session_id).await;
+                if side.session(&session_id).is_err() {
+                    return Ok(CloseSessionResponse::new());
+                }
             } else {
-                offered(close, CloseSessionRequest::METHOD)?;
-                side.forget(&session_id).await?;
+                offered(side.agent.close_session(), CloseSessionRequest::METHOD)?;
             }
-            if let Some(close) = close {
-                close.close_session(&session_id).await?;
-            }
+            side.close(&session_id).await?;
             Ok(CloseSessionResponse::new())
         });
+    }
+}
+
+impl<A: Agent> AgentSide<A> {
+    /// Ends a session's turn, forgets the session, and has the agent free what it holds.
+    pub(super) async fn close(&self, id: &SessionId) -> Result<()> {
+        let state = self.forget(id).await?;
+        match (self.agent.close_session(), state) {
+            (Some(close), Some(state)) => close.close(&state, id).await,
+            _ => Ok(()),
+        }
     }
 }

@@ -10,15 +10,15 @@ use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/delete`: deletes a session for good.
 pub trait DeleteSession: Send + Sync {
-    /// Deletes it. If it was open, its turn has been cancelled and has ended.
+    /// Deletes it. If it was open, it has been closed: its turn has been cancelled and has ended.
     ///
     /// # Errors
     /// It cannot be deleted. One that there is not, or not any more, is no error: what is asked for is so already.
-    fn delete_session(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
+    fn delete(&self, session: &SessionId) -> impl Future<Output = Result<()>> + Send;
 }
 
 impl DeleteSession for NotOffered {
-    async fn delete_session(&self, _: &SessionId) -> Result<()> {
+    async fn delete(&self, _: &SessionId) -> Result<()> {
         match *self {}
     }
 }
@@ -29,8 +29,8 @@ impl<A: Agent> Handle<DeleteSessionRequest, ()> for PendingRequest<AgentSide<A>>
         responder.spawn(async move {
             let delete = offered(side.agent.delete_session(), DeleteSessionRequest::METHOD)?;
             // A session that is not open can be deleted as well.
-            let _ = side.forget(&session_id).await;
-            delete.delete_session(&session_id).await?;
+            let _ = side.close(&session_id).await;
+            delete.delete(&session_id).await?;
             Ok(DeleteSessionResponse::new())
         });
     }

@@ -14,26 +14,22 @@ use crate::pending_request::{NotOffered, PendingRequest};
 use crate::session_setup::SessionSetup;
 
 /// `session/fork`: a new session that begins as a copy of another. Unstable.
-pub trait ForkSession: Send + Sync {
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait ForkSession<S = ()>: Send + Sync {
     /// Copies the session `from`; `session` is the new one.
     ///
     /// # Errors
     /// There is no session `from`, or it cannot be copied.
-    fn fork_session(
+    fn fork(
         &self,
         from: &SessionId,
         session: &Session,
         setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+    ) -> impl Future<Output = Result<SessionOpened<S>>> + Send;
 }
 
-impl ForkSession for NotOffered {
-    async fn fork_session(
-        &self,
-        _: &SessionId,
-        _: &Session,
-        _: SessionSetup,
-    ) -> Result<SessionOpened> {
+impl<S> ForkSession<S> for NotOffered {
+    async fn fork(&self, _: &SessionId, _: &Session, _: SessionSetup) -> Result<SessionOpened<S>> {
         match *self {}
     }
 }

@@ -15,14 +15,14 @@ pub trait ListSessions: Send + Sync {
     ///
     /// # Errors
     /// The cursor is none that this agent gave, or the sessions cannot be read.
-    fn list_sessions(
+    fn list(
         &self,
         request: ListSessionsRequest,
     ) -> impl Future<Output = Result<ListSessionsResponse>> + Send;
 }
 
 impl ListSessions for NotOffered {
-    async fn list_sessions(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
+    async fn list(&self, _: ListSessionsRequest) -> Result<ListSessionsResponse> {
         match *self {}
     }
 }
@@ -36,7 +36,7 @@ impl<A: Agent> Handle<ListSessionsRequest, ()> for PendingRequest<AgentSide<A>> 
                 None if side.client_info().speaks_v2() => Ok(side.open_sessions(&request)),
                 offer => {
                     let offer = offered(offer, ListSessionsRequest::METHOD)?;
-                    offer.list_sessions(request).await
+                    offer.list(request).await
                 }
             }
         });
@@ -48,6 +48,7 @@ impl<A: Agent> AgentSide<A> {
         let sessions = self.sessions();
         let here = sessions
             .values()
+            .map(|entry| &entry.session)
             .filter(|s| request.cwd.as_deref().is_none_or(|cwd| cwd == s.cwd()));
         let mut infos: Vec<SessionInfo> = here
             .map(|session| SessionInfo::new(session.id(), session.cwd()))

@@ -13,21 +13,22 @@ use crate::session_setup::SessionSetup;
 
 /// `session/load`: opens an old session and replays it. Session setup, "Loading Sessions"; in version 2
 /// `session/resume` with `replayFrom`.
-pub trait LoadSession: Send + Sync {
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait LoadSession<S = ()>: Send + Sync {
     /// Sends every message and tool call of the session's past through `session`, then returns.
     ///
     /// # Errors
     /// There is no such session, or it cannot be opened. The client then has no session of this id, or
     /// the one that was open before.
-    fn load_session(
+    fn load(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+    ) -> impl Future<Output = Result<SessionOpened<S>>> + Send;
 }
 
-impl LoadSession for NotOffered {
-    async fn load_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+impl<S> LoadSession<S> for NotOffered {
+    async fn load(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened<S>> {
         match *self {}
     }
 }

@@ -15,20 +15,21 @@ use crate::pending_request::{NotOffered, PendingRequest};
 use crate::session_setup::SessionSetup;
 
 /// `session/resume`: opens an old session without replaying it.
-pub trait ResumeSession: Send + Sync {
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait ResumeSession<S = ()>: Send + Sync {
     /// Opens the session.
     ///
     /// # Errors
-    /// As [`LoadSession::load_session`](super::LoadSession::load_session).
-    fn resume_session(
+    /// As [`LoadSession::load`](super::LoadSession::load).
+    fn resume(
         &self,
         session: &Session,
         setup: SessionSetup,
-    ) -> impl Future<Output = Result<SessionOpened>> + Send;
+    ) -> impl Future<Output = Result<SessionOpened<S>>> + Send;
 }
 
-impl ResumeSession for NotOffered {
-    async fn resume_session(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened> {
+impl<S> ResumeSession<S> for NotOffered {
+    async fn resume(&self, _: &Session, _: SessionSetup) -> Result<SessionOpened<S>> {
         match *self {}
     }
 }

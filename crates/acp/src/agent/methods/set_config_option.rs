@@ -87,7 +87,11 @@ impl<A: Agent> AgentSide<A> {
         as_option: bool,
     ) -> Result<Vec<SessionConfigOption>> {
         config::check(&session.config_options(), option, &value)?;
-        let options = self.agent.set_config_option(session, option, value).await?;
+        let state = session.require_state::<A>()?;
+        let options = self
+            .agent
+            .set_config_option(&state, session, option, value)
+            .await?;
         let mode = session.replace_config_options(options.clone());
         let client = session.client();
         let shown = config::understood(options, client.takes_boolean_options());

@@ -6,13 +6,16 @@ use acp_wire::v1::{
 use acp_wire::{Handle, Request};
 
 use crate::agent::Agent;
+use crate::agent::session::Session;
 use crate::agent::side::AgentSide;
 use crate::error::Result;
 use crate::pending_request::{NotOffered, PendingRequest, offered};
 
 /// `session/set_title`: gives a session another title. Unstable.
-pub trait SetSessionTitle: Send + Sync {
-    /// Keeps the title of a session, which need not be open, and gives it as it is kept: it may have been trimmed or
+///
+/// `S` is the agent's [`State`](super::super::Agent::State).
+pub trait SetSessionTitle<S = ()>: Send + Sync {
+    /// Keeps the title of a session, which has a state if it is open, and gives it as it is kept: it may have been trimmed or
     /// shortened. A title that the agent would make up by itself must not replace it.
     ///
     /// The client's view of an open session shows it without more: the library tells of it.
@@ -21,15 +24,16 @@ pub trait SetSessionTitle: Send + Sync {
     /// There is no such session
     /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or the title cannot be
     /// taken ([`Error::invalid_params`](crate::Error::invalid_params)).
-    fn set_session_title(
+    fn set_title(
         &self,
+        state: Option<&S>,
         session: &SessionId,
         title: &str,
     ) -> impl Future<Output = Result<String>> + Send;
 }
 
-impl SetSessionTitle for NotOffered {
-    async fn set_session_title(&self, _: &SessionId, _: &str) -> Result<String> {
+impl<S: Sync> SetSessionTitle<S> for NotOffered {
+    async fn set_title(&self, _: Option<&S>, _: &SessionId, _: &str) -> Result<String> {
         match *self {}
     }
 }
@@ -41,8 +45,12 @@ impl<A: Agent> Handle<SetSessionTitleRequest, ()> for PendingRequest<AgentSide<A
             let offer = side.agent.set_session_title();
             let titles = offered(offer, SetSessionTitleRequest::METHOD)?;
             let id = &request.session_id;
-            let title = titles.set_session_title(id, &request.title).await?;
-            if let Ok(session) = side.session(id) {
+            let session = side.session(id).ok();
+            let state = session.as_ref().and_then(Session::state_of::<A>);
+            let title = titles
+                .set_title(state.as_deref(), id, &request.title)
+                .await?;
+            if let Some(session) = session {
                 let update = SessionInfoUpdate::new().title(title.clone());
                 session
                     .update(SessionUpdate::SessionInfoUpdate(Box::new(update)))

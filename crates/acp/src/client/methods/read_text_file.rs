@@ -17,14 +17,14 @@ pub trait ReadTextFile: Send + Sync {
     /// The file is not there
     /// ([`jsonrpc::Error::RESOURCE_NOT_FOUND`](acp_wire::jsonrpc::Error::RESOURCE_NOT_FOUND)), or it may
     /// not or cannot be read.
-    fn read_text_file(
+    fn read(
         &self,
         request: ReadTextFileRequest,
     ) -> impl Future<Output = Result<ReadTextFileResponse>> + Send;
 }
 
 impl ReadTextFile for NotOffered {
-    async fn read_text_file(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
         match *self {}
     }
 }
@@ -36,7 +36,7 @@ impl<C: Client> Handle<ReadTextFileRequest, ()> for PendingRequest<ClientSide<C>
         };
         responder.spawn_text(async move {
             let files = offered(side.client.read_text_file(), ReadTextFileRequest::METHOD)?;
-            files.read_text_file(request).await
+            files.read(request).await
         });
     }
 }

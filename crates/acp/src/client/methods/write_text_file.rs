@@ -14,14 +14,14 @@ pub trait WriteTextFile: Send + Sync {
     ///
     /// # Errors
     /// It may not or cannot be written.
-    fn write_text_file(
+    fn write(
         &self,
         request: WriteTextFileRequest,
     ) -> impl Future<Output = Result<WriteTextFileResponse>> + Send;
 }
 
 impl WriteTextFile for NotOffered {
-    async fn write_text_file(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+    async fn write(&self, _: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
         match *self {}
     }
 }
@@ -33,7 +33,7 @@ impl<C: Client> Handle<WriteTextFileRequest, ()> for PendingRequest<ClientSide<C
         };
         responder.spawn(async move {
             let files = offered(side.client.write_text_file(), WriteTextFileRequest::METHOD)?;
-            files.write_text_file(request).await
+            files.write(request).await
         });
     }
 }

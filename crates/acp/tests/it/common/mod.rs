@@ -8,7 +8,7 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use acp::client::{AgentConnection, Session, Update, UpdateContext, connect_with};
+use acp::client::{AgentConnection, Session, Update, UpdateContext};
 #[allow(unused_imports, reason = "each test uses a part of it")]
 pub(crate) use acp::testing::{Nobody, OnPrompt};
 use acp::v1::StopReason;
@@ -84,7 +84,7 @@ impl Peer {
         pipe: usize,
     ) -> (Connection, Self) {
         let (transport, peer) = pipes(pipe);
-        (acp::agent::start(transport, agent, limits), peer)
+        (acp::testing::start_agent(transport, agent, limits), peer)
     }
 
     /// A client of this agent, with a session open.
@@ -115,7 +115,7 @@ impl Peer {
         capabilities: Value,
     ) -> (AgentConnection, Self) {
         let (transport, mut peer) = pipes(pipe);
-        let connecting = tokio::spawn(connect_with(transport, client, limits));
+        let connecting = tokio::spawn(acp::testing::start_client(transport, client, limits));
         let (id, params) = peer.request("initialize").await;
         assert_eq!(params["protocolVersion"], 1);
         peer.answer(

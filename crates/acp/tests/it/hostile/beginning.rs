@@ -57,7 +57,11 @@ async fn a_client_refuses_a_version_it_does_not_speak_and_closes() {
         (json!("2024-01-01"), 0),
     ] {
         let (transport, mut peer) = pipes(PIPE);
-        let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+        let connecting = tokio::spawn(acp::testing::start_client(
+            transport,
+            Nobody,
+            acp::Options::new(),
+        ));
         let (id, _) = peer.request("initialize").await;
         peer.answer(&id, json!({"protocolVersion": version})).await;
         let error = soon("the client refuses", connecting)
@@ -80,7 +84,11 @@ async fn a_client_whose_connecting_fails_closes() {
         json!({"result": []}),
     ] {
         let (transport, mut peer) = pipes(PIPE);
-        let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+        let connecting = tokio::spawn(acp::testing::start_client(
+            transport,
+            Nobody,
+            acp::Options::new(),
+        ));
         let (id, _) = peer.request("initialize").await;
         let mut message = answer.clone();
         message["id"] = id;

@@ -36,7 +36,22 @@ async fn sessions_beyond_the_limit_are_refused_until_one_is_closed() {
 struct Closes;
 
 impl acp::Agent for Closes {
-    async fn prompt(&self, _: acp::agent::Turn, _: acp::agent::Prompt) -> acp::Result<StopReason> {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(
+        &self,
+        (): &(),
+        _: acp::agent::Turn,
+        _: acp::agent::Prompt,
+    ) -> acp::Result<StopReason> {
         Ok(StopReason::EndTurn)
     }
     fn close_session(&self) -> Option<&impl acp::agent::CloseSession> {
@@ -45,7 +60,7 @@ impl acp::Agent for Closes {
 }
 
 impl acp::agent::CloseSession for Closes {
-    async fn close_session(&self, _: &acp::v1::SessionId) -> acp::Result<()> {
+    async fn close(&self, (): &(), _: &acp::v1::SessionId) -> acp::Result<()> {
         Ok(())
     }
 }

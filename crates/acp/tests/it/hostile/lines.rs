@@ -247,7 +247,11 @@ async fn what_an_agent_prints_to_stdout_is_skipped_and_counted() {
     let (transport, mut peer) = pipes(PIPE);
     // Before the first answer, too.
     peer.line("Welcome to the agent!").await;
-    let connecting = tokio::spawn(acp::client::connect(transport, Nobody));
+    let connecting = tokio::spawn(acp::testing::start_client(
+        transport,
+        Nobody,
+        acp::Options::new(),
+    ));
     let (id, _) = peer.request("initialize").await;
     peer.line("[2026-01-01T00:00:00Z INFO] starting").await;
     peer.answer(&id, json!({"protocolVersion": 1})).await;

@@ -1,0 +1,206 @@
+//! The library on an executor that is not tokio's. A program of its own: there is no tokio runtime in its process.
+
+#![cfg(unix)]
+
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use acp::agent::{Agent, NewToolCall, Prompt, Turn};
+use acp::client::{Client, PermissionRequest, ReadTextFile, Session, WriteTextFile};
+use acp::thread::{ItemKind, ToolCallStatus};
+use acp::v1::{
+    ReadTextFileRequest, ReadTextFileResponse, RequestPermissionOutcome, StopReason, ToolKind,
+    WriteTextFileRequest, WriteTextFileResponse,
+};
+use acp::{CloseReason, Limits, Options, Result, Transport};
+
+/// Both ends of a socket, as smol has them.
+fn sockets() -> (Transport, Transport) {
+    let (a, b) = UnixStream::pair().unwrap();
+    (transport(a), transport(b))
+}
+
+fn transport(socket: UnixStream) -> Transport {
+    let (reader, writer) = smol::io::split(smol::Async::new(socket).unwrap());
+    Transport::of_futures(reader, writer)
+}
+
+fn assert_no_tokio() {
+    let runtime = tokio::runtime::Handle::try_current();
+    assert!(runtime.is_err(), "this runs in a tokio runtime");
+}
+
+/// Reads a file, asks whether it may write it in capitals, and does.
+struct Shouter;
+
+impl Agent for Shouter {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
+        assert_no_tokio();
+        let text = turn.read_text_file("/poem", None, None).await?;
+        let call = NewToolCall::new("Write in capitals").kind(ToolKind::Edit);
+        let call = turn.tool_call(call).await?;
+        if turn.ask(&call).await?.is_allowed() {
+            turn.write_text_file("/poem", &text.to_uppercase()).await?;
+            call.complete().await?;
+        }
+        turn.message("Done.").await?;
+        Ok(StopReason::EndTurn)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Editor(Arc<Mutex<String>>);
+
+impl Client for Editor {
+    async fn request_permission(
+        &self,
+        request: PermissionRequest,
+    ) -> Result<RequestPermissionOutcome> {
+        assert_no_tokio();
+        // As a person would, after a while.
+        smol::Timer::after(Duration::from_millis(1)).await;
+        Ok(RequestPermissionOutcome::selected(
+            &request.options[0].option_id,
+        ))
+    }
+
+    fn read_text_file(&self) -> Option<&impl ReadTextFile> {
+        Some(self)
+    }
+
+    fn write_text_file(&self) -> Option<&impl WriteTextFile> {
+        Some(self)
+    }
+}
+
+impl ReadTextFile for Editor {
+    async fn read(&self, _: ReadTextFileRequest) -> Result<ReadTextFileResponse> {
+        Ok(ReadTextFileResponse::new(self.0.lock().unwrap().clone()))
+    }
+}
+
+impl WriteTextFile for Editor {
+    async fn write(&self, request: WriteTextFileRequest) -> Result<WriteTextFileResponse> {
+        *self.0.lock().unwrap() = request.content;
+        Ok(WriteTextFileResponse::new())
+    }
+}
+
+fn assert_it_was_shouted(session: &Session, editor: &Editor) {
+    assert_eq!(*editor.0.lock().unwrap(), "ROSES ARE RED");
+    let calls = session.thread().read(|thread| {
+        let items = thread.items().iter();
+        let calls = items.filter_map(|item| match &item.kind {
+            ItemKind::ToolCall(call) => Some((call.title.clone(), call.status.clone())),
+            _ => None,
+        });
+        calls.collect::<Vec<_>>()
+    });
+    let done = ToolCallStatus::Completed;
+    assert_eq!(calls, [("Write in capitals".to_owned(), done)]);
+}
+
+#[test]
+fn a_turn_runs_on_another_executor() {
+    let editor = Editor(Arc::new(Mutex::new("roses are red".to_owned())));
+    smol::block_on(async {
+        let (ours, theirs) = sockets();
+        let (_, serving) = acp::agent::start(theirs, Shouter, Options::new());
+        let serving = smol::spawn(serving);
+        let (handshake, driver) = acp::client::connect(ours, editor.clone());
+        let driver = smol::spawn(driver);
+        let session = handshake.await.unwrap().new_session("/").await.unwrap();
+        assert_eq!(
+            session.prompt("Shout it").await.unwrap(),
+            StopReason::EndTurn
+        );
+        assert_it_was_shouted(&session, &editor);
+        // The last handle closes the connection, and both drivers end.
+        drop(session);
+        assert!(matches!(driver.await, CloseReason::Local));
+        assert!(matches!(serving.await, CloseReason::Peer));
+    });
+}
+
+#[test]
+fn nothing_needs_to_be_spawned() {
+    let editor = Editor(Arc::new(Mutex::new("roses are red".to_owned())));
+    let (ours, theirs) = sockets();
+    // Without any executor: each side has a thread.
+    let agent = std::thread::spawn(move || smol::block_on(acp::agent::serve(theirs, Shouter)));
+    let (handshake, driver) = acp::client::connect(ours, editor.clone());
+    let stop_reason = smol::block_on(driver.run(async {
+        let session = handshake.await?.new_session("/").await?;
+        let stop_reason = session.prompt("Shout it").await?;
+        assert_it_was_shouted(&session, &editor);
+        Ok::<_, acp::Error>(stop_reason)
+    }));
+    assert_eq!(stop_reason.unwrap(), StopReason::EndTurn);
+    agent.join().unwrap().unwrap();
+}
+
+/// Says more than a peer that does not read takes.
+struct Talker;
+
+impl Agent for Talker {
+    type State = ();
+
+    async fn new_session(
+        &self,
+        _: &acp::agent::Session,
+        _: acp::agent::SessionSetup,
+    ) -> acp::Result<acp::agent::SessionOpened> {
+        Ok(acp::agent::SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, _: Prompt) -> Result<StopReason> {
+        loop {
+            turn.message("and another thing, ").await?;
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_does_not_read_is_waited_for_two_seconds_without_tokio_s_clock() {
+    use std::io::Write as _;
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    for line in [
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}"#,
+    ] {
+        writeln!(theirs, "{line}").unwrap();
+    }
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(theirs.try_clone().unwrap()));
+    smol::block_on(async {
+        let options = Options::new().limits(Limits::default());
+        let (conn, driver) = acp::agent::start(transport(ours), Talker, options);
+        let driver = smol::spawn(driver);
+        let opened = smol::unblock(move || lines.nth(1).unwrap().unwrap()).await;
+        let opened: serde_json::Value = serde_json::from_str(&opened).unwrap();
+        let prompt = serde_json::json!({"jsonrpc": "2.0", "id": 2, "method": "session/prompt", "params": {
+            "sessionId": opened["result"]["sessionId"], "prompt": [{"type": "text", "text": "Talk"}],
+        }});
+        writeln!(theirs, "{prompt}").unwrap();
+        // Something arrives, so it talks.
+        let mut byte = [0];
+        let mut reading = theirs.try_clone().unwrap();
+        smol::unblock(move || std::io::Read::read_exact(&mut reading, &mut byte).unwrap()).await;
+        let began = Instant::now();
+        conn.close();
+        assert!(matches!(driver.await, CloseReason::Local));
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(10), "it took {took:?}");
+    });
+    drop(theirs);
+}

@@ -1,0 +1,200 @@
+//! What an agent has of a session: handed to every call about it, and dropped with it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use acp::agent::{
+    Agent, CloseSession, DeleteSession, LoadSession, Prompt, Session, SessionOpened, SessionSetup,
+    SetSessionTitle, Turn,
+};
+use acp::testing::{Nobody, connect};
+use acp::v1::{
+    SessionConfigId, SessionConfigOption, SessionConfigOptionValue, SessionConfigSelect,
+    SessionConfigSelectOption, SessionId, StopReason,
+};
+use acp::{Error, Result};
+
+/// Counts what was said in it.
+struct Notebook {
+    title: Mutex<String>,
+    prompts: AtomicUsize,
+    /// How many of them there are.
+    all: Arc<AtomicUsize>,
+    /// Which does not keep it alive.
+    _session: Session,
+}
+
+impl Notebook {
+    fn new(title: &str, session: &Session, all: &Arc<AtomicUsize>) -> Self {
+        all.fetch_add(1, Ordering::SeqCst);
+        Self {
+            title: Mutex::new(title.to_owned()),
+            prompts: AtomicUsize::new(0),
+            all: Arc::clone(all),
+            _session: session.clone(),
+        }
+    }
+}
+
+impl Drop for Notebook {
+    fn drop(&mut self) {
+        self.all.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[derive(Default)]
+struct Writer {
+    notebooks: Arc<AtomicUsize>,
+    /// How many there were when each session was closed.
+    at_close: Arc<Mutex<Vec<(String, usize)>>>,
+}
+
+impl Agent for Writer {
+    type State = Notebook;
+
+    async fn new_session(
+        &self,
+        session: &Session,
+        _: SessionSetup,
+    ) -> Result<SessionOpened<Notebook>> {
+        let choices = vec![SessionConfigSelectOption::new("ink", "Ink")];
+        let select = SessionConfigSelect::new("ink", choices);
+        let option = SessionConfigOption::new("pen", "Pen", select);
+        let opened = SessionOpened::with_state(Notebook::new("new", session, &self.notebooks));
+        Ok(opened.config_options(vec![option]))
+    }
+
+    async fn prompt(&self, notebook: &Notebook, turn: Turn, _: Prompt) -> Result<StopReason> {
+        let prompts = notebook.prompts.fetch_add(1, Ordering::SeqCst) + 1;
+        let title = notebook.title.lock().unwrap().clone();
+        turn.message(format!("{title}: {prompts}")).await?;
+        Ok(StopReason::EndTurn)
+    }
+
+    async fn set_config_option(
+        &self,
+        notebook: &Notebook,
+        session: &Session,
+        _: &SessionConfigId,
+        _: SessionConfigOptionValue,
+    ) -> Result<Vec<SessionConfigOption>> {
+        "in ink".clone_into(&mut notebook.title.lock().unwrap());
+        Ok(session.config_options())
+    }
+
+    fn load_session(&self) -> Option<&impl LoadSession<Notebook>> {
+        Some(self)
+    }
+
+    fn close_session(&self) -> Option<&impl CloseSession<Notebook>> {
+        Some(self)
+    }
+
+    fn delete_session(&self) -> Option<&impl DeleteSession> {
+        Some(self)
+    }
+
+    fn set_session_title(&self) -> Option<&impl SetSessionTitle<Notebook>> {
+        Some(self)
+    }
+}
+
+impl LoadSession<Notebook> for Writer {
+    async fn load(&self, session: &Session, _: SessionSetup) -> Result<SessionOpened<Notebook>> {
+        if session.id().as_str() == "lost" {
+            return Err(Error::invalid_params("it is lost"));
+        }
+        let notebook = Notebook::new("loaded", session, &self.notebooks);
+        Ok(SessionOpened::with_state(notebook))
+    }
+}
+
+impl CloseSession<Notebook> for Writer {
+    async fn close(&self, notebook: &Notebook, _: &SessionId) -> Result<()> {
+        let title = notebook.title.lock().unwrap().clone();
+        let open = self.notebooks.load(Ordering::SeqCst);
+        self.at_close.lock().unwrap().push((title, open));
+        Ok(())
+    }
+}
+
+impl DeleteSession for Writer {
+    async fn delete(&self, _: &SessionId) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl SetSessionTitle<Notebook> for Writer {
+    async fn set_title(
+        &self,
+        notebook: Option<&Notebook>,
+        _: &SessionId,
+        title: &str,
+    ) -> Result<String> {
+        let Some(notebook) = notebook else {
+            return Ok(format!("{title} (closed)"));
+        };
+        title.clone_into(&mut notebook.title.lock().unwrap());
+        Ok(title.to_owned())
+    }
+}
+
+/// What the agent said last.
+async fn said(session: &acp::client::Session) -> String {
+    let before = session.thread().read(|thread| thread.items().len());
+    session.prompt("Go on").await.unwrap();
+    session.thread().read(|thread| {
+        let items = thread.items().iter().skip(before);
+        let said = items.filter_map(|item| match &item.kind {
+            acp::thread::ItemKind::Agent(message) => Some(message.text()),
+            _ => None,
+        });
+        said.last().unwrap()
+    })
+}
+
+#[tokio::test]
+async fn each_session_has_its_own_in_every_call() {
+    let writer = Writer::default();
+    let (agent, _) = connect(writer, Nobody).await;
+    let first = agent.new_session("/").await.unwrap();
+    let second = agent.new_session("/").await.unwrap();
+    assert_eq!(said(&first).await, "new: 1");
+    assert_eq!(said(&first).await, "new: 2");
+    assert_eq!(said(&second).await, "new: 1");
+    second.set_config_option("pen", "ink").await.unwrap();
+    assert_eq!(said(&second).await, "in ink: 2");
+    agent.set_session_title(first.id(), "diary").await.unwrap();
+    assert_eq!(said(&first).await, "diary: 3");
+    // Opened once more it is another one.
+    let first = agent.load_session(first.id().clone(), "/").await.unwrap();
+    assert_eq!(said(&first).await, "loaded: 1");
+}
+
+#[tokio::test]
+async fn it_goes_with_its_session() {
+    let writer = Writer::default();
+    let (notebooks, at_close) = (Arc::clone(&writer.notebooks), Arc::clone(&writer.at_close));
+    let open = || notebooks.load(Ordering::SeqCst);
+    let (agent, serving) = connect(writer, Nobody).await;
+    let closed = agent.new_session("/").await.unwrap();
+    let deleted = agent.new_session("/").await.unwrap();
+    let loaded = agent.new_session("/").await.unwrap();
+    assert_eq!(open(), 3);
+    closed.close().await.unwrap();
+    assert_eq!(open(), 2);
+    agent.delete_session(deleted.id()).await.unwrap();
+    assert_eq!(open(), 1);
+    // It was there when the agent freed what it holds.
+    let new = "new".to_owned();
+    assert_eq!(*at_close.lock().unwrap(), [(new.clone(), 3), (new, 2)]);
+    let title = agent.set_session_title(closed.id(), "diary").await.unwrap();
+    assert_eq!(title, "diary (closed)");
+    agent.load_session(loaded.id().clone(), "/").await.unwrap();
+    assert_eq!(open(), 1);
+    agent.load_session("lost", "/").await.unwrap_err();
+    assert_eq!(open(), 1);
+    agent.close();
+    serving.closed().await;
+    assert_eq!(open(), 0);
+}

@@ -1,0 +1,28 @@
+//! An agent that repeats what it hears, on the executor `smol`.
+
+use acp::agent::{Agent, Prompt, Session, SessionOpened, SessionSetup, Turn};
+use acp::v1::StopReason;
+
+struct Parrot;
+
+impl Agent for Parrot {
+    type State = ();
+
+    async fn new_session(&self, _: &Session, _: SessionSetup) -> acp::Result<SessionOpened> {
+        Ok(SessionOpened::new())
+    }
+
+    async fn prompt(&self, (): &(), turn: Turn, prompt: Prompt) -> acp::Result<StopReason> {
+        turn.message(prompt.text()).await?;
+        Ok(StopReason::EndTurn)
+    }
+}
+
+fn main() -> std::io::Result<()> {
+    let stdin = smol::Unblock::new(std::io::stdin());
+    let stdout = smol::Unblock::new(std::io::stdout());
+    smol::block_on(acp::agent::serve(
+        acp::Transport::of_futures(stdin, stdout),
+        Parrot,
+    ))
+}

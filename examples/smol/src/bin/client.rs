@@ -1,0 +1,35 @@
+//! Starts an agent, says hello, and prints what it answers: `client AGENT [ARGUMENT...]`, on the executor `smol`.
+
+use std::error::Error;
+
+use acp::client::{Client, Update, UpdateContext, connect};
+use smol::process::{Command, Stdio};
+
+struct Printer;
+
+impl Client for Printer {
+    async fn update(&self, _: &UpdateContext, update: &Update) {
+        print!("{}", update.message_text().unwrap_or_default());
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let program = arguments
+        .next()
+        .ok_or("usage: client AGENT [ARGUMENT...]")?;
+    let mut agent = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let (stdout, stdin) = (agent.stdout.take(), agent.stdin.take());
+    let (stdout, stdin) = stdout.zip(stdin).ok_or("the agent has no pipes")?;
+    let (handshake, driver) = connect(acp::Transport::of_futures(stdout, stdin), Printer);
+    smol::block_on(driver.run(async {
+        let session = handshake.await?.new_session("/").await?;
+        let stop_reason = session.prompt("Hello!").await?;
+        println!(" ({stop_reason})");
+        Ok(())
+    }))
+}
