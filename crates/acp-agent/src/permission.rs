@@ -8,6 +8,7 @@ use acp::v1::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::text::one_line;
 use crate::workspace::Workspace;
 
 /// What an answer with "always" is about.
@@ -47,21 +48,6 @@ impl Subject {
             Self::Host(host) => format!("fetching from `{host}`"),
             Self::Inside(origin) => format!("fetching from {origin}"),
         }
-    }
-}
-
-/// A text as one line that is not too long.
-pub(crate) fn one_line(text: &str) -> String {
-    const LONGEST: usize = 120;
-    let mut line = text.lines().next().unwrap_or_default().trim_end();
-    let mut cut = line.len() < text.trim_end().len();
-    if let Some((end, _)) = line.char_indices().nth(LONGEST) {
-        (line, cut) = (line.get(..end).unwrap_or_default(), true);
-    }
-    if cut {
-        format!("{line} …")
-    } else {
-        line.to_owned()
     }
 }
 

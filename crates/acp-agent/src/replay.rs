@@ -18,8 +18,9 @@ use serde_json::Value;
 
 use crate::context::show_compaction;
 use crate::past::Past;
+use crate::reported::text;
 use crate::store::{Content, Which};
-use crate::tools::{fenced, tail, text};
+use crate::text::{fenced, tail};
 
 /// How much of what a terminal showed is shown as text, in bytes: the end of it.
 const PRINTED: usize = 64 * 1024;

@@ -21,8 +21,9 @@ use crate::model::{
 };
 use crate::permission::{self, Decision};
 use crate::reported::Reported;
+use crate::reported::text;
 use crate::rules::{RuleFiles, Standing};
-use crate::tools::{self, Call, Change, Doing, Output, SwitchMode};
+use crate::tools::{Call, Change, Doing, Output, SwitchMode};
 use crate::workspace::{Fault, Workspace};
 use report::{failed, finish, unanswered, unreadable, whole};
 use writing::{Unfinished, Written};
@@ -376,7 +377,7 @@ impl<'a> Running<'a> {
             }
             Err(Fault::Failed(why) | Fault::Missing(why)) => {
                 let mut content = terminals;
-                content.push(tools::text(&why));
+                content.push(text(&why));
                 let update = handle.change().status(ToolCallStatus::Failed);
                 let update = update.content(content);
                 let update = update.raw_output(json!({ "error": why }));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::model::{Message, ToolResult};
-use crate::tools::{head, tail};
+use crate::text::{head, tail};
 
 /// Results of tool calls that are longer than this are cut, in bytes, where room is needed; and so much of each
 /// is left.

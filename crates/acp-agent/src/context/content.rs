@@ -9,7 +9,7 @@ use acp::v1::{
 };
 use reqwest::Url;
 
-use crate::tools::{fenced, head};
+use crate::text::{fenced, head};
 use crate::workspace::Workspace;
 
 /// The most that is told of one embedded resource, in bytes. What is longer is read by the tools.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::files::{self, Beginning};
 use crate::mode::Mode;
-use crate::tools::head;
+use crate::text::head;
 use crate::workspace::{Fault, Workspace};
 
 /// The file in which projects and users say what agents should know. <https://agents.md> has the convention.

@@ -17,7 +17,8 @@ use super::listing::Ready;
 use super::server::Server;
 use super::sse::SseError;
 use crate::reported::Reported;
-use crate::tools::{head, text};
+use crate::reported::text;
+use crate::text::head;
 use crate::workspace::{Fault, Workspace};
 
 /// How often progress is shown at most.

@@ -16,7 +16,8 @@ use super::content::{self, Given};
 use super::listing::{Ready, pages};
 use super::server::Server;
 use crate::model::{ToolSpec, ToolStatus};
-use crate::permission::{Subject, one_line};
+use crate::permission::Subject;
+use crate::text::one_line;
 use crate::tools::{About, Doing, Output};
 use crate::workspace::Fault;
 

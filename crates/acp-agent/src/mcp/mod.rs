@@ -37,6 +37,8 @@ use call::{At, What};
 use names::{BETWEEN, Names};
 use server::{News, Server};
 
+use crate::reported::text;
+use crate::text::head;
 pub(crate) use call::ServerCall;
 pub(crate) use connect::joined;
 pub(crate) use prompts::Typed;
@@ -231,7 +233,7 @@ impl Servers {
         }
         for (name, at, tool) in self.tools(own) {
             let described = tool.description.as_deref().or(tool.title.as_deref());
-            let described = tools::head(described.unwrap_or(&tool.name), LONGEST_DESCRIPTION);
+            let described = head(described.unwrap_or(&tool.name), LONGEST_DESCRIPTION);
             offered.push(ToolSpec {
                 name: name.into(),
                 description: format!(
@@ -421,7 +423,7 @@ async fn report(workspace: &Workspace, server: &Server, news: &News) -> acp::Res
     let call = call
         .kind(ToolKind::Other)
         .status(status)
-        .content(vec![tools::text(news.to_string())]);
+        .content(vec![text(news.to_string())]);
     workspace.turn.tool_call(call).await?;
     Ok(())
 }

@@ -12,7 +12,7 @@ use super::Servers;
 use super::call::At;
 use super::content;
 use super::names::Names;
-use crate::permission::one_line;
+use crate::text::one_line;
 use crate::workspace::{Fault, Workspace};
 
 /// The longest text that a prompt may be, in bytes of JSON.

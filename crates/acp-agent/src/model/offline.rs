@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use super::{Known, Message, Model, Request, Step, Steps, ToolRequest, ToolResult, ToolStatus};
 use crate::commands::{self, Command, Typed};
-use crate::permission::one_line;
-use crate::tools::{self, fenced};
+use crate::text::fenced;
+use crate::text::head;
+use crate::text::one_line;
+use crate::tools;
 use survey::{manifest, readme, survey};
 
 /// The model of an agent that has none: it is no AI, and says so.
@@ -282,7 +284,7 @@ fn ran(command: &str, result: &ToolResult) -> String {
 
 /// A result as part of an answer.
 fn repeated(text: &str) -> String {
-    let kept = tools::head(text, REPEATED);
+    let kept = head(text, REPEATED);
     let more = if kept.len() < text.len() {
         "\n\nThere is more; the tool call shows it."
     } else {

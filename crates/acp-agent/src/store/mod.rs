@@ -11,7 +11,6 @@
 mod entry;
 mod fold;
 mod memory;
-pub(crate) mod private;
 mod sqlite;
 
 use std::pin::Pin;
@@ -19,6 +18,8 @@ use std::time::SystemTime;
 
 use acp::v1::SessionId;
 use serde::{Deserialize, Serialize};
+
+use crate::private::PrivateError;
 
 pub use crate::permission::Subject;
 pub(crate) use entry::Content;
@@ -287,4 +288,13 @@ pub enum StoreError {
     /// Anything else; the text says what.
     #[error("{0}")]
     Failed(String),
+}
+
+impl From<PrivateError> for StoreError {
+    fn from(error: PrivateError) -> Self {
+        match error {
+            PrivateError::NotOurs { path } => Self::NotOurs { path },
+            PrivateError::Failed(why) => Self::Failed(why),
+        }
+    }
 }

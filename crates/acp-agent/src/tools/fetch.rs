@@ -8,9 +8,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, head, text};
-use crate::permission::{self, Decision, Subject, one_line};
+use super::{About, Doing, Output};
+use crate::permission::{self, Decision, Subject};
+use crate::reported::text;
 use crate::rules::{Deed, Standing};
+use crate::text::one_line;
+use crate::text::{fenced, head};
 use crate::web::{Answer, Document, Inside, Proxies, Target, readable};
 use crate::workspace::Fault;
 

@@ -10,9 +10,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, location, text};
-use crate::permission::one_line;
+use super::{About, Doing, Output, location};
+use crate::reported::text;
 use crate::rules::{Session, left_out, may_be_named};
+use crate::text::fenced;
+use crate::text::one_line;
 use crate::workspace::{Fault, Given, Look, Tree, Workspace};
 
 /// How many files are given back at most.

@@ -7,8 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{About, Doing, Output, fenced, location, text};
+use super::{About, Doing, Output, location};
+use crate::reported::text;
 use crate::rules::{Session, left_out, may_be_named};
+use crate::text::fenced;
 use crate::workspace::{EntryKind, Fault, Workspace};
 
 /// How many entries are listed at most.

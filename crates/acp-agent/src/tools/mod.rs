@@ -16,7 +16,7 @@ mod switch_mode;
 mod write;
 mod written;
 
-use acp::v1::{ContentBlock, Diff, ImageContent, ToolCallContent, ToolCallLocation, ToolKind};
+use acp::v1::{Diff, ImageContent, ToolCallContent, ToolCallLocation, ToolKind};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -27,6 +27,7 @@ use crate::reported::Reported;
 use crate::rules::{Deed, RuleFiles};
 use crate::workspace::{Fault, Workspace};
 
+use crate::reported::text;
 pub(crate) use list::names as listed_names;
 pub(crate) use switch_mode::SwitchMode;
 pub(crate) use written::{about_begun, about_written, names_more, so_far, whole_members};
@@ -332,61 +333,9 @@ fn location(path: &str, line: Option<u32>) -> ToolCallLocation {
     }
 }
 
-/// Text as content.
-pub(crate) fn text(text: impl Into<String>) -> ToolCallContent {
-    ContentBlock::text(text).into()
-}
-
-/// Text that is not Markdown, as Markdown.
-pub(crate) fn fenced(text: &str) -> String {
-    let mut longest = 0;
-    let mut run = 0;
-    for c in text.chars() {
-        run = if c == '`' { run + 1 } else { 0 };
-        longest = longest.max(run);
-    }
-    let fence = "`".repeat(longest.max(2) + 1);
-    let end = if text.is_empty() || text.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
-    format!("{fence}\n{text}{end}{fence}")
-}
-
-/// The beginning of a text, at most so many bytes and whole characters.
-pub(crate) fn head(text: &str, most: usize) -> &str {
-    let mut end = most.min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.get(..end).unwrap_or_default()
-}
-
-/// The end of a text, at most so many bytes and whole characters.
-pub(crate) fn tail(text: &str, most: usize) -> &str {
-    let mut start = text.len().saturating_sub(most);
-    while !text.is_char_boundary(start) {
-        start += 1;
-    }
-    text.get(start..).unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn fences_are_longer_than_what_they_hold() {
-        assert_eq!(fenced("a"), "```\na\n```");
-        assert_eq!(fenced("a ``` b\n"), "````\na ``` b\n````");
-    }
-
-    #[test]
-    fn texts_are_cut_at_characters() {
-        assert_eq!((head("aéb", 2), tail("aéb", 2)), ("a", "b"));
-        assert_eq!((head("aé", 9), tail("aé", 9)), ("aé", "aé"));
-    }
 
     #[test]
     fn wrong_calls_are_explained() {

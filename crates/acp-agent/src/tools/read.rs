@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, head, location, text};
+use super::{About, Doing, Output, location};
+use crate::reported::text;
+use crate::text::{fenced, head};
 use crate::workspace::{Fault, Tree, Workspace};
 
 /// How many lines are read where the call does not say.

@@ -9,9 +9,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, head, tail, text};
+use super::{About, Doing, Output};
 use crate::model::ToolStatus;
-use crate::permission::one_line;
+use crate::reported::text;
+use crate::text::one_line;
+use crate::text::{fenced, head, tail};
 use crate::workspace::{Fault, News, Printed, Process};
 
 /// How much of what was printed is given back, in bytes: of its beginning, where it is said what is done, and

@@ -11,9 +11,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::glob::Names;
-use super::{About, Doing, Output, fenced, head, location, text};
-use crate::permission::one_line;
+use super::{About, Doing, Output, location};
+use crate::reported::text;
 use crate::rules::{Session, left_out};
+use crate::text::one_line;
+use crate::text::{fenced, head};
 use crate::workspace::{Fault, Given, Look, Tree, Workspace};
 
 /// How many lines that match are given back at most.

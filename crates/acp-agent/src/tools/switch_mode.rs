@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, text};
+use super::{About, Doing, Output};
 use crate::mode::{self, Mode};
 use crate::model::ToolStatus;
 use crate::permission;
+use crate::reported::text;
 use crate::store::StoreError;
 use crate::workspace::Fault;
 

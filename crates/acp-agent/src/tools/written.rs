@@ -5,7 +5,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value, json};
 
 use super::{About, Call};
-use crate::permission::one_line;
+use crate::text::one_line;
 use crate::workspace::Workspace;
 
 /// What is shown of a tool's call before its arguments are whole.

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use super::{Fault, GRACE, Workspace};
 use crate::clients;
-use crate::tools::{head, tail};
+use crate::text::{head, tail};
 
 /// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
 /// scroll back further than a model does.

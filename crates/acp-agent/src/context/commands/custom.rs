@@ -8,7 +8,7 @@ use std::path::Path;
 use acp_host::Roots;
 
 use crate::context::files;
-use crate::permission::one_line;
+use crate::text::one_line;
 
 /// Where they are.
 const DIRECTORY: &str = ".acp/commands";

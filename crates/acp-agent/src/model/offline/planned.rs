@@ -7,9 +7,10 @@ use serde_json::{Value, json};
 use super::survey::{quoted, words};
 use super::{SoFar, counted, exit_code};
 use crate::model::{Step, ToolRequest, ToolStatus};
-use crate::permission::one_line;
 use crate::project::{self, Clues, Finding};
-use crate::tools::{self, fenced};
+use crate::text::fenced;
+use crate::text::one_line;
+use crate::tools;
 
 impl SoFar<'_> {
     /// `/test`.

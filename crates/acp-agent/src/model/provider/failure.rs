@@ -13,7 +13,7 @@ use super::error_report::{ErrorReport, REPEATED, asked_for, repeated};
 use super::exchange::ExchangeError;
 use super::wire_format::DecodeError;
 use crate::causes::{causes, chain};
-use crate::tools::head;
+use crate::text::head;
 
 /// A failure.
 #[derive(Debug)]

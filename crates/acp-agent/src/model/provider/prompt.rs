@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
 use super::convert::{Part, TargetModel};
-use crate::tools::fenced;
+use crate::text::fenced;
 
 /// What the person said.
 pub(super) fn prompt<'a>(target: TargetModel<'_>, content: &'a [ContentBlock]) -> Vec<Part<'a>> {

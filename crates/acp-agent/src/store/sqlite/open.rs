@@ -7,7 +7,8 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::failed;
-use crate::store::{StoreError, private};
+use crate::private;
+use crate::store::StoreError;
 
 /// How long another process may have the database for itself.
 const PATIENCE: Duration = Duration::from_secs(10);
