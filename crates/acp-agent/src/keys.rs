@@ -5,7 +5,8 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::model::{Provider, Secret};
+use crate::model::provider::name::Provider;
+use crate::model::provider::secret::Secret;
 use crate::private::{self, PrivateError};
 
 /// The largest file that is read, in bytes.

@@ -64,16 +64,24 @@ use acp::v1::{
 
 use acp_host::{Sandbox, SandboxError, SandboxRules};
 use choice::Choice;
-pub use choice::ModelChoices;
+pub use choice::config::{ModelChoices, ModelConfig};
 pub use keys::{Account, KeyFile, KeyFileError, Keys};
 pub use mcp::McpLimits;
 pub use mode::{Mode, ParseModeError};
-pub use model::{
-    Message, Model, ModelConfig, ModelError, ModelErrorKind, Models, OfflineModel,
-    ParseProviderError, ParseThoughtLevelError, Price, Provider, ProviderModel, Request, Retries,
-    ScriptError, ScriptedModel, Sealed, Secret, Step, Steps, ThoughtLevel, ToolRequest, ToolResult,
-    ToolSpec, ToolStatus, Usage, WireFormat,
-};
+pub use model::error::{ModelError, ModelErrorKind};
+pub use model::interface::{Model, Request, ToolSpec};
+pub use model::message::{Message, Sealed, ToolRequest, ToolResult, ToolStatus};
+pub use model::offline::OfflineModel;
+pub use model::provider::backoff::Retries;
+pub use model::provider::catalogue::Price;
+pub use model::provider::config::ProviderModel;
+pub use model::provider::models::Models;
+pub use model::provider::name::{ParseProviderError, Provider};
+pub use model::provider::secret::Secret;
+pub use model::provider::wire_format::WireFormat;
+pub use model::scripted::{ScriptError, ScriptedModel};
+pub use model::step::{Step, Steps, Usage};
+pub use model::thought::{ParseThoughtLevelError, ThoughtLevel};
 pub use rules::RuleFiles;
 use sessions::Sessions;
 use store::SessionStore;

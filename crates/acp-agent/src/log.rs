@@ -7,7 +7,7 @@ use acp::v1::SessionId;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use crate::context::Compaction;
-use crate::model::Message;
+use crate::model::message::Message;
 use crate::store::{Entry, Folder, Kept, Properties, SessionStore, StoreError, Version, Which};
 
 /// How many bytes of entries are folded together at most.

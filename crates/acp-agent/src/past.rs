@@ -8,7 +8,7 @@ use acp::update::MessageChunk;
 use acp::v1::ContentBlock;
 use serde_json::Value;
 
-use crate::model::{Message, ToolResult, ToolStatus};
+use crate::model::message::{Message, ToolResult, ToolStatus};
 use crate::store::{Content, Entry, Kept, SessionStore, StoreError, Which};
 
 /// What the model is told of a tool call in the middle of which the process ended.
@@ -198,7 +198,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::ToolRequest;
+    use crate::model::message::ToolRequest;
 
     fn asks(ids: &[&str]) -> Message {
         Message::Assistant {

@@ -78,7 +78,7 @@ mod system {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::Path;
 
-    use super::{Opened, PrivateError};
+    use crate::private::{Opened, PrivateError};
 
     pub(super) fn open(path: &Path) -> io::Result<Opened> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -145,7 +145,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    use super::{Opened, PrivateError};
+    use crate::private::{Opened, PrivateError};
 
     pub(super) fn open(path: &Path) -> io::Result<Opened> {
         let file = File::open(path)?;

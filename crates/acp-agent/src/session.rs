@@ -17,10 +17,10 @@ use crate::context::{Compaction, Conversation};
 use crate::log::Log;
 use crate::mcp::Servers;
 use crate::mode::{self, Mode};
-use crate::model::Message;
+use crate::model::error::failure;
+use crate::model::message::Message;
 use crate::permission::Subject;
 use crate::store::{Always, Properties, StoreError};
-use crate::turn::failure;
 use crate::workspace::Tree;
 
 /// A session.

@@ -16,12 +16,12 @@ use crate::choice::{Choice, Chosen};
 use crate::log::Log;
 use crate::mcp::{self, McpLimits, Servers};
 use crate::mode::Mode;
-use crate::model::Message;
+use crate::model::error::failure;
+use crate::model::message::Message;
 use crate::past::{Past, Told};
 use crate::replay::replay;
 use crate::session::{Own, SessionState};
 use crate::store::{Kept, Properties, SessionStore, StoreError};
-use crate::turn::failure;
 
 /// How many sessions are in a page of the list.
 const PAGE: usize = 100;

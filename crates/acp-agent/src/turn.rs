@@ -7,7 +7,6 @@ mod writing;
 use std::path::Path;
 
 use acp::agent::Prompt;
-use acp::jsonrpc;
 use acp::v1::{Cost, StopReason, ToolCall, ToolCallStatus, UsageUpdate};
 use serde_json::{Value, json};
 
@@ -15,10 +14,12 @@ use crate::choice::Asked;
 use crate::context::{Begun, Conversation};
 use crate::mcp;
 use crate::mode::Mode;
-use crate::model::{
-    self, Message, Model, ModelError, ModelErrorKind, Request, Sealed, Step, ToolRequest,
-    ToolResult, ToolSpec, ToolStatus, Usage,
-};
+use crate::model::error::ModelErrorKind;
+use crate::model::error::failure;
+use crate::model::interface::{Model, Request, ToolSpec};
+use crate::model::message::{Message, Sealed, ToolRequest, ToolResult, ToolStatus};
+use crate::model::step::next_step;
+use crate::model::step::{Step, Usage};
 use crate::permission::{self, Decision};
 use crate::reported::Reported;
 use crate::reported::text;
@@ -188,7 +189,7 @@ impl<'a> Running<'a> {
         let request = request.thought(self.asked.thought);
         let mut steps = self.model().respond(request);
         loop {
-            let next = turn.unless_cancelled(async { Ok(model::next(&mut steps).await) });
+            let next = turn.unless_cancelled(async { Ok(next_step(&mut steps).await) });
             let next = match reply.written.due() {
                 None => next.await?,
                 Some(due) => match tokio::time::timeout_at(due, next).await {
@@ -469,15 +470,4 @@ impl<'a> Running<'a> {
             None => asked,
         })
     }
-}
-
-/// What a prompt is answered with when the model fails. Error Handling: what it is, is in `data`, for programs.
-pub(crate) fn failure(error: ModelError) -> acp::Error {
-    let kind = error.kind;
-    let mut answer = match kind {
-        ModelErrorKind::Unauthorized => jsonrpc::Error::auth_required(),
-        _ => jsonrpc::Error::internal(""),
-    };
-    answer.message = error.message;
-    acp::Error::Rpc(answer.data(json!({ "kind": kind.as_str() })))
 }

@@ -6,7 +6,7 @@ use super::commands::{self, Typed};
 use super::content;
 use super::{Conversation, Instructions};
 use crate::mcp;
-use crate::model::Message;
+use crate::model::message::Message;
 use crate::turn::Running;
 use crate::workspace::{Fault, Workspace};
 

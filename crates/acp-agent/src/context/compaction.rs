@@ -4,7 +4,7 @@ use acp::v1::{ContentBlock, TextContent};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::model::{Message, ToolResult};
+use crate::model::message::{Message, ToolResult};
 use crate::text::{head, tail};
 
 /// Results of tool calls that are longer than this are cut, in bytes, where room is needed; and so much of each
@@ -196,7 +196,7 @@ pub(super) fn shortened(text: &str, left: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ToolRequest, ToolStatus};
+    use crate::model::message::{ToolRequest, ToolStatus};
 
     fn user(text: &str) -> Message {
         Message::User(vec![ContentBlock::text(text)])

@@ -2,7 +2,8 @@
 
 use super::{Compaction, Instructions};
 use crate::mode::Mode;
-use crate::model::{Message, Usage};
+use crate::model::message::Message;
+use crate::model::step::Usage;
 
 /// How many bytes of a conversation are taken for a token. Languages and code have three to five of them; what
 /// follows from it is only when to look again.

@@ -9,8 +9,10 @@ use jiff::Timestamp;
 use super::compaction::{Compaction, Keeps, last_prompt, size_of};
 use super::conversation::{BYTES_PER_TOKEN, Conversation};
 use super::summary;
-use crate::model::{Message, ModelError};
-use crate::turn::{Running, failure};
+use crate::model::error::ModelError;
+use crate::model::error::failure;
+use crate::model::message::Message;
+use crate::turn::Running;
 
 /// What is to be done to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,7 +30,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::context::commands;
-use crate::model::ToolSpec;
+use crate::model::interface::ToolSpec;
 use crate::tools;
 use crate::workspace::{Fault, Workspace};
 use call::{At, What};

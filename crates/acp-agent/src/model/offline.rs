@@ -8,8 +8,10 @@ use std::collections::HashMap;
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use serde_json::{Value, json};
 
-use super::{Known, Message, Model, Request, Step, Steps, ToolRequest, ToolResult, ToolStatus};
 use crate::commands::{self, Command, Typed};
+use crate::model::interface::{Model, Request};
+use crate::model::message::{Message, ToolRequest, ToolResult, ToolStatus};
+use crate::model::step::{Known, Step, Steps};
 use crate::text::fenced;
 use crate::text::head;
 use crate::text::one_line;

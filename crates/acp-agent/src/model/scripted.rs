@@ -6,10 +6,11 @@ use acp::v1::{ContentBlock, StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    Known, Message, Model, ModelError, ModelErrorKind, Request, Step, Steps, ToolRequest, Usage,
-};
 use crate::context;
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::interface::{Model, Request};
+use crate::model::message::{Message, ToolRequest};
+use crate::model::step::{Known, Step, Steps, Usage};
 
 /// A model that does what a JSON file says, for tests of whatever talks to an agent.
 ///

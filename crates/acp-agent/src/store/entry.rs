@@ -5,7 +5,7 @@ use acp::{v1, v2};
 
 use super::StoreError;
 use crate::context::Compaction;
-use crate::model::Message;
+use crate::model::message::Message;
 
 /// What an entry is. The numbers are how it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

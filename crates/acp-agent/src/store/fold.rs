@@ -216,7 +216,7 @@ mod tests {
     use acp::v2::{self, SessionUpdate as V2};
 
     use super::*;
-    use crate::model::Message;
+    use crate::model::message::Message;
 
     fn text(id: &str, text: &str) -> Update {
         let chunk = ContentChunk::new(ContentBlock::text(text)).message_id(id);

@@ -21,7 +21,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::model::{ToolSpec, ToolStatus};
+use crate::model::interface::ToolSpec;
+use crate::model::message::ToolStatus;
 use crate::permission::Subject;
 use crate::reported::Reported;
 use crate::rules::{Deed, RuleFiles};

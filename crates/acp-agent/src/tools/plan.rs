@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Output;
-use crate::model::ToolStatus;
+use crate::model::message::ToolStatus;
 use crate::workspace::{Fault, Workspace};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{About, Doing, Output};
-use crate::model::ToolStatus;
+use crate::model::message::ToolStatus;
 use crate::reported::text;
 use crate::text::one_line;
 use crate::text::{fenced, head, tail};

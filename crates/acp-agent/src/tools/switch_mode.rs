@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{About, Doing, Output};
 use crate::mode::{self, Mode};
-use crate::model::ToolStatus;
+use crate::model::message::ToolStatus;
 use crate::permission;
 use crate::reported::text;
 use crate::store::StoreError;

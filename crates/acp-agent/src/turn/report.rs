@@ -3,7 +3,7 @@
 use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
 
-use crate::model::{ToolRequest, ToolResult, ToolStatus};
+use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::reported::Reported;
 use crate::tools::Output;
 

@@ -10,7 +10,7 @@ use tokio::time::{Duration, Instant};
 
 use super::Running;
 use crate::mcp::Servers;
-use crate::model::ToolSpec;
+use crate::model::interface::ToolSpec;
 use crate::reported::Reported;
 use crate::tools::{self, About};
 use crate::workspace::Workspace;

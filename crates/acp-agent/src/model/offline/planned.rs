@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::survey::{quoted, words};
 use super::{SoFar, counted, exit_code};
-use crate::model::{Step, ToolRequest, ToolStatus};
+use crate::model::message::{ToolRequest, ToolStatus};
+use crate::model::step::Step;
 use crate::project::{self, Clues, Finding};
 use crate::text::fenced;
 use crate::text::one_line;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::{ToolRequest, ToolResult, ToolStatus};
+use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::text::one_line;
 
 /// How many of a goal's words are searched for.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Models;
 use super::config::ProviderModel;
 use crate::causes::chain;
+use super::models::Models;
 
 /// How long a server may take to say it, connecting included.
 const PATIENCE: Duration = Duration::from_secs(5);
