@@ -3,7 +3,6 @@
 //! In the order in which they are offered, which is that of preference: the one that was configured, those that the
 //! user names, those that the servers at their addresses say they have, and the well-known ones of each provider for
 //! which there is a key. Where there is none at all it is the offline model.
-use crate::choice::config::ModelChoices;
 
 pub(crate) mod config;
 
@@ -16,7 +15,7 @@ use acp::v1::{
     SessionConfigSelectOption,
 };
 
-use crate::choice::config::ModelConfig;
+use crate::choice::config::{ModelChoices, ModelConfig};
 use crate::keys::{Account, KeyFileError, Keys};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::interface::Model;
@@ -27,7 +26,7 @@ use crate::model::provider::models::Models;
 use crate::model::provider::name::Provider;
 use crate::model::scripted::ScriptedModel;
 use crate::model::thought::ThoughtLevel;
-use crate::store::Properties;
+use crate::store::kept::Properties;
 
 /// The id of the config option that is the model.
 pub(crate) const MODEL: &str = "model";

@@ -21,6 +21,7 @@
 //! A [`ProviderModel`] is a language model: Anthropic's, OpenAI's, Gemini's, or one at any address that speaks as
 //! one of them. [`OfflineModel`] is no AI and carries out typed commands; [`ScriptedModel`] plays a file, for tests.
 
+mod announce;
 mod causes;
 mod choice;
 mod clients;
@@ -38,7 +39,6 @@ mod private;
 mod project;
 mod replay;
 mod reported;
-mod rules;
 mod session;
 mod sessions;
 mod sse;
@@ -66,7 +66,7 @@ use acp_host::{Sandbox, SandboxError, SandboxRules};
 use choice::Choice;
 pub use choice::config::{ModelChoices, ModelConfig};
 pub use keys::{Account, KeyFile, KeyFileError, Keys};
-pub use mcp::McpLimits;
+pub use mcp::limits::McpLimits;
 pub use mode::{Mode, ParseModeError};
 pub use model::error::{ModelError, ModelErrorKind};
 pub use model::interface::{Model, Request, ToolSpec};
@@ -82,7 +82,7 @@ pub use model::provider::wire_format::WireFormat;
 pub use model::scripted::{ScriptError, ScriptedModel};
 pub use model::step::{Step, Steps, Usage};
 pub use model::thought::{ParseThoughtLevelError, ThoughtLevel};
-pub use rules::RuleFiles;
+pub use permission::rules::RuleFiles;
 use sessions::Sessions;
 use store::SessionStore;
 use workspace::Workspace;
@@ -269,11 +269,11 @@ impl acp::Agent for CodingAgent {
             return;
         };
         let understands = state.understands();
-        if let Err(error) = context::commands::announce(&session, &state, understands).await {
+        if let Err(error) = announce::announce(&session, &state, understands).await {
             tracing::debug!(%error, "the commands were not announced");
         }
         // The servers' prompts follow when they are there, and so do models of which nobody knows yet.
-        state.servers.announce(session.clone(), &state);
+        announce::announce_changes(session.clone(), &state);
         self.sessions.announce_models(session, &state);
     }
 
@@ -314,11 +314,15 @@ impl acp::Agent for CodingAgent {
         if turn.config_options() != options {
             // There are other keys than before, and so maybe another model, for which other things can be typed.
             turn.set_config_options(options).await?;
-            context::commands::announce(turn.session(), &state, state.understands()).await?;
+            announce::announce(turn.session(), &state, state.understands()).await?;
         }
-        let workspace = Workspace { turn, state };
-        let asked = workspace.state.asked()?;
-        let running = turn::Running {
+        let workspace = Workspace {
+            turn,
+            memory: Arc::clone(&state) as _,
+        };
+        let asked = state.asked()?;
+        let running = turn::running::Running {
+            state: &state,
             asked: &asked,
             tools: &self.tools,
             max_requests: self.max_requests,
@@ -327,8 +331,7 @@ impl acp::Agent for CodingAgent {
             workspace: &workspace,
         };
         let ended = running.run(prompt).await;
-        let Workspace { turn, state } = &workspace;
-        state.turn_ended(turn.id()).await;
+        state.turn_ended(workspace.turn.id()).await;
         ended
     }
 }

@@ -9,7 +9,10 @@ use acp::v1::ContentBlock;
 use serde_json::Value;
 
 use crate::model::message::{Message, ToolResult, ToolStatus};
-use crate::store::{Content, Entry, Kept, SessionStore, StoreError, Which};
+use crate::store::entry::{Content, Entry};
+use crate::store::error::StoreError;
+use crate::store::kept::{Kept, Which};
+use crate::store::session_store::SessionStore;
 
 /// What the model is told of a tool call in the middle of which the process ended.
 const ENDED: &str =

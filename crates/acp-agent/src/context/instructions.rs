@@ -9,7 +9,8 @@ use jiff::Timestamp;
 use super::files::{self, Beginning};
 use crate::mode::Mode;
 use crate::text::head;
-use crate::workspace::{Fault, Workspace};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// The file in which projects and users say what agents should know. <https://agents.md> has the convention.
 const FILE: &str = "AGENTS.md";
@@ -51,7 +52,7 @@ pub(crate) struct Instructions(String);
 impl Instructions {
     /// Puts them together. What cannot be read of the project's or the user's own is left out, and the model is
     /// told so: better than a turn that does not begin. Without `project` nothing of the project's is read.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         workspace: &Workspace,
         user: Option<&Path>,
         project: bool,

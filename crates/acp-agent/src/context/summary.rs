@@ -6,8 +6,7 @@ use super::compaction::{CUT_RESULT, Keeps, shortened, summarised};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::interface::{Model, Request};
 use crate::model::message::{Message, ToolStatus};
-use crate::model::step::next_step;
-use crate::model::step::{Step, Usage};
+use crate::model::step::{Step, Usage, next_step};
 
 /// What the request for a summary begins with.
 const ASKS: &str = "Summarise the conversation below, between a person and a coding agent.";
@@ -58,7 +57,7 @@ pub(crate) fn is_summary_request(request: &Request<'_>) -> bool {
 ///
 /// # Errors
 /// The model fails, or gives none.
-pub(super) async fn summarise(
+pub(crate) async fn summarise(
     model: &dyn Model,
     messages: &[Message],
     keeps: Keeps,

@@ -1,7 +1,5 @@
 //! Calls of servers' tools, and of the two with which a model gets at their resources.
 
-use std::sync::Arc;
-
 use acp::v1::ToolKind;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ReadResourceRequest,
@@ -11,16 +9,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::McpLimits;
 use super::content::{self, Given};
-use super::listing::{Ready, pages};
-use super::server::Server;
+use super::limits::McpLimits;
+use super::listing::pages;
+use super::server::At;
 use crate::model::interface::ToolSpec;
 use crate::model::message::ToolStatus;
-use crate::permission::Subject;
+use crate::permission::subject::Subject;
 use crate::text::one_line;
-use crate::tools::{About, Doing, Output};
-use crate::workspace::Fault;
+use crate::tools::tool::{About, Doing, Output};
+use crate::workspace::fault::Fault;
 
 /// The names of the agent's own tools for resources. They are there if a server has resources.
 pub(super) const LIST: &str = "list_resources";
@@ -59,13 +57,6 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
             parameters: schemars::schema_for!(ReadArguments).to_value(),
         },
     ]
-}
-
-/// A server that answers.
-#[derive(Debug, Clone)]
-pub(super) struct At {
-    pub(super) server: Arc<Server>,
-    pub(super) ready: Arc<Ready>,
 }
 
 /// A call.

@@ -8,8 +8,7 @@ use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
 use serde_json::{Value, json};
 
 use crate::reported::text;
-use crate::text::one_line;
-use crate::text::{fenced, head};
+use crate::text::{fenced, head, one_line};
 
 /// How much of a result the model is given, in bytes.
 const FOR_MODEL: usize = 64 * 1024;

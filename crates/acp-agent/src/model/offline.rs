@@ -8,14 +8,12 @@ use std::collections::HashMap;
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use serde_json::{Value, json};
 
+use super::interface::{Model, Request};
+use super::message::{Message, ToolRequest, ToolResult, ToolStatus};
+use super::step::{Known, Step, Steps};
 use crate::commands::{self, Command, Typed};
-use crate::model::interface::{Model, Request};
-use crate::model::message::{Message, ToolRequest, ToolResult, ToolStatus};
-use crate::model::step::{Known, Step, Steps};
-use crate::text::fenced;
-use crate::text::head;
-use crate::text::one_line;
-use crate::tools;
+use crate::text::{fenced, head, one_line};
+use crate::tools::list::names;
 use survey::{manifest, readme, survey};
 
 /// The model of an agent that has none: it is no AI, and says so.
@@ -187,9 +185,7 @@ impl<'a> SoFar<'a> {
             return vec![self.call(tool, arguments)];
         };
         say(match (result.status, command) {
-            (ToolStatus::Done, Command::List { .. })
-                if tools::listed_names(&result.data).is_empty() =>
-            {
+            (ToolStatus::Done, Command::List { .. }) if names(&result.data).is_empty() => {
                 "The directory is empty.".to_owned()
             }
             (ToolStatus::Done, Command::Read { .. }) if result.data["lines"] == 0 => {
@@ -225,7 +221,7 @@ impl<'a> SoFar<'a> {
         let Some((_, listing)) = self.of_tool("list").next() else {
             return vec![self.call("list", json!({}))];
         };
-        let names = tools::listed_names(&listing.data);
+        let names = names(&listing.data);
         let read: Vec<_> = self.of_tool("read").collect();
         let worth: Vec<&str> = readme(&names).into_iter().chain(manifest(&names)).collect();
         if read.is_empty() && !worth.is_empty() {

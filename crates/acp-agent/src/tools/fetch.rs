@@ -8,14 +8,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output};
-use crate::permission::{self, Decision, Subject};
+use super::tool::{About, Doing, Output};
+use crate::permission::ask::{self, Decision};
+use crate::permission::deed::Deed;
+use crate::permission::rules::Standing;
+use crate::permission::subject::Subject;
 use crate::reported::text;
-use crate::rules::{Deed, Standing};
-use crate::text::one_line;
-use crate::text::{fenced, head};
-use crate::web::{Answer, Document, Inside, Proxies, Target, readable};
-use crate::workspace::Fault;
+use crate::text::{fenced, head, one_line};
+use crate::web::document::Document;
+use crate::web::page::readable;
+use crate::web::{Answer, Inside, Proxies, Target};
+use crate::workspace::fault::Fault;
 
 /// How much of the text is given back at once, in bytes.
 const MOST: usize = 48 * 1024;
@@ -130,7 +133,7 @@ impl Fetch {
             update = update.content(vec![text(said.join("\n\n"))]);
         }
         Ok(
-            match permission::ask(workspace, &subject, each_time, update).await? {
+            match ask::ask(workspace, &subject, each_time, update).await? {
                 Decision::Allowed if refused.is_some() => refused,
                 Decision::Allowed => {
                     allowed.push(subject);

@@ -10,12 +10,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, location};
+use super::tool::{About, Doing, Output, location};
+use crate::permission::circumstances::Circumstances;
+use crate::permission::rules::{left_out, may_be_named};
 use crate::reported::text;
-use crate::rules::{Session, left_out, may_be_named};
-use crate::text::fenced;
-use crate::text::one_line;
-use crate::workspace::{Fault, Given, Look, Tree, Workspace};
+use crate::text::{fenced, one_line};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::{Given, Look, Tree};
 
 /// How many files are given back at most.
 const MOST: usize = 200;
@@ -90,7 +92,7 @@ impl Glob {
         let workspace = doing.workspace;
         let path = PathBuf::from(workspace.absolute(&self.path));
         let names = Names::of(&path, Some(&self.pattern)).map_err(Fault::Failed)?;
-        let (rules, session) = (doing.rules.clone(), Session::of(workspace));
+        let (rules, session) = (doing.rules.clone(), Circumstances::of(workspace));
         let found = workspace
             .look(move |tree, given| {
                 let may = rules.looking(&session)?;

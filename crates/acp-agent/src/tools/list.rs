@@ -7,11 +7,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{About, Doing, Output, location};
+use super::tool::{About, Doing, Output, location};
+use crate::permission::circumstances::Circumstances;
+use crate::permission::rules::{left_out, may_be_named};
 use crate::reported::text;
-use crate::rules::{Session, left_out, may_be_named};
 use crate::text::fenced;
-use crate::workspace::{EntryKind, Fault, Workspace};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::EntryKind;
 
 /// How many entries are listed at most.
 const MOST: usize = 1000;
@@ -36,7 +39,7 @@ impl List {
 
     pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let path = PathBuf::from(doing.workspace.absolute(&self.path));
-        let (rules, session) = (doing.rules.clone(), Session::of(doing.workspace));
+        let (rules, session) = (doing.rules.clone(), Circumstances::of(doing.workspace));
         let (entries, truncated, withheld) = doing
             .workspace
             .look(move |tree, given| {

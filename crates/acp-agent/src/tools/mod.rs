@@ -6,32 +6,29 @@
 mod edit;
 mod fetch;
 mod glob;
-mod list;
+pub(crate) mod list;
 mod nearest;
+pub(crate) mod partial;
 mod plan;
 mod read;
 mod run;
 mod search;
-mod switch_mode;
+pub(crate) mod switch_mode;
+pub(crate) mod tool;
 mod write;
-mod written;
+pub(crate) mod written;
 
-use acp::v1::{Diff, ImageContent, ToolCallContent, ToolCallLocation, ToolKind};
+use acp::v1::ToolKind;
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::model::interface::ToolSpec;
-use crate::model::message::ToolStatus;
-use crate::permission::Subject;
-use crate::reported::Reported;
-use crate::rules::{Deed, RuleFiles};
-use crate::workspace::{Fault, Workspace};
-
-use crate::reported::text;
-pub(crate) use list::names as listed_names;
-pub(crate) use switch_mode::SwitchMode;
-pub(crate) use written::{about_begun, about_written, names_more, so_far, whole_members};
+use crate::permission::deed::Deed;
+use crate::permission::subject::Subject;
+use crate::tools::switch_mode::SwitchMode;
+use crate::tools::tool::{About, Change, Doing, Output, read_arguments};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// The name of the tool whose calls are the plan.
 const PLAN: &str = "plan";
@@ -50,99 +47,7 @@ pub(crate) enum Call {
     Plan(plan::Plan),
     SwitchMode(SwitchMode),
     /// A tool of an MCP server.
-    Server(crate::mcp::ServerCall),
-}
-
-/// What a tool call is, for people.
-pub(crate) struct About {
-    pub(crate) title: String,
-    pub(crate) kind: ToolKind,
-    pub(crate) locations: Vec<ToolCallLocation>,
-    pub(crate) content: Vec<ToolCallContent>,
-}
-
-impl About {
-    fn new(title: impl Into<String>, kind: ToolKind, locations: Vec<ToolCallLocation>) -> Self {
-        Self {
-            title: title.into(),
-            kind,
-            locations,
-            content: Vec::new(),
-        }
-    }
-}
-
-/// What came of a tool call.
-pub(crate) struct Output {
-    pub(crate) status: ToolStatus,
-    /// For the model.
-    pub(crate) text: String,
-    /// For the client; `None` leaves what is shown.
-    pub(crate) content: Option<Vec<ToolCallContent>>,
-    /// Other places than were announced.
-    pub(crate) locations: Option<Vec<ToolCallLocation>>,
-    pub(crate) data: Value,
-    /// For models that see.
-    pub(crate) images: Vec<ImageContent>,
-}
-
-impl Output {
-    fn done(text: impl Into<String>, content: Vec<ToolCallContent>, data: Value) -> Self {
-        Self {
-            status: ToolStatus::Done,
-            text: text.into(),
-            content: Some(content),
-            locations: None,
-            data,
-            images: Vec::new(),
-        }
-    }
-
-    pub(crate) fn rejected(why: impl Into<String>) -> Self {
-        let why = why.into();
-        Self {
-            status: ToolStatus::Rejected,
-            content: Some(vec![text(why.as_str())]),
-            text: why,
-            locations: None,
-            data: json!({ "rejected": true }),
-            images: Vec::new(),
-        }
-    }
-}
-
-/// A tool call that is being carried out.
-pub(crate) struct Doing<'a> {
-    pub(crate) workspace: &'a Workspace,
-    pub(crate) handle: &'a Reported,
-    /// What the user's rules are, for tools that find out on the way what they would do.
-    pub(crate) rules: &'a RuleFiles,
-    /// The terminals that are shown. They stay, whatever becomes of the call.
-    pub(crate) terminals: Vec<ToolCallContent>,
-}
-
-/// How a file would change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
-    /// An absolute path.
-    path: String,
-    /// Absent if there is no file yet.
-    old: Option<String>,
-    new: String,
-    /// The first line that changes, counted from 1.
-    line: Option<u32>,
-}
-
-impl Change {
-    pub(crate) fn content(&self) -> ToolCallContent {
-        let mut diff = Diff::new(&self.path, &self.new);
-        diff.old_text.clone_from(&self.old);
-        diff.into()
-    }
-
-    pub(crate) fn location(&self) -> ToolCallLocation {
-        location(&self.path, self.line)
-    }
+    Server(crate::mcp::call::ServerCall),
 }
 
 /// Makes a list of the tools, and reads the call of one.
@@ -193,20 +98,6 @@ tools! {
     Fetch(fetch::Fetch) = "fetch": "Fetches a document from the web by http or https; HTML becomes Markdown. 48 KiB of text at once, after which it says how to go on; documents over 4 MiB and what is no text are refused. The person is asked for each new host.",
     Plan(plan::Plan) = "plan": "Shows the plan to the person: all of its entries with how far each is. Call it again whenever that changes.",
     SwitchMode(SwitchMode) = "switch_mode": "Asks the person to switch the session to another mode. In architect mode nothing can be changed and no command run: leave it with this, and say in the plan what you are going to do.",
-}
-
-pub(crate) fn read_arguments<T: DeserializeOwned>(
-    tool: &str,
-    arguments: &Value,
-) -> Result<T, String> {
-    // A tool without required arguments is called with none at all by some.
-    let arguments = if arguments.is_null() {
-        json!({})
-    } else {
-        arguments.clone()
-    };
-    serde_json::from_value(arguments)
-        .map_err(|e| format!("`{tool}` cannot take these arguments: {e}"))
 }
 
 fn schema<T: JsonSchema>() -> Value {
@@ -326,16 +217,10 @@ impl Call {
     }
 }
 
-fn location(path: &str, line: Option<u32>) -> ToolCallLocation {
-    let location = ToolCallLocation::new(path);
-    match line {
-        Some(line) => location.line(line),
-        None => location,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -5,9 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Output;
+use super::tool::Output;
 use crate::model::message::ToolStatus;
-use crate::workspace::{Fault, Workspace};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -10,10 +10,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, location};
+use super::tool::{About, Doing, Output, location};
 use crate::reported::text;
 use crate::text::{fenced, head};
-use crate::workspace::{Fault, Tree, Workspace};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::Tree;
 
 /// How many lines are read where the call does not say.
 const LINES: u32 = 2000;

@@ -9,12 +9,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output};
+use super::tool::{About, Doing, Output};
 use crate::model::message::ToolStatus;
 use crate::reported::text;
-use crate::text::one_line;
-use crate::text::{fenced, head, tail};
-use crate::workspace::{Fault, News, Printed, Process};
+use crate::text::{fenced, head, one_line, tail};
+use crate::workspace::fault::Fault;
+use crate::workspace::process::{News, Printed, Process};
 
 /// How much of what was printed is given back, in bytes: of its beginning, where it is said what is done, and
 /// of its end, where it is said what came of it.

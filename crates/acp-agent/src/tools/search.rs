@@ -11,12 +11,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::glob::Names;
-use super::{About, Doing, Output, location};
+use super::tool::{About, Doing, Output, location};
+use crate::permission::circumstances::Circumstances;
+use crate::permission::rules::left_out;
 use crate::reported::text;
-use crate::rules::{Session, left_out};
-use crate::text::one_line;
-use crate::text::{fenced, head};
-use crate::workspace::{Fault, Given, Look, Tree, Workspace};
+use crate::text::{fenced, head, one_line};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::{Given, Look, Tree};
 
 /// How many lines that match are given back at most.
 const MOST: usize = 200;
@@ -104,7 +106,7 @@ impl Search {
         let names = Names::of(&path, self.glob.as_deref()).map_err(Fault::Failed)?;
         let matcher = self.matcher().map_err(Fault::Failed)?;
         let context = usize::try_from(self.context).unwrap_or_default();
-        let (rules, session) = (doing.rules.clone(), Session::of(workspace));
+        let (rules, session) = (doing.rules.clone(), Circumstances::of(workspace));
         let found = workspace
             .look(move |tree, given| {
                 let may = rules.looking(&session)?;

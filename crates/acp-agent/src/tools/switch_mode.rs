@@ -5,13 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output};
+use super::tool::{About, Doing, Output};
 use crate::mode::{self, Mode};
 use crate::model::message::ToolStatus;
-use crate::permission;
+use crate::permission::ask;
 use crate::reported::text;
-use crate::store::StoreError;
-use crate::workspace::Fault;
+use crate::workspace::fault::Fault;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -51,8 +50,8 @@ impl SwitchMode {
     }
 
     pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let state = &doing.workspace.state;
-        let now = state.mode();
+        let memory = &doing.workspace.memory;
+        let now = memory.mode();
         let wanted: Mode = self
             .mode
             .parse()
@@ -68,23 +67,24 @@ impl SwitchMode {
                     .status(ToolCallStatus::Pending)
                     .content(self.about().content);
                 let offered = options.iter().map(|(_, option)| option.clone()).collect();
-                let chosen = permission::choice(&doing.workspace.turn, update, offered).await?;
+                let chosen = ask::choice(&doing.workspace.turn, update, offered).await?;
                 let chosen = options
                     .into_iter()
                     .find(|(_, option)| option.option_id == chosen);
                 match chosen {
                     Some((Some(mode), _)) => mode,
-                    _ => return Ok(rejected(state.mode())),
+                    _ => return Ok(rejected(memory.mode())),
                 }
             }
         };
         doing.handle.start().await?;
-        if state.mode() != mode {
-            state.set_mode(mode).await.map_err(unkept)?;
+        if memory.mode() != mode {
+            // What cannot be kept ends the turn.
+            memory.set_mode(mode).await.map_err(Fault::Stop)?;
             doing
                 .workspace
                 .turn
-                .set_config_options(state.options())
+                .set_config_options(memory.options())
                 .await?;
         }
         let said = format!("The session is in {mode} mode.");
@@ -101,25 +101,20 @@ impl SwitchMode {
     }
 }
 
-/// That the mode cannot be kept ends the turn, as all does that cannot be kept.
-fn unkept(error: StoreError) -> Fault {
-    Fault::Stop(error.into())
-}
-
 /// What a person is asked, and the modes that the answers lead to; `None` if they need not be asked, since the other
 /// mode allows no more.
 fn options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
-    let code = permission::option(
+    let code = ask::option(
         "Yes, and change files without asking",
         PermissionOptionKind::AllowAlways,
     );
-    let ask = permission::option(
+    let ask = ask::option(
         "Yes, and manually accept actions",
         PermissionOptionKind::AllowOnce,
     );
     let (code, ask) = ((Some(Mode::Code), code), (Some(Mode::Ask), ask));
     let reject = |name: &str| {
-        let option = permission::option(name, PermissionOptionKind::RejectOnce);
+        let option = ask::option(name, PermissionOptionKind::RejectOnce);
         (None, option)
     };
     match (now, wanted) {

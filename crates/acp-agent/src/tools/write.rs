@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Change, Doing, Output, location};
-use crate::workspace::{Fault, Workspace};
+use super::tool::{About, Change, Doing, Output, location};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

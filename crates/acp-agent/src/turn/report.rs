@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::reported::Reported;
-use crate::tools::Output;
+use crate::tools::tool::Output;
 
 /// Why arguments cannot be read that are no JSON object, for the model.
 pub(super) fn unreadable(written: &str) -> String {

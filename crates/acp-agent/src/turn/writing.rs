@@ -8,11 +8,13 @@ use acp::v1::ToolCall;
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
-use super::Running;
-use crate::mcp::Servers;
+use super::running::Running;
+use crate::mcp::servers::Servers;
 use crate::model::interface::ToolSpec;
 use crate::reported::Reported;
-use crate::tools::{self, About};
+use crate::tools::partial::{so_far, whole_members};
+use crate::tools::tool::About;
+use crate::tools::written::{about_begun, about_written, names_more};
 use crate::workspace::Workspace;
 
 /// As long as arguments are no longer than this, in bytes, each piece of them is looked at for what a person would
@@ -58,10 +60,10 @@ impl Running<'_> {
         if tool.is_empty() || written.0.len() >= MOST || written.0.contains_key(&call) {
             return Ok(());
         }
-        let Some(about) = about(&self.workspace.state.servers, self.tools, &tool) else {
+        let Some(about) = about(&self.state.servers, self.tools, &tool) else {
             return Ok(());
         };
-        let held_back = tools::names_more(&tool);
+        let held_back = names_more(&tool);
         let mut writing = Writing {
             handle: None,
             due: Instant::now() + HELD_BACK,
@@ -107,12 +109,12 @@ impl Running<'_> {
 impl Writing {
     /// Shows it for the first time.
     async fn announce(&mut self, workspace: &Workspace) -> acp::Result<()> {
-        let report = ToolCall::new(workspace.state.next_call_id(), &self.about.title)
+        let report = ToolCall::new(workspace.memory.next_call_id(), &self.about.title)
             .kind(self.about.kind.clone())
             .locations(self.about.locations.clone());
         let report = match self.arguments.is_empty() {
             true => report,
-            false => report.raw_input(tools::so_far(&self.arguments)),
+            false => report.raw_input(so_far(&self.arguments)),
         };
         self.handle = Some(Reported::begin(&workspace.turn, report).await?);
         Ok(())
@@ -125,8 +127,8 @@ impl Writing {
             return Ok(());
         }
         self.looked = length;
-        let members = tools::whole_members(&self.arguments);
-        let about = tools::about_written(&self.tool, members, workspace);
+        let members = whole_members(&self.arguments);
+        let about = about_written(&self.tool, members, workspace);
         let about = about.filter(|about| {
             about.title != self.about.title || about.locations != self.about.locations
         });
@@ -142,7 +144,7 @@ impl Writing {
                     .change()
                     .title(&self.about.title)
                     .locations(self.about.locations.clone())
-                    .raw_input(tools::so_far(&self.arguments));
+                    .raw_input(so_far(&self.arguments));
                 self.shown = self.shown.max(length);
                 handle.update(change).await
             }
@@ -155,7 +157,7 @@ impl Writing {
 fn about(servers: &Servers, own: &[ToolSpec], tool: &str) -> Option<About> {
     match servers.call(own, tool, &json!({})) {
         Some(Ok(call)) => Some(call.about()),
-        Some(Err(_)) | None => tools::about_begun(tool),
+        Some(Err(_)) | None => about_begun(tool),
     }
 }
 

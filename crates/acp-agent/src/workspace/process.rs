@@ -11,7 +11,8 @@ use acp::v1::{
 use acp_host::{TerminalEventKind, Terminals};
 use tokio::sync::Notify;
 
-use super::{Fault, GRACE, Workspace};
+use super::fault::Fault;
+use super::{GRACE, Workspace};
 use crate::clients;
 use crate::text::{head, tail};
 
@@ -131,7 +132,7 @@ impl Process {
     pub(crate) async fn start(workspace: &Workspace, line: &str) -> Result<Self, Fault> {
         workspace.go_on()?;
         // What the client's terminals may do, it alone knows.
-        if clients::runs_commands(workspace.turn.client()) && !workspace.state.sandboxed {
+        if clients::runs_commands(workspace.turn.client()) && !workspace.memory.is_sandboxed() {
             start_at_client(workspace, line).await.map(Self::Client)
         } else {
             start_own(workspace, line).await.map(Self::Own)

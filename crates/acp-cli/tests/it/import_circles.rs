@@ -10,8 +10,7 @@ use std::path::Path;
 const CRATES: [&str; 3] = ["acp-agent", "acp-check", "acp-cli"];
 
 /// Crates in which there are circles, and why they may be there.
-const ALLOWED: [(&str, &str); 3] = [
-    ("acp-agent", "it is being untied"),
+const ALLOWED: [(&str, &str); 2] = [
     ("acp-check", "it is being untied"),
     ("acp-cli", "it is being untied"),
 ];

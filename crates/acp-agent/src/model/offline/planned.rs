@@ -9,9 +9,8 @@ use super::{SoFar, counted, exit_code};
 use crate::model::message::{ToolRequest, ToolStatus};
 use crate::model::step::Step;
 use crate::project::{self, Clues, Finding};
-use crate::text::fenced;
-use crate::text::one_line;
-use crate::tools;
+use crate::text::{fenced, one_line};
+use crate::tools::list::names;
 
 impl SoFar<'_> {
     /// `/test`.
@@ -154,8 +153,7 @@ impl SoFar<'_> {
         };
         let mut listings: HashMap<String, Option<Vec<String>>> = HashMap::new();
         for (request, result) in self.of_tool("list") {
-            let names =
-                (result.status == ToolStatus::Done).then(|| tools::listed_names(&result.data));
+            let names = (result.status == ToolStatus::Done).then(|| names(&result.data));
             listings.insert(of(request).unwrap_or_default(), names);
         }
         let Some(names) = listings.remove("") else {

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::model::message::ToolRequest;
 use super::decode::Decoded;
+use crate::model::message::ToolRequest;
 use crate::model::step::Step;
 
 /// The calls of a round so far.

@@ -7,13 +7,12 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
+use super::backoff::Retries;
+use super::name::{ParseProviderError, Provider};
+use super::secret::Secret;
 use super::wire_format::WireFormat;
 use crate::keys::Account;
 use crate::model::error::{ModelError, ModelErrorKind};
-use super::backoff::Retries;
-use super::name::ParseProviderError;
-use super::name::Provider;
-use super::secret::Secret;
 use crate::model::thought::ThoughtLevel;
 
 /// The most that one answer may have, in bytes of text, thoughts and arguments, if nothing else is set. No

@@ -10,11 +10,9 @@ use std::collections::HashSet;
 use acp::v1::ImageContent;
 use serde_json::{Value, json};
 
-use super::prompt::{picture, prompt};
+use super::prompt::{Part, TargetModel, picture, prompt};
 use super::wire_format::WireFormat;
 use crate::model::message::{Message, Sealed, ToolRequest};
-use super::prompt::Part;
-use super::prompt::TargetModel;
 
 /// What a call is answered with that has no result.
 const NO_RESULT: &str = "There is no result of this.";

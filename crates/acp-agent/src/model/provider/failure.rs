@@ -8,11 +8,11 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::config::ProviderModel;
+use super::decode::DecodeError;
 use super::error_report::{ErrorReport, REPEATED, asked_for, repeated};
 use super::exchange::ExchangeError;
 use crate::causes::{causes, chain};
 use crate::model::error::{ModelError, ModelErrorKind};
-use super::decode::DecodeError;
 use crate::text::head;
 
 /// A failure.

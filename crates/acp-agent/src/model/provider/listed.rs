@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::config::ProviderModel;
-use crate::causes::chain;
 use super::models::Models;
+use crate::causes::chain;
 
 /// How long a server may take to say it, connecting included.
 const PATIENCE: Duration = Duration::from_secs(5);

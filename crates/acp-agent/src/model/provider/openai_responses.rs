@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::calls::Calls;
 use super::convert::{AssistantTurn, Turn, texts};
-use super::openai_chat::{effort, reasons};
 use super::decode::{
     DecodeError, Decoded, Decoder, Finish, finish, malformed, parse, said, thought, tokens,
 };
+use super::openai_chat::{effort, reasons};
 use super::prompt::Part;
 use super::request::ModelRequest;
 use crate::model::step::Usage;

@@ -10,10 +10,10 @@ use super::convert;
 use super::exchange::HttpRequest;
 use super::failure::{About, Again, Failure};
 use super::http::{Http, is_here};
+use super::prompt::TargetModel;
 use super::request::ModelRequest;
 use crate::model::error::ModelError;
 use crate::model::interface::Request;
-use super::prompt::TargetModel;
 
 /// A model of a provider.
 pub(super) struct Served {

@@ -7,15 +7,15 @@ use futures_util::stream::unfold;
 use reqwest::StatusCode;
 
 use super::backoff::{Backoff, Wait};
+use super::decode::{Decoded, Decoder};
 use super::error_report::ErrorReport;
 use super::exchange::{Exchange, ExchangeError};
 use super::failure::{Again, Failure};
+use super::served::Served;
 use super::wire_format::WireFormat;
 use crate::model::error::ModelError;
 use crate::model::interface::Request;
 use crate::model::message::{Message, Sealed};
-use super::decode::{Decoded, Decoder};
-use super::served::Served;
 use crate::model::step::{Step, Steps};
 
 /// What each event counts at least, in bytes, toward what an answer may have.

@@ -1,17 +1,16 @@
 //! What may be done without a question: as the session's mode has it, and the rules of the user and of the
 //! project, which are the same that clients read (`docs/decisions/0009-permissions.md`).
 
-use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use acp::v1::ToolKind;
-use acp_host::{
-    Action, By, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict, is_obeyed,
-    is_ordinary,
-};
+use acp_host::{Action, By, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict};
 
+use super::circumstances::Circumstances;
+use super::deed::Deed;
 use crate::mode::Mode;
-use crate::workspace::{Fault, Tree, Workspace};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
 ///
@@ -47,21 +46,6 @@ impl AtMost {
             policy => Some(policy.into()),
         }
     }
-}
-
-/// What a tool call is about to do.
-#[derive(Debug, Clone)]
-pub(crate) enum Deed {
-    /// Reads a file. The path is absolute.
-    Read(String),
-    /// Looks at what is in a directory or under it. The path is absolute.
-    Look { kind: ToolKind, path: String },
-    /// Changes a file. The path is absolute.
-    Change(String),
-    /// Has the shell run a line.
-    Run(String),
-    /// Something else, of which no more is known than its kind.
-    Other(ToolKind),
 }
 
 /// What mode and rules say to it.
@@ -133,7 +117,7 @@ impl RuleFiles {
 
     /// What is said to the deed in this session.
     pub(crate) async fn stand(&self, workspace: &Workspace, deed: Deed) -> Result<Standing, Fault> {
-        let session = Session::of(workspace);
+        let session = Circumstances::of(workspace);
         let files = self.clone();
         let judged = tokio::task::spawn_blocking(move || files.judge(&session, &deed));
         let judged = workspace.unless_cancelled(judged).await?;
@@ -141,7 +125,7 @@ impl RuleFiles {
     }
 
     /// What says which files may be looked at; `None` if nothing restricts that. For threads that may block.
-    pub(crate) fn looking(&self, session: &Session) -> Result<Option<Permissions>, String> {
+    pub(crate) fn looking(&self, session: &Circumstances) -> Result<Option<Permissions>, String> {
         let said = self.read(session).map_err(|why| unreadable(&why))?;
         let any = said.user.is_some() || !said.project.is_empty() || said.remembered.is_some();
         let policy = said.policy.clone();
@@ -154,7 +138,7 @@ impl RuleFiles {
         self.policy.is_some_and(AtMost::is_nothing)
     }
 
-    fn judge(&self, session: &Session, deed: &Deed) -> Standing {
+    fn judge(&self, session: &Circumstances, deed: &Deed) -> Standing {
         let judged = match self.read(session) {
             Ok(said) => said.judge(session, deed),
             Err(why) => Standing::Refused(unreadable(&why)),
@@ -171,7 +155,7 @@ impl RuleFiles {
         }
     }
 
-    fn read(&self, session: &Session) -> Result<Said, String> {
+    fn read(&self, session: &Circumstances) -> Result<Said, String> {
         let project = match &session.tree {
             Some(_) => Some(Project::of(&session.cwd).map_err(|e| e.to_string())?),
             // Its files are not here, and so are no rules of its own.
@@ -216,60 +200,6 @@ fn unreadable(why: &str) -> String {
     format!("Rejected, since the rules of what may be done cannot be read: {why}")
 }
 
-/// What of a session decides.
-#[derive(Clone)]
-pub(crate) struct Session {
-    mode: Mode,
-    sandboxed: bool,
-    cwd: PathBuf,
-    /// Its directories, if they are here.
-    tree: Option<Arc<Tree>>,
-    /// Files are read through the client.
-    lent_reading: bool,
-}
-
-impl Session {
-    pub(crate) fn of(workspace: &Workspace) -> Self {
-        let state = &workspace.state;
-        let lent = workspace.turn.client().capabilities();
-        Self {
-            mode: state.mode(),
-            sandboxed: state.sandboxed,
-            cwd: PathBuf::from(workspace.turn.cwd()),
-            tree: state.own().ok().map(|own| Arc::clone(&own.tree)),
-            lent_reading: lent.fs.read_text_file,
-        }
-    }
-
-    /// Whether the client, if it goes by the rules, would tell that it is refused.
-    fn client_tells(&self, deed: &Deed) -> bool {
-        match deed {
-            Deed::Read(_) => self.lent_reading,
-            Deed::Look { .. } => false,
-            Deed::Change(_) | Deed::Run(_) | Deed::Other(_) => true,
-        }
-    }
-
-    fn with_roots<T>(&self, look: impl FnOnce(&Roots) -> T) -> Option<T> {
-        match &self.tree {
-            Some(tree) => Some(look(tree.roots())),
-            None => Roots::open([]).ok().map(|none| look(&none)),
-        }
-    }
-
-    /// Whether the file is under the session's directories, and none that other programs obey.
-    fn is_ordinary(&self, path: &Path) -> bool {
-        let Some(tree) = &self.tree else {
-            let below = path.strip_prefix(&self.cwd);
-            return below.is_ok_and(|below| {
-                let mut parts = below.components();
-                parts.all(|part| matches!(part, Component::Normal(_))) && !is_obeyed(below)
-            });
-        };
-        is_ordinary(path, tree.roots())
-    }
-}
-
 /// All that is said by rules.
 #[derive(Default)]
 struct Said {
@@ -292,12 +222,12 @@ impl Said {
         permissions.project(self.project.iter().cloned())
     }
 
-    fn judge(&self, session: &Session, deed: &Deed) -> Standing {
+    fn judge(&self, session: &Circumstances, deed: &Deed) -> Standing {
         let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
         judged.unwrap_or_else(|| Standing::Refused(unreadable("there are no directories")))
     }
 
-    fn weigh(&self, session: &Session, roots: &Roots, deed: &Deed) -> Standing {
+    fn weigh(&self, session: &Circumstances, roots: &Roots, deed: &Deed) -> Standing {
         let file = |kind, path: &str| Action::file(kind, path, roots);
         let mut special = false;
         // And whether the mode allows it, and whether it only looks.
@@ -357,11 +287,14 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    fn session(mode: Mode, cwd: &Path) -> Session {
+    use super::*;
+    use crate::workspace::tree::Tree;
+
+    fn session(mode: Mode, cwd: &Path) -> Circumstances {
         let roots = Roots::open([cwd.to_owned()]).unwrap();
-        Session {
+        Circumstances {
             mode,
             sandboxed: false,
             cwd: cwd.to_owned(),
@@ -370,7 +303,7 @@ mod tests {
         }
     }
 
-    fn stand(files: &RuleFiles, session: &Session, deed: &Deed) -> Standing {
+    fn stand(files: &RuleFiles, session: &Circumstances, deed: &Deed) -> Standing {
         files.judge(session, deed)
     }
 

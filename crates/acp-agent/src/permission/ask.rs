@@ -6,50 +6,9 @@ use acp::v1::{
     PermissionOption, PermissionOptionId, PermissionOptionKind, RequestPermissionOutcome,
     ToolCallUpdate,
 };
-use serde::{Deserialize, Serialize};
 
-use crate::text::one_line;
+use super::subject::Subject;
 use crate::workspace::Workspace;
-
-/// What an answer with "always" is about.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Subject {
-    /// Every use of a tool. Of those that change files, it is every file under the session's directories but
-    /// those that other programs obey.
-    Tool(String),
-    /// This command line, exactly.
-    Command(String),
-    /// Changes of this file, by its absolute path.
-    File(String),
-    /// What is fetched from the host of this name, or with this address.
-    Host(String),
-    /// What is fetched from here, which is no public address: scheme, host, port, and the addresses.
-    Inside(String),
-}
-
-impl Subject {
-    /// What to call it behind "always".
-    fn shown(&self) -> String {
-        match self {
-            Self::Tool(tool) if tool == "edit" => "edits of the project's files".to_owned(),
-            Self::Tool(tool) if tool == "write" => "writing the project's files".to_owned(),
-            Self::Tool(tool) => format!("`{tool}`"),
-            Self::Command(command) => {
-                let shown = one_line(command);
-                match command.lines().count() {
-                    _ if shown == *command => format!("exactly `{command}`"),
-                    0 | 1 => "exactly this command".to_owned(),
-                    lines => format!("exactly this command of {lines} lines"),
-                }
-            }
-            Self::File(path) => format!("changes of `{path}`"),
-            Self::Host(host) => format!("fetching from `{host}`"),
-            Self::Inside(origin) => format!("fetching from {origin}"),
-        }
-    }
-}
 
 /// What a person, or what they said before, decided.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,8 +32,8 @@ pub(crate) async fn ask(
     each_time: bool,
     tool_call: ToolCallUpdate,
 ) -> acp::Result<Decision> {
-    let Workspace { turn, state } = workspace;
-    match state.always(subject).filter(|_| !each_time) {
+    let Workspace { turn, memory } = workspace;
+    match memory.always(subject).filter(|_| !each_time) {
         Some(true) => return Ok(Decision::Allowed),
         Some(false) => {
             return Ok(Decision::rejected(
@@ -110,11 +69,11 @@ pub(crate) async fn ask(
     Ok(match chosen.map(|option| &option.kind) {
         Some(PermissionOptionKind::AllowOnce) => Decision::Allowed,
         Some(PermissionOptionKind::AllowAlways) => {
-            state.remember(subject, true).await?;
+            memory.remember(subject, true).await?;
             Decision::Allowed
         }
         Some(PermissionOptionKind::RejectAlways) => {
-            state.remember(subject, false).await?;
+            memory.remember(subject, false).await?;
             Decision::rejected("Rejected: permission was refused, for the rest of this session.")
         }
         // Nor does an option that was not offered allow anything.

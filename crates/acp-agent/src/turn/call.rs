@@ -1,0 +1,251 @@
+//! A tool call, from `pending` to its end.
+
+use acp::v1::{ToolCall, ToolCallStatus};
+use serde_json::{Value, json};
+
+use super::report::{failed, finish, unreadable, whole};
+use super::running::Running;
+use super::writing::Unfinished;
+use crate::mode::Mode;
+use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
+use crate::permission::ask::{self, Decision};
+use crate::permission::rules::Standing;
+use crate::reported::{Reported, text};
+use crate::tools::Call;
+use crate::tools::switch_mode::SwitchMode;
+use crate::tools::tool::{Change, Doing, Output};
+use crate::workspace::fault::Fault;
+
+impl Running<'_> {
+    /// Carries out a tool call and reports it, from `pending` to its end. It may be `shown` already.
+    pub(super) async fn execute(
+        &self,
+        request: &ToolRequest,
+        shown: Option<Reported>,
+    ) -> acp::Result<ToolResult> {
+        let result = |output: Output| ToolResult {
+            id: request.id.clone(),
+            status: output.status,
+            text: output.text,
+            data: output.data,
+            images: output.images,
+        };
+        if let Value::String(written) = &request.arguments {
+            let why = unreadable(written);
+            return self.refuse(request, shown, why).await.map(result);
+        }
+        let servers = &self.state.servers;
+        let call = match servers.call(self.tools, &request.tool, &request.arguments) {
+            Some(call) => call.map(Call::Server),
+            None => Call::read(&request.tool, &request.arguments),
+        };
+        let call = match call {
+            Ok(call) => call,
+            Err(why) => return self.refuse(request, shown, why).await.map(result),
+        };
+        if let Some(plan) = call.as_plan() {
+            return match plan.run(self.workspace).await {
+                Ok(output) => Ok(result(output)),
+                Err(Fault::Stop(error)) => Err(error),
+                Err(Fault::Failed(why) | Fault::Missing(why)) => Ok(result(failed(why))),
+            };
+        }
+        let mut refused = None;
+        let only_reads = matches!(&call, Call::Server(call) if call.only_reads());
+        let changes = call.subject().is_some() && !only_reads;
+        if changes && self.state.mode() == Mode::Architect {
+            let left = self.leave_architect_mode(&call).await;
+            if let (Err(_), Some(shown)) = (&left, &shown) {
+                Unfinished::of(&left).tell(shown).await?;
+            }
+            let left = left?;
+            refused = (left.status != ToolStatus::Done).then_some(left.text);
+        }
+        self.report(&call, &request.arguments, shown, refused)
+            .await
+            .map(result)
+    }
+
+    /// Reports a call that cannot be read.
+    async fn refuse(
+        &self,
+        request: &ToolRequest,
+        shown: Option<Reported>,
+        why: String,
+    ) -> acp::Result<Output> {
+        let title = format!("Call `{}`", request.tool);
+        let arguments = request.arguments.clone();
+        let handle = match shown {
+            Some(handle) => {
+                handle.later(handle.change().raw_input(arguments));
+                handle
+            }
+            None => {
+                let id = self.state.next_call_id();
+                let call = ToolCall::new(id, title).raw_input(arguments);
+                Reported::begin(&self.workspace.turn, call).await?
+            }
+        };
+        handle.fail(&why).await?;
+        Ok(failed(why))
+    }
+
+    /// Asks to leave architect mode, in which what this call does is not done.
+    async fn leave_architect_mode(&self, call: &Call) -> acp::Result<Output> {
+        let title = call
+            .about(self.workspace)
+            .map(|about| about.title)
+            .unwrap_or_default();
+        let plan = format!(
+            "Architect mode changes nothing and runs nothing. To go on, the session has to leave it. \
+             The next step is:\n\n- {title}"
+        );
+        let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
+        let call = Call::SwitchMode(SwitchMode::to_do(plan));
+        self.report(&call, &arguments, None, None).await
+    }
+
+    /// Reports a call and carries it out, unless it is refused already.
+    async fn report(
+        &self,
+        call: &Call,
+        arguments: &Value,
+        shown: Option<Reported>,
+        refused: Option<String>,
+    ) -> acp::Result<Output> {
+        let Some(about) = call.about(self.workspace) else {
+            return Err(acp::Error::internal("this tool has nothing to report"));
+        };
+        let arguments = if arguments.is_null() {
+            json!({})
+        } else {
+            arguments.clone()
+        };
+        let id = match &shown {
+            Some(handle) => handle.id().clone(),
+            None => self.state.next_call_id().into(),
+        };
+        let report = ToolCall::new(id, about.title)
+            .kind(about.kind)
+            .status(ToolCallStatus::Pending)
+            .content(about.content)
+            .locations(about.locations)
+            .raw_input(arguments);
+        let handle = match shown {
+            Some(handle) => {
+                handle.later(whole(&report));
+                handle
+            }
+            None => Reported::begin(&self.workspace.turn, report.clone()).await?,
+        };
+        let mut doing = Doing {
+            workspace: self.workspace,
+            handle: &handle,
+            rules: self.rules,
+            terminals: Vec::new(),
+        };
+        let done = match refused {
+            Some(why) => Ok(Output::rejected(why)),
+            None => self.carry_out(call, report, &mut doing).await,
+        };
+        let terminals = doing.terminals;
+        match done {
+            Ok(output) => {
+                finish(&handle, &output).await?;
+                Ok(output)
+            }
+            Err(Fault::Failed(why) | Fault::Missing(why)) => {
+                let mut content = terminals;
+                content.push(text(&why));
+                let update = handle.change().status(ToolCallStatus::Failed);
+                let update = update.content(content);
+                let update = update.raw_output(json!({ "error": why }));
+                handle.update(update).await?;
+                Ok(failed(why))
+            }
+            Err(Fault::Stop(error)) => {
+                if matches!(error, acp::Error::Cancelled) {
+                    handle.cancel().await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    async fn carry_out(
+        &self,
+        call: &Call,
+        report: ToolCall,
+        doing: &mut Doing<'_>,
+    ) -> Result<Output, Fault> {
+        doing.workspace.go_on()?;
+        // Before anything of a file is looked at, since it may be one that nobody is to read.
+        let mut refused = false;
+        if let Some(deed) = call.deed(self.workspace) {
+            match self.rules.stand(self.workspace, deed).await? {
+                Standing::Refused(why) => return Ok(Output::rejected(why)),
+                Standing::Asked(question) => refused = question.refused.is_some(),
+                Standing::Allowed => {}
+            }
+        }
+        let change = match refused {
+            true => None,
+            false => call.preview(self.workspace).await?,
+        };
+        if let Some(change) = &change {
+            let update = doing.handle.change().content(vec![change.content()]);
+            doing
+                .handle
+                .later(update.locations(vec![change.location()]));
+        }
+        if let Decision::Rejected(why) =
+            self.permitted(call, report, change.as_ref(), doing).await?
+        {
+            return Ok(Output::rejected(why));
+        }
+        if !call.asks_itself() {
+            doing.handle.start().await?;
+        }
+        call.run(doing, change.as_ref()).await
+    }
+
+    /// Asks for permission, if that is what the mode and the rules say of the call.
+    async fn permitted(
+        &self,
+        call: &Call,
+        report: ToolCall,
+        change: Option<&Change>,
+        doing: &Doing<'_>,
+    ) -> Result<Decision, Fault> {
+        let Some(deed) = call.deed(self.workspace) else {
+            return Ok(Decision::Allowed);
+        };
+        // Once more: the client may have gone back to another mode just now.
+        let question = match self.rules.stand(self.workspace, deed.clone()).await? {
+            Standing::Allowed => return Ok(Decision::Allowed),
+            Standing::Refused(why) => return Ok(Decision::Rejected(why)),
+            Standing::Asked(question) => question,
+        };
+        let subject = call.asked_about(&deed, question.special);
+        doing.handle.flush().await?;
+        // All of it once more: what is asked is shown apart from the call by some clients.
+        let mut update = doing
+            .handle
+            .change()
+            .title(report.title)
+            .kind(report.kind)
+            .status(ToolCallStatus::Pending)
+            .locations(report.locations);
+        update.raw_input = report.raw_input;
+        if let Some(change) = change {
+            update = update
+                .content(vec![change.content()])
+                .locations(vec![change.location()]);
+        }
+        let asked = ask::ask(self.workspace, &subject, question.each_time, update).await?;
+        Ok(match question.refused {
+            Some(why) => Decision::Rejected(why),
+            None => asked,
+        })
+    }
+}
