@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use acp::agent::Turn;
 
+use crate::permission::permit::Permit;
 use crate::workspace::fault::Fault;
 use crate::workspace::tree::{Given, Tree};
 use access::Access;
@@ -114,10 +115,13 @@ impl Workspace {
         }
     }
 
-    /// Writes a text file. Once begun this is brought to its end, so that it is known whether the
+    /// Writes the text file that may be changed. Once begun this is brought to its end, so that it is known whether the
     /// file was written.
-    pub(crate) async fn write(&self, path: &str, text: &str) -> Result<(), Fault> {
+    pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), Fault> {
         self.go_on()?;
+        let Some(path) = permit.file_to_change() else {
+            return Err(Fault::failed("There is no permission to change a file."));
+        };
         let written = if self.turn.client().capabilities().fs.write_text_file {
             self.finish(self.turn.write_text_file(path, text)).await
         } else {

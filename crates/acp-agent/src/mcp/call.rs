@@ -15,9 +15,12 @@ use super::listing::pages;
 use super::server::At;
 use crate::model::interface::ToolSpec;
 use crate::model::message::ToolStatus;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
 use crate::permission::subject::Subject;
 use crate::text::one_line;
-use crate::tools::tool::{About, Doing, Output};
+use crate::tools::tool::{About, Call, Doing, Outcome, Output};
+use crate::workspace::Workspace;
 use crate::workspace::fault::Fault;
 
 /// The names of the agent's own tools for resources. They are there if a server has resources.
@@ -82,9 +85,52 @@ pub(super) enum What {
     Read(At, String),
 }
 
+impl Call for ServerCall {
+    fn tool(&self) -> &str {
+        match &self.what {
+            What::Tool { called, .. } => called,
+            What::List(_) => LIST,
+            What::Read(..) => READ,
+        }
+    }
+
+    fn about(&self, _: &Workspace) -> About {
+        self.about_call()
+    }
+
+    fn deed(&self, _: &Workspace) -> Option<Deed> {
+        self.kind().map(Deed::Other)
+    }
+
+    /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
+    /// what it is asked it is told.
+    fn subject(&self) -> Option<Subject> {
+        match &self.what {
+            What::Tool { called, .. } => Some(Subject::Tool(called.clone())),
+            // No tool has such a name.
+            What::Read(at, _) => Some(Subject::Tool(format!("{READ} of {}", at.server.key))),
+            // Which it has told all the time.
+            What::List(_) => None,
+        }
+    }
+
+    /// What changes nothing by the server's own word can be asked for in architect mode.
+    fn may_change(&self) -> bool {
+        let only_reads = match &self.what {
+            What::Tool { annotations, .. } => only_reads(annotations.as_ref()),
+            What::List(_) | What::Read(..) => true,
+        };
+        !only_reads
+    }
+
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(async move { self.carry_out(doing, &permit).await })
+    }
+}
+
 impl ServerCall {
     /// What it is, for people.
-    pub(crate) fn about(&self) -> About {
+    pub(crate) fn about_call(&self) -> About {
         let (title, kind) = match &self.what {
             What::Tool {
                 at,
@@ -114,17 +160,8 @@ impl ServerCall {
         }
     }
 
-    /// The tool's name, as the model calls it.
-    pub(crate) fn name(&self) -> &str {
-        match &self.what {
-            What::Tool { called, .. } => called,
-            What::List(_) => LIST,
-            What::Read(..) => READ,
-        }
-    }
-
     /// What kind of thing it does, for rules; `None` for what is not asked about.
-    pub(crate) fn kind(&self) -> Option<ToolKind> {
+    fn kind(&self) -> Option<ToolKind> {
         match &self.what {
             What::Tool { annotations, .. } => Some(kind(annotations.as_ref())),
             What::Read(..) => Some(ToolKind::Read),
@@ -132,36 +169,19 @@ impl ServerCall {
         }
     }
 
-    /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
-    /// what it is asked it is told.
-    pub(crate) fn subject(&self) -> Option<Subject> {
-        match &self.what {
-            What::Tool { called, .. } => Some(Subject::Tool(called.clone())),
-            // No tool has such a name.
-            What::Read(at, _) => Some(Subject::Tool(format!("{READ} of {}", at.server.key))),
-            // Which it has told all the time.
-            What::List(_) => None,
-        }
-    }
-
-    /// Whether it changes nothing, by the server's own word: in architect mode it can be asked for.
-    pub(crate) fn only_reads(&self) -> bool {
-        match &self.what {
-            What::Tool { annotations, .. } => only_reads(annotations.as_ref()),
-            What::List(_) | What::Read(..) => true,
-        }
-    }
-
-    pub(crate) async fn run(&self, doing: &Doing<'_>) -> Result<Output, Fault> {
+    async fn carry_out(&self, doing: &Doing<'_>, permit: &Permit) -> Result<Output, Fault> {
         let given = match &self.what {
             What::Tool {
                 at,
                 tool,
                 arguments,
                 ..
-            } => self.call(doing, at, tool, arguments.clone()).await?,
+            } => {
+                self.call(doing, permit, at, tool, arguments.clone())
+                    .await?
+            }
             What::List(servers) => self.list(doing, servers).await?,
-            What::Read(at, uri) => self.read(doing, at, uri).await?,
+            What::Read(at, uri) => self.read(doing, permit, at, uri).await?,
         };
         Ok(Output {
             status: if given.failed {
@@ -180,6 +200,7 @@ impl ServerCall {
     async fn call(
         &self,
         doing: &Doing<'_>,
+        permit: &Permit,
         at: &At,
         tool: &str,
         arguments: Option<JsonObject>,
@@ -187,16 +208,22 @@ impl ServerCall {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        match self.ask(doing, at, request).await? {
+        match self.ask(doing, permit, at, request).await? {
             ServerResult::CallToolResult(result) => Ok(content::of_tool(&result)),
             _ => Err(unexpected(at)),
         }
     }
 
-    async fn read(&self, doing: &Doing<'_>, at: &At, uri: &str) -> Result<Given, Fault> {
+    async fn read(
+        &self,
+        doing: &Doing<'_>,
+        permit: &Permit,
+        at: &At,
+        uri: &str,
+    ) -> Result<Given, Fault> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        match self.ask(doing, at, request).await? {
+        match self.ask(doing, permit, at, request).await? {
             ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result)),
             _ => Err(unexpected(at)),
         }
@@ -205,6 +232,7 @@ impl ServerCall {
     async fn ask(
         &self,
         doing: &Doing<'_>,
+        _: &Permit,
         at: &At,
         request: ClientRequest,
     ) -> Result<ServerResult, Fault> {

@@ -7,36 +7,47 @@ use acp::v1::{
     ToolCallUpdate,
 };
 
+use super::deed::Deed;
+use super::permit::Permit;
+use super::rules::Question;
 use super::subject::Subject;
 use crate::workspace::Workspace;
 
 /// What a person, or what they said before, decided.
-#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    Allowed,
+    Allowed(Permit),
     /// And why, for people.
     Rejected(String),
 }
 
-impl Decision {
-    fn rejected(why: &str) -> Self {
-        Self::Rejected(why.to_owned())
-    }
+/// Asks whether this may be done, unless it was answered with "always" before. Where a rule wants it asked each time,
+/// "always" neither counts nor is offered. What is refused whatever is answered stays so.
+pub(crate) async fn ask(
+    workspace: &Workspace,
+    deed: Deed,
+    subject: &Subject,
+    question: Question,
+    tool_call: ToolCallUpdate,
+) -> acp::Result<Decision> {
+    let answered = answer(workspace, subject, question.each_time, tool_call).await?;
+    Ok(match (question.refused, answered) {
+        (Some(why), _) | (None, Err(why)) => Decision::Rejected(why),
+        (None, Ok(())) => Decision::Allowed(Permit::new(Some(deed))),
+    })
 }
 
-/// Asks, unless it was answered with "always" before. `each_time`: a rule wants it asked, so that "always"
-/// neither counts nor is offered.
-pub(crate) async fn ask(
+/// What the person says, or has said before; if it is no, that, for people.
+async fn answer(
     workspace: &Workspace,
     subject: &Subject,
     each_time: bool,
     tool_call: ToolCallUpdate,
-) -> acp::Result<Decision> {
+) -> acp::Result<Result<(), String>> {
     let Workspace { turn, memory } = workspace;
     match memory.always(subject).filter(|_| !each_time) {
-        Some(true) => return Ok(Decision::Allowed),
+        Some(true) => return Ok(Ok(())),
         Some(false) => {
-            return Ok(Decision::rejected(
+            return Ok(rejected(
                 "Rejected: the person said never to allow this in this session.",
             ));
         }
@@ -67,18 +78,22 @@ pub(crate) async fn ask(
     let chosen = choice(turn, tool_call, options).await?;
     let chosen = offered.iter().find(|option| option.option_id == chosen);
     Ok(match chosen.map(|option| &option.kind) {
-        Some(PermissionOptionKind::AllowOnce) => Decision::Allowed,
+        Some(PermissionOptionKind::AllowOnce) => Ok(()),
         Some(PermissionOptionKind::AllowAlways) => {
             memory.remember(subject, true).await?;
-            Decision::Allowed
+            Ok(())
         }
         Some(PermissionOptionKind::RejectAlways) => {
             memory.remember(subject, false).await?;
-            Decision::rejected("Rejected: permission was refused, for the rest of this session.")
+            rejected("Rejected: permission was refused, for the rest of this session.")
         }
         // Nor does an option that was not offered allow anything.
-        _ => Decision::rejected("Rejected: permission was refused."),
+        _ => rejected("Rejected: permission was refused."),
     })
+}
+
+fn rejected(why: &str) -> Result<(), String> {
+    Err(why.to_owned())
 }
 
 /// An option whose id is its kind: there are clients that take any other id for a no. Of two options of one kind the

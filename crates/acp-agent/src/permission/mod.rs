@@ -3,5 +3,6 @@
 pub(crate) mod ask;
 pub(crate) mod circumstances;
 pub(crate) mod deed;
+pub(crate) mod permit;
 pub(crate) mod rules;
 pub(crate) mod subject;

@@ -8,6 +8,7 @@ use acp_host::{Action, By, Permissions, Policy, Project, Remembered, Roots, Rule
 
 use super::circumstances::Circumstances;
 use super::deed::Deed;
+use super::permit::Permit;
 use crate::mode::Mode;
 use crate::workspace::Workspace;
 use crate::workspace::fault::Fault;
@@ -48,17 +49,26 @@ impl AtMost {
     }
 }
 
-/// What mode and rules say to it.
+/// What mode and rules say to a deed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+enum Standing {
     Allowed,
     Asked(Question),
     /// And why, for people.
     Refused(String),
 }
 
+/// What is said to a call.
+pub(crate) enum Judgement {
+    Allowed(Permit),
+    /// And how, about what.
+    Asked(Deed, Question),
+    /// And why, for people.
+    Refused(String),
+}
+
 /// What kind of question it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Question {
     /// A rule wants it asked each time, so that "always" is no answer.
     pub(crate) each_time: bool,
@@ -115,13 +125,27 @@ impl RuleFiles {
         self
     }
 
-    /// What is said to the deed in this session.
-    pub(crate) async fn stand(&self, workspace: &Workspace, deed: Deed) -> Result<Standing, Fault> {
+    /// What is said to the deed in this session. What has none is what nobody forbids.
+    pub(crate) async fn judge_in(
+        &self,
+        workspace: &Workspace,
+        deed: Option<Deed>,
+    ) -> Result<Judgement, Fault> {
+        let Some(deed) = deed else {
+            return Ok(Judgement::Allowed(Permit::new(None)));
+        };
+        let judged = deed.clone();
         let session = Circumstances::of(workspace);
         let files = self.clone();
-        let judged = tokio::task::spawn_blocking(move || files.judge(&session, &deed));
+        let judged = tokio::task::spawn_blocking(move || files.judge(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
-        judged.map_err(|e| Fault::failed(format!("the rules could not be applied: {e}")))
+        let judged =
+            judged.map_err(|e| Fault::failed(format!("the rules could not be applied: {e}")))?;
+        Ok(match judged {
+            Standing::Allowed => Judgement::Allowed(Permit::new(Some(deed))),
+            Standing::Asked(question) => Judgement::Asked(deed, question),
+            Standing::Refused(why) => Judgement::Refused(why),
+        })
     }
 
     /// What says which files may be looked at; `None` if nothing restricts that. For threads that may block.

@@ -1,12 +1,13 @@
 //! What a session's tools ask of it.
 
 use acp::v1::SessionConfigOption;
+use futures_util::future::BoxFuture;
 
 use super::SessionState;
 use crate::mode::Mode;
 use crate::permission::subject::Subject;
 use crate::workspace::access::Access;
-use crate::workspace::memory::{Keeping, Memory};
+use crate::workspace::memory::Memory;
 
 impl Memory for SessionState {
     fn access(&self) -> Result<&Access, &str> {
@@ -21,7 +22,7 @@ impl Memory for SessionState {
         self.mode()
     }
 
-    fn set_mode(&self, mode: Mode) -> Keeping<'_> {
+    fn set_mode(&self, mode: Mode) -> BoxFuture<'_, acp::Result<()>> {
         Box::pin(async move { Ok(self.set_mode(mode).await?) })
     }
 
@@ -33,7 +34,11 @@ impl Memory for SessionState {
         self.always(subject)
     }
 
-    fn remember<'a>(&'a self, subject: &'a Subject, allowed: bool) -> Keeping<'a> {
+    fn remember<'a>(
+        &'a self,
+        subject: &'a Subject,
+        allowed: bool,
+    ) -> BoxFuture<'a, acp::Result<()>> {
         Box::pin(async move { Ok(self.remember(subject, allowed).await?) })
     }
 

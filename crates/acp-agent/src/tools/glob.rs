@@ -10,8 +10,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Doing, Output, location};
+use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool, location};
 use crate::permission::circumstances::Circumstances;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
 use crate::permission::rules::{left_out, may_be_named};
 use crate::reported::text;
 use crate::text::{fenced, one_line};
@@ -36,7 +38,7 @@ pub(crate) struct Glob {
     pattern: String,
     /// Where to look; the working directory if absent.
     #[serde(default)]
-    pub(super) path: String,
+    path: String,
 }
 
 /// Files that a glob names, in a search too.
@@ -78,8 +80,27 @@ struct Found {
     withheld: usize,
 }
 
-impl Glob {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for Glob {
+    const NAME: &'static str = "glob";
+
+    const DESCRIPTION: &'static str = "\
+        Finds files by a pattern for their paths, the newest first, 200 at most. What .gitignore names is left \
+        out.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Search,
+        title: "Find files",
+        names: "pattern",
+        needs: &[],
+    });
+}
+
+impl Call for Glob {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         let mut title = format!("Find `{}`", one_line(&self.pattern));
         if !self.path.is_empty() {
@@ -88,7 +109,20 @@ impl Glob {
         About::new(title, ToolKind::Search, vec![location(&path, None)])
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Look {
+            kind: ToolKind::Search,
+            path: workspace.absolute(&self.path),
+        })
+    }
+
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.find_files(doing))
+    }
+}
+
+impl Glob {
+    async fn find_files(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let workspace = doing.workspace;
         let path = PathBuf::from(workspace.absolute(&self.path));
         let names = Names::of(&path, Some(&self.pattern)).map_err(Fault::Failed)?;

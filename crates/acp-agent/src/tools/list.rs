@@ -7,8 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tool::{About, Doing, Output, location};
+use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool, location};
 use crate::permission::circumstances::Circumstances;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
 use crate::permission::rules::{left_out, may_be_named};
 use crate::reported::text;
 use crate::text::fenced;
@@ -24,11 +26,30 @@ const MOST: usize = 1000;
 pub(crate) struct List {
     /// The directory; the working directory if absent.
     #[serde(default)]
-    pub(super) path: String,
+    path: String,
 }
 
-impl List {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for List {
+    const NAME: &'static str = "list";
+
+    const DESCRIPTION: &'static str = "\
+        Lists a directory, 1000 entries at most, with the sizes of its files. To find files in a whole tree \
+        use `glob`.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Read,
+        title: "List a directory",
+        names: "path",
+        needs: &[],
+    });
+}
+
+impl Call for List {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         About::new(
             format!("List `{}`", workspace.shown(&path)),
@@ -37,7 +58,20 @@ impl List {
         )
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Look {
+            kind: ToolKind::Read,
+            path: workspace.absolute(&self.path),
+        })
+    }
+
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.list_entries(doing))
+    }
+}
+
+impl List {
+    async fn list_entries(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let path = PathBuf::from(doing.workspace.absolute(&self.path));
         let (rules, session) = (doing.rules.clone(), Circumstances::of(doing.workspace));
         let (entries, truncated, withheld) = doing

@@ -10,7 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Doing, Output, location};
+use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool, location};
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
 use crate::reported::text;
 use crate::text::{fenced, head};
 use crate::workspace::Workspace;
@@ -36,7 +38,7 @@ const PEEK: u64 = 8 * 1024;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
     /// The file; a relative path begins at the working directory.
-    pub(super) path: String,
+    path: String,
     /// The first line to read, counted from 1.
     line: Option<u32>,
     /// How many lines to read; 2000 if absent.
@@ -59,8 +61,27 @@ enum What {
     },
 }
 
-impl Read {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for Read {
+    const NAME: &'static str = "read";
+
+    const DESCRIPTION: &'static str = "\
+        Reads a text file, or some lines of it: 2000 lines and 128 KiB at most, after which it says how to go \
+        on. Shows an image (PNG, JPEG, GIF, WebP). Read a file before you change it.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Read,
+        title: "Read a file",
+        names: "path",
+        needs: &[],
+    });
+}
+
+impl Call for Read {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         let mut title = format!("Read `{}`", workspace.shown(&path));
         match (self.line, self.limit) {
@@ -78,7 +99,17 @@ impl Read {
         About::new(title, ToolKind::Read, vec![location(&path, self.line)])
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Read(workspace.absolute(&self.path)))
+    }
+
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.read_file(doing))
+    }
+}
+
+impl Read {
+    async fn read_file(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let path = doing.workspace.absolute(&self.path);
         match what(doing.workspace, &path).await? {
             What::Text => self.text(doing.workspace, &path).await,

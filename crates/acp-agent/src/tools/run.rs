@@ -9,10 +9,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Doing, Output};
+use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool};
 use crate::model::message::ToolStatus;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::subject::Subject;
 use crate::reported::text;
 use crate::text::{fenced, head, one_line, tail};
+use crate::workspace::Workspace;
 use crate::workspace::fault::Fault;
 use crate::workspace::process::{News, Printed, Process};
 
@@ -36,7 +40,7 @@ const GATHER_FOR: Duration = Duration::from_millis(10);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Run {
     /// The command line, for the system's shell.
-    pub(crate) command: String,
+    command: String,
     /// After how many seconds it is killed, with all that it started; 120 if absent, 600 at most.
     timeout: Option<u32>,
 }
@@ -48,8 +52,29 @@ enum Ended {
     OutOfTime(Duration),
 }
 
-impl Run {
-    pub(super) fn about(&self) -> About {
+impl Tool for Run {
+    const NAME: &'static str = "run";
+
+    const DESCRIPTION: &'static str = "\
+        Runs a command line in the shell, in the session's working directory, without input, and waits for its \
+        end: 120 s unless `timeout` says more, 600 s at most. What it leaves running is ended with it. Of a \
+        long output the beginning and the end are given back, 32 KiB together. Use the other tools to read, \
+        find and change files.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Execute,
+        title: "Run a command",
+        names: "command",
+        needs: &[],
+    });
+}
+
+impl Call for Run {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, _: &Workspace) -> About {
         let line = one_line(&self.command);
         let mut about = About::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
         if line != self.command {
@@ -59,14 +84,28 @@ impl Run {
         about
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    fn deed(&self, _: &Workspace) -> Option<Deed> {
+        Some(Deed::Run(self.command.clone()))
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::Command(self.command.clone()))
+    }
+
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(self.run_line(doing, permit))
+    }
+}
+
+impl Run {
+    async fn run_line(&self, doing: &mut Doing<'_>, permit: Permit) -> Result<Output, Fault> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
             return Err(Fault::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
-        let process = Process::start(doing.workspace, &self.command).await?;
+        let process = Process::start(doing.workspace, &permit).await?;
         let mut view = View::of(doing, &process).await?;
         let ended = match tokio::time::timeout(timeout, follow(doing, &process, &mut view)).await {
             Ok(ended) => ended.map(Ended::Itself),

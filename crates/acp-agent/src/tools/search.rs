@@ -11,8 +11,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::glob::Names;
-use super::tool::{About, Doing, Output, location};
+use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool, location};
 use crate::permission::circumstances::Circumstances;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
 use crate::permission::rules::left_out;
 use crate::reported::text;
 use crate::text::{fenced, head, one_line};
@@ -48,7 +50,7 @@ pub(crate) struct Search {
     glob: Option<String>,
     /// A directory to search, or a file; the working directory if absent.
     #[serde(default)]
-    pub(super) path: String,
+    path: String,
     /// How many lines to show before and behind each that matches; none if absent, 10 at most.
     #[serde(default)]
     context: u32,
@@ -82,8 +84,28 @@ struct Found {
     withheld: usize,
 }
 
-impl Search {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for Search {
+    const NAME: &'static str = "search";
+
+    const DESCRIPTION: &'static str = "\
+        Searches files for a regular expression (the syntax of Rust's `regex`: no look-around, no \
+        back-references), line by line: 200 matching lines at most. Hidden files, binary files, and what \
+        .gitignore names are left out.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Search,
+        title: "Search",
+        names: "pattern",
+        needs: &[],
+    });
+}
+
+impl Call for Search {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         let mut title = format!("Search for `{}`", one_line(&self.pattern));
         if let Some(glob) = &self.glob {
@@ -95,7 +117,20 @@ impl Search {
         About::new(title, ToolKind::Search, vec![location(&path, None)])
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Look {
+            kind: ToolKind::Search,
+            path: workspace.absolute(&self.path),
+        })
+    }
+
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.search_files(doing))
+    }
+}
+
+impl Search {
+    async fn search_files(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let workspace = doing.workspace;
         if self.context > MOST_CONTEXT {
             let asked = self.context;

@@ -5,11 +5,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Doing, Output};
+use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool};
 use crate::mode::{self, Mode};
 use crate::model::message::ToolStatus;
 use crate::permission::ask;
+use crate::permission::permit::Permit;
 use crate::reported::text;
+use crate::workspace::Workspace;
 use crate::workspace::fault::Fault;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -24,7 +26,46 @@ pub(crate) struct SwitchMode {
     plan: String,
 }
 
-pub(super) const TITLE: &str = "Ready for implementation";
+const TITLE: &str = "Ready for implementation";
+
+impl Tool for SwitchMode {
+    const NAME: &'static str = "switch_mode";
+
+    const DESCRIPTION: &'static str = "\
+        Asks the person to switch the session to another mode. In architect mode nothing can be changed and no \
+        command run: leave it with this, and say in the plan what you are going to do.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::SwitchMode,
+        title: TITLE,
+        names: "mode",
+        needs: &[],
+    });
+}
+
+impl Call for SwitchMode {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, _: &Workspace) -> About {
+        let content = (!self.plan.is_empty()).then(|| text(self.plan.as_str()));
+        About {
+            title: TITLE.to_owned(),
+            kind: ToolKind::SwitchMode,
+            locations: Vec::new(),
+            content: content.into_iter().collect(),
+        }
+    }
+
+    fn asks_itself(&self) -> bool {
+        true
+    }
+
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.switch(doing))
+    }
+}
 
 impl SwitchMode {
     /// Leaves architect mode, to do this.
@@ -39,17 +80,7 @@ impl SwitchMode {
         Mode::Ask.as_str().to_owned()
     }
 
-    pub(super) fn about(&self) -> About {
-        let content = (!self.plan.is_empty()).then(|| text(self.plan.as_str()));
-        About {
-            title: TITLE.to_owned(),
-            kind: ToolKind::SwitchMode,
-            locations: Vec::new(),
-            content: content.into_iter().collect(),
-        }
-    }
-
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    async fn switch(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
         let memory = &doing.workspace.memory;
         let now = memory.mode();
         let wanted: Mode = self
@@ -65,7 +96,7 @@ impl SwitchMode {
                     .title(TITLE)
                     .kind(ToolKind::SwitchMode)
                     .status(ToolCallStatus::Pending)
-                    .content(self.about().content);
+                    .content(self.about(doing.workspace).content);
                 let offered = options.iter().map(|(_, option)| option.clone()).collect();
                 let chosen = ask::choice(&doing.workspace.turn, update, offered).await?;
                 let chosen = options

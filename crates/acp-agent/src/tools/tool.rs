@@ -1,13 +1,100 @@
-//! What all tools have in common.
+//! What every tool is, and what all of them have in common.
+
+use std::fmt::Debug;
 
 use acp::v1::{Diff, ImageContent, ToolCallContent, ToolCallLocation, ToolKind};
+use futures_util::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::model::message::ToolStatus;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
 use crate::permission::rules::RuleFiles;
+use crate::permission::subject::Subject;
 use crate::reported::{Reported, text};
 use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+
+/// What comes of a tool call, when it is done.
+pub(crate) type Outcome<'a, T = Output> = BoxFuture<'a, Result<T, Fault>>;
+
+/// A tool of the agent's own. Its type is that of its arguments.
+pub(crate) trait Tool: Call + DeserializeOwned + JsonSchema + 'static {
+    /// What the model calls it.
+    const NAME: &'static str;
+
+    /// What it does and when to use it, for the model.
+    const DESCRIPTION: &'static str;
+
+    /// What is shown of a call while its arguments are written; `None` for what is not shown as a tool call.
+    const DRAFT: Option<Draft>;
+}
+
+/// What there is to show of a tool's call before its arguments are whole.
+pub(crate) struct Draft {
+    pub(crate) kind: ToolKind,
+    pub(crate) title: &'static str,
+    /// The argument that says what the call is about: with it the title is the one the call keeps.
+    pub(crate) names: &'static str,
+    /// What it cannot do without beside that one, all of them texts.
+    pub(crate) needs: &'static [&'static str],
+}
+
+/// A tool call with its arguments.
+pub(crate) trait Call: Debug + Send + Sync {
+    /// The tool's name, as the model calls it.
+    fn tool(&self) -> &str;
+
+    /// What it is, for people.
+    fn about(&self, workspace: &Workspace) -> About;
+
+    /// What it is about to do, for mode and rules to decide about; `None` for what nobody forbids, and for what
+    /// asks by itself.
+    fn deed(&self, _: &Workspace) -> Option<Deed> {
+        None
+    }
+
+    /// What permission is needed for; `None` for what changes nothing here.
+    fn subject(&self) -> Option<Subject> {
+        None
+    }
+
+    /// Whether it may change something: then it is not done in architect mode.
+    fn may_change(&self) -> bool {
+        self.subject().is_some()
+    }
+
+    /// Whether it asks by itself for what it does, and begins when that is answered.
+    fn asks_itself(&self) -> bool {
+        false
+    }
+
+    /// What a person is asked about, and an answer with "always" is about. `special`: the file is none of those
+    /// that are changed all the time.
+    fn asked_about(&self, deed: &Deed, special: bool) -> Subject {
+        match deed {
+            Deed::Change(path) if special => Subject::File(path.clone()),
+            _ => self
+                .subject()
+                .unwrap_or_else(|| Subject::Tool(self.tool().to_owned())),
+        }
+    }
+
+    /// The change it would make to a file, for the person to see before they decide.
+    fn preview<'a>(&'a self, _: &'a Workspace) -> Outcome<'a, Option<Change>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    /// Carries it out at once, if it is none that is shown as a tool call.
+    fn run_unseen<'a>(&'a self, _: &'a Workspace) -> Option<Outcome<'a>> {
+        None
+    }
+
+    /// Carries it out, as it is permitted.
+    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, permit: Permit) -> Outcome<'a>;
+}
 
 /// What a tool call is, for people.
 pub(crate) struct About {
@@ -83,6 +170,8 @@ pub(crate) struct Doing<'a> {
     pub(crate) rules: &'a RuleFiles,
     /// The terminals that are shown. They stay, whatever becomes of the call.
     pub(crate) terminals: Vec<ToolCallContent>,
+    /// What [`Call::preview`] gave, which the person may have seen.
+    pub(crate) previewed: Option<Change>,
 }
 
 /// How a file would change.

@@ -9,11 +9,11 @@ use super::writing::Unfinished;
 use crate::mode::Mode;
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::permission::ask::{self, Decision};
-use crate::permission::rules::Standing;
+use crate::permission::rules::Judgement;
 use crate::reported::{Reported, text};
-use crate::tools::Call;
+use crate::tools;
 use crate::tools::switch_mode::SwitchMode;
-use crate::tools::tool::{Change, Doing, Output};
+use crate::tools::tool::{Call, Change, Doing, Output};
 use crate::workspace::fault::Fault;
 
 impl Running<'_> {
@@ -36,32 +36,30 @@ impl Running<'_> {
         }
         let servers = &self.state.servers;
         let call = match servers.call(self.tools, &request.tool, &request.arguments) {
-            Some(call) => call.map(Call::Server),
-            None => Call::read(&request.tool, &request.arguments),
+            Some(call) => call.map(|call| Box::new(call) as Box<dyn Call>),
+            None => tools::read(&request.tool, &request.arguments),
         };
         let call = match call {
             Ok(call) => call,
             Err(why) => return self.refuse(request, shown, why).await.map(result),
         };
-        if let Some(plan) = call.as_plan() {
-            return match plan.run(self.workspace).await {
+        if let Some(outcome) = call.run_unseen(self.workspace) {
+            return match outcome.await {
                 Ok(output) => Ok(result(output)),
                 Err(Fault::Stop(error)) => Err(error),
                 Err(Fault::Failed(why) | Fault::Missing(why)) => Ok(result(failed(why))),
             };
         }
         let mut refused = None;
-        let only_reads = matches!(&call, Call::Server(call) if call.only_reads());
-        let changes = call.subject().is_some() && !only_reads;
-        if changes && self.state.mode() == Mode::Architect {
-            let left = self.leave_architect_mode(&call).await;
+        if call.may_change() && self.state.mode() == Mode::Architect {
+            let left = self.leave_architect_mode(&*call).await;
             if let (Err(_), Some(shown)) = (&left, &shown) {
                 Unfinished::of(&left).tell(shown).await?;
             }
             let left = left?;
             refused = (left.status != ToolStatus::Done).then_some(left.text);
         }
-        self.report(&call, &request.arguments, shown, refused)
+        self.report(&*call, &request.arguments, shown, refused)
             .await
             .map(result)
     }
@@ -91,31 +89,26 @@ impl Running<'_> {
     }
 
     /// Asks to leave architect mode, in which what this call does is not done.
-    async fn leave_architect_mode(&self, call: &Call) -> acp::Result<Output> {
-        let title = call
-            .about(self.workspace)
-            .map(|about| about.title)
-            .unwrap_or_default();
+    async fn leave_architect_mode(&self, call: &dyn Call) -> acp::Result<Output> {
+        let title = call.about(self.workspace).title;
         let plan = format!(
             "Architect mode changes nothing and runs nothing. To go on, the session has to leave it. \
              The next step is:\n\n- {title}"
         );
         let arguments = json!({ "mode": Mode::Ask.as_str(), "plan": plan });
-        let call = Call::SwitchMode(SwitchMode::to_do(plan));
+        let call = SwitchMode::to_do(plan);
         self.report(&call, &arguments, None, None).await
     }
 
     /// Reports a call and carries it out, unless it is refused already.
     async fn report(
         &self,
-        call: &Call,
+        call: &dyn Call,
         arguments: &Value,
         shown: Option<Reported>,
         refused: Option<String>,
     ) -> acp::Result<Output> {
-        let Some(about) = call.about(self.workspace) else {
-            return Err(acp::Error::internal("this tool has nothing to report"));
-        };
+        let about = call.about(self.workspace);
         let arguments = if arguments.is_null() {
             json!({})
         } else {
@@ -143,6 +136,7 @@ impl Running<'_> {
             handle: &handle,
             rules: self.rules,
             terminals: Vec::new(),
+            previewed: None,
         };
         let done = match refused {
             Some(why) => Ok(Output::rejected(why)),
@@ -174,20 +168,20 @@ impl Running<'_> {
 
     async fn carry_out(
         &self,
-        call: &Call,
+        call: &dyn Call,
         report: ToolCall,
         doing: &mut Doing<'_>,
     ) -> Result<Output, Fault> {
         doing.workspace.go_on()?;
         // Before anything of a file is looked at, since it may be one that nobody is to read.
-        let mut refused = false;
-        if let Some(deed) = call.deed(self.workspace) {
-            match self.rules.stand(self.workspace, deed).await? {
-                Standing::Refused(why) => return Ok(Output::rejected(why)),
-                Standing::Asked(question) => refused = question.refused.is_some(),
-                Standing::Allowed => {}
-            }
-        }
+        let judged = self
+            .rules
+            .judge_in(self.workspace, call.deed(self.workspace));
+        let refused = match judged.await? {
+            Judgement::Refused(why) => return Ok(Output::rejected(why)),
+            Judgement::Asked(_, question) => question.refused.is_some(),
+            Judgement::Allowed(_) => false,
+        };
         let change = match refused {
             true => None,
             false => call.preview(self.workspace).await?,
@@ -198,33 +192,34 @@ impl Running<'_> {
                 .handle
                 .later(update.locations(vec![change.location()]));
         }
-        if let Decision::Rejected(why) =
-            self.permitted(call, report, change.as_ref(), doing).await?
-        {
-            return Ok(Output::rejected(why));
-        }
+        let permitted = self.permitted(call, report, change.as_ref(), doing);
+        let permit = match permitted.await? {
+            Decision::Allowed(permit) => permit,
+            Decision::Rejected(why) => return Ok(Output::rejected(why)),
+        };
+        doing.previewed = change;
         if !call.asks_itself() {
             doing.handle.start().await?;
         }
-        call.run(doing, change.as_ref()).await
+        call.run(doing, permit).await
     }
 
     /// Asks for permission, if that is what the mode and the rules say of the call.
     async fn permitted(
         &self,
-        call: &Call,
+        call: &dyn Call,
         report: ToolCall,
         change: Option<&Change>,
         doing: &Doing<'_>,
     ) -> Result<Decision, Fault> {
-        let Some(deed) = call.deed(self.workspace) else {
-            return Ok(Decision::Allowed);
-        };
         // Once more: the client may have gone back to another mode just now.
-        let question = match self.rules.stand(self.workspace, deed.clone()).await? {
-            Standing::Allowed => return Ok(Decision::Allowed),
-            Standing::Refused(why) => return Ok(Decision::Rejected(why)),
-            Standing::Asked(question) => question,
+        let judged = self
+            .rules
+            .judge_in(self.workspace, call.deed(self.workspace));
+        let (deed, question) = match judged.await? {
+            Judgement::Allowed(permit) => return Ok(Decision::Allowed(permit)),
+            Judgement::Refused(why) => return Ok(Decision::Rejected(why)),
+            Judgement::Asked(deed, question) => (deed, question),
         };
         let subject = call.asked_about(&deed, question.special);
         doing.handle.flush().await?;
@@ -242,10 +237,6 @@ impl Running<'_> {
                 .content(vec![change.content()])
                 .locations(vec![change.location()]);
         }
-        let asked = ask::ask(self.workspace, &subject, question.each_time, update).await?;
-        Ok(match question.refused {
-            Some(why) => Decision::Rejected(why),
-            None => asked,
-        })
+        Ok(ask::ask(self.workspace, deed, &subject, question, update).await?)
     }
 }

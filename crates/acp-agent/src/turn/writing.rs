@@ -156,7 +156,7 @@ impl Writing {
 /// What there is to say of a call of this tool before there are arguments.
 fn about(servers: &Servers, own: &[ToolSpec], tool: &str) -> Option<About> {
     match servers.call(own, tool, &json!({})) {
-        Some(Ok(call)) => Some(call.about()),
+        Some(Ok(call)) => Some(call.about_call()),
         Some(Err(_)) | None => about_begun(tool),
     }
 }

@@ -1,15 +1,11 @@
 //! What a session knows and remembers, as far as its tools ask for it.
 
-use std::pin::Pin;
-
 use acp::v1::SessionConfigOption;
+use futures_util::future::BoxFuture;
 
 use super::access::Access;
 use crate::mode::Mode;
 use crate::permission::subject::Subject;
-
-/// What is done when it is kept.
-pub(crate) type Keeping<'a> = Pin<Box<dyn Future<Output = acp::Result<()>> + Send + 'a>>;
 
 /// The session that a tool works in.
 pub(crate) trait Memory: Send + Sync {
@@ -21,7 +17,7 @@ pub(crate) trait Memory: Send + Sync {
 
     fn mode(&self) -> Mode;
 
-    fn set_mode(&self, mode: Mode) -> Keeping<'_>;
+    fn set_mode(&self, mode: Mode) -> BoxFuture<'_, acp::Result<()>>;
 
     /// Its config options, as its client is told of them.
     fn options(&self) -> Vec<SessionConfigOption>;
@@ -29,7 +25,11 @@ pub(crate) trait Memory: Send + Sync {
     /// What was answered with "always" before, in the session's directories.
     fn always(&self, subject: &Subject) -> Option<bool>;
 
-    fn remember<'a>(&'a self, subject: &'a Subject, allowed: bool) -> Keeping<'a>;
+    fn remember<'a>(
+        &'a self,
+        subject: &'a Subject,
+        allowed: bool,
+    ) -> BoxFuture<'a, acp::Result<()>>;
 
     /// An id for a tool call that no other of the session has.
     fn next_call_id(&self) -> String;

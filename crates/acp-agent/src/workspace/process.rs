@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::fault::Fault;
 use super::{GRACE, Workspace};
 use crate::clients;
+use crate::permission::permit::Permit;
 use crate::text::{head, tail};
 
 /// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
@@ -128,9 +129,12 @@ const SHELL: (&str, &str) = if cfg!(windows) {
 };
 
 impl Process {
-    /// Starts a command line in the session's working directory.
-    pub(crate) async fn start(workspace: &Workspace, line: &str) -> Result<Self, Fault> {
+    /// Starts the command line that may be run, in the session's working directory.
+    pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, Fault> {
         workspace.go_on()?;
+        let Some(line) = permit.command() else {
+            return Err(Fault::failed("There is no permission to run a command."));
+        };
         // What the client's terminals may do, it alone knows.
         if clients::runs_commands(workspace.turn.client()) && !workspace.memory.is_sandboxed() {
             start_at_client(workspace, line).await.map(Self::Client)

@@ -32,7 +32,7 @@ impl Models {
     }
 
     /// A model. Nothing is asked and nothing is set up before its first round; without a key where one is wanted,
-    /// that round fails with [`Unauthorized`](super::ModelErrorKind::Unauthorized).
+    /// that round fails with [`Unauthorized`](crate::ModelErrorKind::Unauthorized).
     ///
     /// # Errors
     /// Its name, its address or its key is none.
