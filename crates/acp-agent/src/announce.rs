@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use acp::agent::Session;
 
-use crate::context::commands::custom::Found;
+use crate::context::commands::custom::CustomCommands;
 use crate::session::SessionState;
 
 /// Announces what can be typed, if that has changed: slash commands, "Advertising commands". For a model that
@@ -22,7 +22,8 @@ pub(crate) async fn announce(
     let mut available = if understands {
         if let Ok(own) = state.own() {
             let tree = Arc::clone(&own.tree);
-            let found = tokio::task::spawn_blocking(move || Found::under(tree.roots())).await;
+            let found =
+                tokio::task::spawn_blocking(move || CustomCommands::under(tree.roots())).await;
             commands.found(found.unwrap_or_default());
         }
         commands.available()

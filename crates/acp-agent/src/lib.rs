@@ -321,7 +321,7 @@ impl acp::Agent for CodingAgent {
             memory: Arc::clone(&state) as _,
         };
         let asked = state.asked()?;
-        let running = turn::running::Running {
+        let running = turn::active::ActiveTurn {
             state: &state,
             asked: &asked,
             tools: &self.tools,

@@ -15,7 +15,7 @@ use acp::agent::Turn;
 
 use crate::permission::permit::Permit;
 use crate::workspace::fault::Fault;
-use crate::workspace::tree::{Given, Tree};
+use crate::workspace::tree::{Demand, Tree};
 use access::Access;
 use memory::Memory;
 
@@ -147,15 +147,15 @@ impl Workspace {
     /// Has a thread that may block look at the session's directories.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Tree, &Given) -> Result<T, String> + Send + 'static,
+        look: impl FnOnce(&Tree, &Demand) -> Result<T, String> + Send + 'static,
     ) -> Result<T, Fault> {
         let tree = Arc::clone(&self.own()?.tree);
         // Dropped with this future, at which the thread gives up.
-        let given = Given::default();
-        let seen = given.clone_for_thread();
+        let demand = Demand::default();
+        let seen = demand.clone_for_thread();
         let looked = tokio::task::spawn_blocking(move || look(&tree, &seen));
         let looked = self.unless_cancelled(looked).await?;
-        drop(given);
+        drop(demand);
         looked
             .map_err(|e| Fault::failed(format!("the search stopped: {e}")))?
             .map_err(Fault::Failed)

@@ -19,7 +19,7 @@ use crate::permission::deed::Deed;
 use crate::permission::permit::Permit;
 use crate::permission::subject::Subject;
 use crate::text::one_line;
-use crate::tools::tool::{About, Call, Doing, Outcome, Output};
+use crate::tools::tool::{About, Call, Execution, Outcome, Output};
 use crate::workspace::Workspace;
 use crate::workspace::fault::Fault;
 
@@ -123,8 +123,8 @@ impl Call for ServerCall {
         !only_reads
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, permit: Permit) -> Outcome<'a> {
-        Box::pin(async move { self.carry_out(doing, &permit).await })
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(async move { self.carry_out(execution, &permit).await })
     }
 }
 
@@ -169,7 +169,7 @@ impl ServerCall {
         }
     }
 
-    async fn carry_out(&self, doing: &Doing<'_>, permit: &Permit) -> Result<Output, Fault> {
+    async fn carry_out(&self, execution: &Execution<'_>, permit: &Permit) -> Result<Output, Fault> {
         let given = match &self.what {
             What::Tool {
                 at,
@@ -177,11 +177,11 @@ impl ServerCall {
                 arguments,
                 ..
             } => {
-                self.call(doing, permit, at, tool, arguments.clone())
+                self.call(execution, permit, at, tool, arguments.clone())
                     .await?
             }
-            What::List(servers) => self.list(doing, servers).await?,
-            What::Read(at, uri) => self.read(doing, permit, at, uri).await?,
+            What::List(servers) => self.list(execution, servers).await?,
+            What::Read(at, uri) => self.read(execution, permit, at, uri).await?,
         };
         Ok(Output {
             status: if given.failed {
@@ -199,7 +199,7 @@ impl ServerCall {
 
     async fn call(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
         permit: &Permit,
         at: &At,
         tool: &str,
@@ -208,7 +208,7 @@ impl ServerCall {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        match self.ask(doing, permit, at, request).await? {
+        match self.ask(execution, permit, at, request).await? {
             ServerResult::CallToolResult(result) => Ok(content::of_tool(&result)),
             _ => Err(unexpected(at)),
         }
@@ -216,14 +216,14 @@ impl ServerCall {
 
     async fn read(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
         permit: &Permit,
         at: &At,
         uri: &str,
     ) -> Result<Given, Fault> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        match self.ask(doing, permit, at, request).await? {
+        match self.ask(execution, permit, at, request).await? {
             ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result)),
             _ => Err(unexpected(at)),
         }
@@ -231,7 +231,7 @@ impl ServerCall {
 
     async fn ask(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
         _: &Permit,
         at: &At,
         request: ClientRequest,
@@ -239,16 +239,16 @@ impl ServerCall {
         at.server
             .ask(
                 &at.ready,
-                doing.workspace,
+                execution.workspace,
                 request,
                 &self.limits,
-                Some(doing.handle),
+                Some(execution.handle),
             )
             .await
     }
 
     /// What the servers have, a line each.
-    async fn list(&self, doing: &Doing<'_>, servers: &[At]) -> Result<Given, Fault> {
+    async fn list(&self, execution: &Execution<'_>, servers: &[At]) -> Result<Given, Fault> {
         let mut lines = Vec::new();
         for At { server, ready } in servers {
             let peer = &ready.peer;
@@ -280,7 +280,7 @@ impl ServerCall {
                 Ok::<_, rmcp::service::ServiceError>(lines)
             };
             let all = tokio::time::timeout(self.limits.call, all);
-            match doing.workspace.unless_cancelled(all).await? {
+            match execution.workspace.unless_cancelled(all).await? {
                 Ok(Ok(all)) => lines.extend(all),
                 Ok(Err(error)) => {
                     lines.push(format!("`{}` does not list them: {error}", server.key))

@@ -179,7 +179,7 @@ impl RuleFiles {
         }
     }
 
-    fn read(&self, session: &Circumstances) -> Result<Said, String> {
+    fn read(&self, session: &Circumstances) -> Result<RuleSet, String> {
         let project = match &session.tree {
             Some(_) => Some(Project::of(&session.cwd).map_err(|e| e.to_string())?),
             // Its files are not here, and so are no rules of its own.
@@ -198,7 +198,7 @@ impl RuleFiles {
         };
         let answers = self.answers.as_ref().filter(|_| project.is_some());
         let remembered = answers.map(|directory| Remembered::new(directory.clone(), root));
-        Ok(Said {
+        Ok(RuleSet {
             user,
             project: rules,
             remembered,
@@ -226,7 +226,7 @@ fn unreadable(why: &str) -> String {
 
 /// All that is said by rules.
 #[derive(Default)]
-struct Said {
+struct RuleSet {
     user: Option<Rules>,
     project: Vec<Rules>,
     remembered: Option<Remembered>,
@@ -234,7 +234,7 @@ struct Said {
     policy: Option<Permissions>,
 }
 
-impl Said {
+impl RuleSet {
     /// With a policy for what none of them decides.
     fn over(&self, mut permissions: Permissions) -> Permissions {
         if let Some(rules) = &self.user {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::nearest::{named, not_found};
-use super::tool::{About, Call, Change, Doing, Draft, Outcome, Output, Tool, location};
+use super::tool::{About, Call, Change, Draft, Execution, Outcome, Output, Tool, location};
 use crate::permission::deed::Deed;
 use crate::permission::permit::Permit;
 use crate::permission::subject::Subject;
@@ -70,8 +70,8 @@ impl Call for Edit {
         Box::pin(async { self.change(workspace).await.map(Some) })
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, permit: Permit) -> Outcome<'a> {
-        Box::pin(self.edit_file(doing, permit))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(self.edit_file(execution, permit))
     }
 }
 
@@ -107,11 +107,15 @@ impl Edit {
         })
     }
 
-    async fn edit_file(&self, doing: &mut Doing<'_>, permit: Permit) -> Result<Output, Fault> {
+    async fn edit_file(
+        &self,
+        execution: &mut Execution<'_>,
+        permit: Permit,
+    ) -> Result<Output, Fault> {
         // The file as it is now counts, not as it was when permission was asked for: what changed
         // elsewhere in it stays, and if the text is not there any more, this is an error.
-        let change = self.change(doing.workspace).await?;
-        doing.workspace.write(&permit, &change.new).await?;
+        let change = self.change(execution.workspace).await?;
+        execution.workspace.write(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);
         let said = format!("Edited `{}` at line {line}.", self.path);
         let data = json!({ "path": change.path, "line": line });

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
 use crate::permission::ask::{self, Decision};
 use crate::permission::deed::Deed;
 use crate::permission::permit::Permit;
@@ -80,13 +80,13 @@ impl Call for Fetch {
         true
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
-        Box::pin(self.fetch_document(doing))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.fetch_document(execution))
     }
 }
 
 impl Fetch {
-    async fn fetch_document(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    async fn fetch_document(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
@@ -99,18 +99,19 @@ impl Fetch {
         let mut allowed = Vec::new();
         let proxies = Proxies::of_environment();
         for _ in 0..=MOST_HOPS {
-            let target = within(doing, timeout, &url, Target::of(url.clone(), &proxies)).await?;
-            let permitted = self.permitted(doing, &target, from.as_ref(), &mut allowed);
+            let target =
+                within(execution, timeout, &url, Target::of(url.clone(), &proxies)).await?;
+            let permitted = self.permitted(execution, &target, from.as_ref(), &mut allowed);
             let permit = match permitted.await? {
                 Decision::Allowed(permit) => permit,
                 Decision::Rejected(why) => return Ok(Output::rejected(why)),
             };
             if from.is_none() {
-                doing.handle.start().await?;
+                execution.handle.start().await?;
             }
-            match within(doing, timeout, &url, get(&target, permit)).await? {
+            match within(execution, timeout, &url, get(&target, permit)).await? {
                 Answer::Elsewhere(next) => (url, from) = (next, Some(url)),
-                Answer::Document(document) => return self.output(doing, &url, document).await,
+                Answer::Document(document) => return self.output(execution, &url, document).await,
             }
         }
         let why = format!("`{}` sends on more than {MOST_HOPS} times.", self.url);
@@ -121,15 +122,18 @@ impl Fetch {
     /// network. What was `allowed` before in this call is not asked about again.
     async fn permitted(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
         target: &Target,
         from: Option<&Url>,
         allowed: &mut Vec<(Subject, Permit)>,
     ) -> Result<Decision, Fault> {
-        let workspace = doing.workspace;
+        let workspace = execution.workspace;
         let deed = Deed::Other(ToolKind::Fetch);
         let (judged, inside) = (
-            doing.rules.judge_in(workspace, Some(deed.clone())).await?,
+            execution
+                .rules
+                .judge_in(workspace, Some(deed.clone()))
+                .await?,
             target.inside(),
         );
         let question = match judged {
@@ -156,7 +160,7 @@ impl Fetch {
             None => ToolCallStatus::Pending,
             Some(_) => ToolCallStatus::InProgress,
         };
-        let mut update = doing
+        let mut update = execution
             .handle
             .change()
             .title(format!("Fetch `{}`", one_line(target.url.as_str())))
@@ -175,7 +179,7 @@ impl Fetch {
 
     async fn output(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
         url: &Url,
         document: Document,
     ) -> Result<Output, Fault> {
@@ -183,7 +187,7 @@ impl Fetch {
         let media_type = document.media_type.clone();
         let reading = tokio::task::spawn_blocking(move || readable(&document));
         let reading = tokio::time::timeout(READING, reading);
-        let read = match doing.workspace.unless_cancelled(reading).await? {
+        let read = match execution.workspace.unless_cancelled(reading).await? {
             Ok(Ok(read)) => read,
             Ok(Err(e)) => return Err(Fault::failed(format!("`{url}` could not be read: {e}"))),
             Err(_) => Err("it takes too long to make text of it.".to_owned()),
@@ -231,13 +235,13 @@ async fn get(target: &Target, _: Permit) -> Result<Answer, String> {
 
 /// Waits for what has to do with a URL, so long and no longer.
 async fn within<T>(
-    doing: &Doing<'_>,
+    execution: &Execution<'_>,
     timeout: Duration,
     url: &Url,
     work: impl Future<Output = Result<T, String>>,
 ) -> Result<T, Fault> {
     let done = tokio::time::timeout(timeout, work);
-    match doing.workspace.unless_cancelled(done).await? {
+    match execution.workspace.unless_cancelled(done).await? {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(why)) => Err(Fault::failed(format!("`{url}`: {why}"))),
         Err(_) => Err(Fault::failed(format!(

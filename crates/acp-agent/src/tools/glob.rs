@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool, location};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
 use crate::permission::circumstances::Circumstances;
 use crate::permission::deed::Deed;
 use crate::permission::permit::Permit;
@@ -19,7 +19,7 @@ use crate::reported::text;
 use crate::text::{fenced, one_line};
 use crate::workspace::Workspace;
 use crate::workspace::fault::Fault;
-use crate::workspace::tree::{Given, Look, Tree};
+use crate::workspace::tree::{Demand, Look, Tree};
 
 /// How many files are given back at most.
 const MOST: usize = 200;
@@ -71,7 +71,7 @@ impl Names {
 }
 
 #[derive(Default)]
-struct Found {
+struct Files {
     /// The newest first.
     files: Vec<(SystemTime, String)>,
     /// There may be more than were looked at.
@@ -116,21 +116,21 @@ impl Call for Glob {
         })
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
-        Box::pin(self.find_files(doing))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.find_files(execution))
     }
 }
 
 impl Glob {
-    async fn find_files(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let workspace = doing.workspace;
+    async fn find_files(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let workspace = execution.workspace;
         let path = PathBuf::from(workspace.absolute(&self.path));
         let names = Names::of(&path, Some(&self.pattern)).map_err(Fault::Failed)?;
-        let (rules, session) = (doing.rules.clone(), Circumstances::of(workspace));
+        let (rules, session) = (execution.rules.clone(), Circumstances::of(workspace));
         let found = workspace
-            .look(move |tree, given| {
+            .look(move |tree, demand| {
                 let may = rules.looking(&session)?;
-                find(tree, &path, &names, may.as_ref(), given)
+                find(tree, &path, &names, may.as_ref(), demand)
             })
             .await?;
         let (all, shown) = (found.files.len(), found.files.len().min(MOST));
@@ -173,10 +173,10 @@ fn find(
     path: &Path,
     names: &Names,
     may: Option<&Permissions>,
-    given: &Given,
-) -> Result<Found, String> {
-    let mut found = Found::default();
-    tree.walk(path, &names.only, names.hidden, given, |file, opened| {
+    demand: &Demand,
+) -> Result<Files, String> {
+    let mut found = Files::default();
+    tree.walk(path, &names.only, names.hidden, demand, |file, opened| {
         if found.files.len() == MOST_SEEN {
             found.more = true;
             return Look::NoFurther;

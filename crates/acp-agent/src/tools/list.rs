@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool, location};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
 use crate::permission::circumstances::Circumstances;
 use crate::permission::deed::Deed;
 use crate::permission::permit::Permit;
@@ -65,20 +65,23 @@ impl Call for List {
         })
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
-        Box::pin(self.list_entries(doing))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.list_entries(execution))
     }
 }
 
 impl List {
-    async fn list_entries(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let path = PathBuf::from(doing.workspace.absolute(&self.path));
-        let (rules, session) = (doing.rules.clone(), Circumstances::of(doing.workspace));
-        let (entries, truncated, withheld) = doing
+    async fn list_entries(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let path = PathBuf::from(execution.workspace.absolute(&self.path));
+        let (rules, session) = (
+            execution.rules.clone(),
+            Circumstances::of(execution.workspace),
+        );
+        let (entries, truncated, withheld) = execution
             .workspace
-            .look(move |tree, given| {
+            .look(move |tree, demand| {
                 let may = rules.looking(&session)?;
-                let (mut entries, truncated) = tree.list(&path, MOST, given)?;
+                let (mut entries, truncated) = tree.list(&path, MOST, demand)?;
                 let all = entries.len();
                 entries.retain(|entry| {
                     may_be_named(may.as_ref(), &path.join(&entry.name), tree.roots())

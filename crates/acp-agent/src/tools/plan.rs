@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
 use crate::model::message::ToolStatus;
 use crate::permission::permit::Permit;
 use crate::workspace::Workspace;
@@ -72,8 +72,8 @@ impl Call for Plan {
         Some(Box::pin(self.show(workspace)))
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
-        Box::pin(self.show(doing.workspace))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.show(execution.workspace))
     }
 }
 

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool, location};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
 use crate::permission::deed::Deed;
 use crate::permission::permit::Permit;
 use crate::reported::text;
@@ -103,16 +103,16 @@ impl Call for Read {
         Some(Deed::Read(workspace.absolute(&self.path)))
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
-        Box::pin(self.read_file(doing))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.read_file(execution))
     }
 }
 
 impl Read {
-    async fn read_file(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let path = doing.workspace.absolute(&self.path);
-        match what(doing.workspace, &path).await? {
-            What::Text => self.text(doing.workspace, &path).await,
+    async fn read_file(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let path = execution.workspace.absolute(&self.path);
+        match what(execution.workspace, &path).await? {
+            What::Text => self.text(execution.workspace, &path).await,
             What::Image { media_type, bytes } => Ok(self.image(media_type, &bytes)),
             What::LargeImage { media_type, size } => Err(Fault::failed(format!(
                 "`{}` is an image ({media_type}) of {size} bytes; up to {IMAGE} can be shown.",

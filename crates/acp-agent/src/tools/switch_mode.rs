@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Doing, Draft, Outcome, Output, Tool};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
 use crate::mode::{self, Mode};
 use crate::model::message::ToolStatus;
 use crate::permission::ask;
@@ -62,8 +62,8 @@ impl Call for SwitchMode {
         true
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, _: Permit) -> Outcome<'a> {
-        Box::pin(self.switch(doing))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.switch(execution))
     }
 }
 
@@ -80,8 +80,8 @@ impl SwitchMode {
         Mode::Ask.as_str().to_owned()
     }
 
-    async fn switch(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let memory = &doing.workspace.memory;
+    async fn switch(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let memory = &execution.workspace.memory;
         let now = memory.mode();
         let wanted: Mode = self
             .mode
@@ -90,15 +90,15 @@ impl SwitchMode {
         let mode = match options(now, wanted) {
             None => wanted,
             Some(options) => {
-                let update = doing
+                let update = execution
                     .handle
                     .change()
                     .title(TITLE)
                     .kind(ToolKind::SwitchMode)
                     .status(ToolCallStatus::Pending)
-                    .content(self.about(doing.workspace).content);
+                    .content(self.about(execution.workspace).content);
                 let offered = options.iter().map(|(_, option)| option.clone()).collect();
-                let chosen = ask::choice(&doing.workspace.turn, update, offered).await?;
+                let chosen = ask::choice(&execution.workspace.turn, update, offered).await?;
                 let chosen = options
                     .into_iter()
                     .find(|(_, option)| option.option_id == chosen);
@@ -108,11 +108,11 @@ impl SwitchMode {
                 }
             }
         };
-        doing.handle.start().await?;
+        execution.handle.start().await?;
         if memory.mode() != mode {
             // What cannot be kept ends the turn.
             memory.set_mode(mode).await.map_err(Fault::Stop)?;
-            doing
+            execution
                 .workspace
                 .turn
                 .set_config_options(memory.options())

@@ -93,7 +93,7 @@ pub(crate) trait Call: Debug + Send + Sync {
     }
 
     /// Carries it out, as it is permitted.
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, permit: Permit) -> Outcome<'a>;
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a>;
 }
 
 /// What a tool call is, for people.
@@ -163,7 +163,7 @@ impl Output {
 }
 
 /// A tool call that is being carried out.
-pub(crate) struct Doing<'a> {
+pub(crate) struct Execution<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) handle: &'a Reported,
     /// What the user's rules are, for tools that find out on the way what they would do.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool::{About, Call, Change, Doing, Draft, Outcome, Output, Tool, location};
+use super::tool::{About, Call, Change, Draft, Execution, Outcome, Output, Tool, location};
 use crate::permission::deed::Deed;
 use crate::permission::permit::Permit;
 use crate::permission::subject::Subject;
@@ -63,8 +63,8 @@ impl Call for Write {
         Box::pin(async { self.change(workspace).await.map(Some) })
     }
 
-    fn run<'a>(&'a self, doing: &'a mut Doing<'_>, permit: Permit) -> Outcome<'a> {
-        Box::pin(self.write_file(doing, permit))
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(self.write_file(execution, permit))
     }
 }
 
@@ -83,10 +83,14 @@ impl Write {
         })
     }
 
-    async fn write_file(&self, doing: &mut Doing<'_>, permit: Permit) -> Result<Output, Fault> {
-        let change = self.change(doing.workspace).await?;
+    async fn write_file(
+        &self,
+        execution: &mut Execution<'_>,
+        permit: Permit,
+    ) -> Result<Output, Fault> {
+        let change = self.change(execution.workspace).await?;
         // What would be overwritten now is not what the person was shown.
-        if doing
+        if execution
             .previewed
             .as_ref()
             .is_some_and(|previewed| previewed.old != change.old)
@@ -96,7 +100,7 @@ impl Write {
                 self.path
             )));
         }
-        doing.workspace.write(&permit, &change.new).await?;
+        execution.workspace.write(&permit, &change.new).await?;
         let created = change.old.is_none();
         let said = if created { "Created" } else { "Wrote" };
         let data = json!({ "path": change.path, "bytes": change.new.len(), "created": created });

@@ -2,7 +2,7 @@
 
 use acp::v1::ContentBlock;
 
-use super::running::Running;
+use super::active::ActiveTurn;
 use crate::announce;
 use crate::context::commands::Typed;
 use crate::context::content;
@@ -14,20 +14,20 @@ use crate::model::message::Message;
 use crate::workspace::fault::Fault;
 
 /// How a turn goes on.
-pub(crate) enum Begun {
+pub(crate) enum TurnStart {
     /// The model is asked.
     Asks,
     /// The agent has answered by itself.
     Answered,
 }
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// Adds a prompt to the conversation. The client has it as the person typed it.
     pub(crate) async fn begin(
         &self,
         conversation: &mut Conversation,
         content: Vec<ContentBlock>,
-    ) -> acp::Result<Begun> {
+    ) -> acp::Result<TurnStart> {
         let (turn, state) = (&self.workspace.turn, self.state);
         if let Some(title) = state.name(&content).await? {
             turn.title(title).await?;
@@ -48,7 +48,7 @@ impl Running<'_> {
         };
         if !self.model().understands() {
             state.tell(conversation, Message::User(content)).await?;
-            return Ok(Begun::Asks);
+            return Ok(TurnStart::Asks);
         }
         announce::announce(turn.session(), state, true).await?;
         let typed = match typed(&mut content).filter(|_| words) {
@@ -79,21 +79,25 @@ impl Running<'_> {
         state.tell(conversation, Message::User(content)).await?;
         if let Some(wanted) = typed {
             self.compact_as_asked(conversation, &wanted).await?;
-            return Ok(Begun::Answered);
+            return Ok(TurnStart::Answered);
         }
         let project = !self.rules.forbid_reading();
         let instructions =
             Instructions::read(self.workspace, self.user_instructions, project).await;
         conversation.instruct(instructions.map_err(stopped)?);
-        Ok(Begun::Asks)
+        Ok(TurnStart::Asks)
     }
 
     /// Answers in the model's place.
-    async fn answer(&self, conversation: &mut Conversation, text: String) -> acp::Result<Begun> {
+    async fn answer(
+        &self,
+        conversation: &mut Conversation,
+        text: String,
+    ) -> acp::Result<TurnStart> {
         let (turn, state) = (&self.workspace.turn, self.state);
         turn.message(&text).await?;
         state.tell(conversation, Message::said(text)).await?;
-        Ok(Begun::Answered)
+        Ok(TurnStart::Answered)
     }
 }
 

@@ -3,9 +3,9 @@
 use acp::v1::{ToolCall, ToolCallStatus};
 use serde_json::{Value, json};
 
+use super::active::ActiveTurn;
 use super::report::{failed, finish, unreadable, whole};
-use super::running::Running;
-use super::writing::Unfinished;
+use super::writing::Interruption;
 use crate::mode::Mode;
 use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::permission::ask::{self, Decision};
@@ -13,10 +13,10 @@ use crate::permission::rules::Judgement;
 use crate::reported::{Reported, text};
 use crate::tools;
 use crate::tools::switch_mode::SwitchMode;
-use crate::tools::tool::{Call, Change, Doing, Output};
+use crate::tools::tool::{Call, Change, Execution, Output};
 use crate::workspace::fault::Fault;
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// Carries out a tool call and reports it, from `pending` to its end. It may be `shown` already.
     pub(super) async fn execute(
         &self,
@@ -54,7 +54,7 @@ impl Running<'_> {
         if call.may_change() && self.state.mode() == Mode::Architect {
             let left = self.leave_architect_mode(&*call).await;
             if let (Err(_), Some(shown)) = (&left, &shown) {
-                Unfinished::of(&left).tell(shown).await?;
+                Interruption::of(&left).tell(shown).await?;
             }
             let left = left?;
             refused = (left.status != ToolStatus::Done).then_some(left.text);
@@ -131,7 +131,7 @@ impl Running<'_> {
             }
             None => Reported::begin(&self.workspace.turn, report.clone()).await?,
         };
-        let mut doing = Doing {
+        let mut execution = Execution {
             workspace: self.workspace,
             handle: &handle,
             rules: self.rules,
@@ -140,9 +140,9 @@ impl Running<'_> {
         };
         let done = match refused {
             Some(why) => Ok(Output::rejected(why)),
-            None => self.carry_out(call, report, &mut doing).await,
+            None => self.carry_out(call, report, &mut execution).await,
         };
-        let terminals = doing.terminals;
+        let terminals = execution.terminals;
         match done {
             Ok(output) => {
                 finish(&handle, &output).await?;
@@ -170,9 +170,9 @@ impl Running<'_> {
         &self,
         call: &dyn Call,
         report: ToolCall,
-        doing: &mut Doing<'_>,
+        execution: &mut Execution<'_>,
     ) -> Result<Output, Fault> {
-        doing.workspace.go_on()?;
+        execution.workspace.go_on()?;
         // Before anything of a file is looked at, since it may be one that nobody is to read.
         let judged = self
             .rules
@@ -187,21 +187,21 @@ impl Running<'_> {
             false => call.preview(self.workspace).await?,
         };
         if let Some(change) = &change {
-            let update = doing.handle.change().content(vec![change.content()]);
-            doing
+            let update = execution.handle.change().content(vec![change.content()]);
+            execution
                 .handle
                 .later(update.locations(vec![change.location()]));
         }
-        let permitted = self.permitted(call, report, change.as_ref(), doing);
+        let permitted = self.permitted(call, report, change.as_ref(), execution);
         let permit = match permitted.await? {
             Decision::Allowed(permit) => permit,
             Decision::Rejected(why) => return Ok(Output::rejected(why)),
         };
-        doing.previewed = change;
+        execution.previewed = change;
         if !call.asks_itself() {
-            doing.handle.start().await?;
+            execution.handle.start().await?;
         }
-        call.run(doing, permit).await
+        call.run(execution, permit).await
     }
 
     /// Asks for permission, if that is what the mode and the rules say of the call.
@@ -210,7 +210,7 @@ impl Running<'_> {
         call: &dyn Call,
         report: ToolCall,
         change: Option<&Change>,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
     ) -> Result<Decision, Fault> {
         // Once more: the client may have gone back to another mode just now.
         let judged = self
@@ -222,9 +222,9 @@ impl Running<'_> {
             Judgement::Asked(deed, question) => (deed, question),
         };
         let subject = call.asked_about(&deed, question.special);
-        doing.handle.flush().await?;
+        execution.handle.flush().await?;
         // All of it once more: what is asked is shown apart from the call by some clients.
-        let mut update = doing
+        let mut update = execution
             .handle
             .change()
             .title(report.title)

@@ -3,7 +3,7 @@
 use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
 
-use super::running::Running;
+use super::active::ActiveTurn;
 use crate::context::compaction::{Compaction, Keeps, last_prompt, size_of};
 use crate::context::compaction_update::{show_compaction, shows_compaction};
 use crate::context::conversation::{BYTES_PER_TOKEN, Conversation};
@@ -46,7 +46,7 @@ impl From<acp::Error> for Failure {
     }
 }
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// A round. Room is made before it if there is little left, and once more if there turns out to be none.
     pub(crate) async fn round_with_room(
         &self,

@@ -2,9 +2,9 @@
 
 use acp::v1::StopReason;
 
+use super::active::ActiveTurn;
 use super::report::unanswered;
-use super::running::Running;
-use super::writing::{Unfinished, Written};
+use super::writing::{DraftCalls, Interruption};
 use crate::context::conversation::Conversation;
 use crate::mcp::news::offered;
 use crate::model::error::{ModelErrorKind, failure};
@@ -19,7 +19,7 @@ struct Reply {
     thought: String,
     calls: Vec<ToolRequest>,
     /// Those of them that are shown already.
-    written: Written,
+    written: DraftCalls,
     sealed: Option<Sealed>,
     usage: Option<Usage>,
     stop: Option<StopReason>,
@@ -27,7 +27,7 @@ struct Reply {
     overflows: bool,
 }
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// Asks the model once and carries out what it calls. Gives the stop reason if it stops.
     pub(crate) async fn round(
         &self,
@@ -87,7 +87,7 @@ impl Running<'_> {
             }
         }
         let ended = ended.unwrap_or(Ok(None));
-        let told = written.end(&Unfinished::of(&ended)).await;
+        let told = written.end(&Interruption::of(&ended)).await;
         ended.and_then(|reason| told.map(|()| reason))
     }
 
@@ -143,7 +143,7 @@ impl Running<'_> {
                 // a part of the answer.
                 Some(Ok(Step::Delay(why))) => {
                     let broke_off = "The answer broke off before this was whole. Nothing was done.";
-                    reply.written.end(&Unfinished::Failed(broke_off)).await?;
+                    reply.written.end(&Interruption::Failed(broke_off)).await?;
                     turn.thought(format!("{why}\n\n")).await?;
                 }
                 Some(Ok(Step::Sealed(sealed))) => reply.sealed = Some(sealed),

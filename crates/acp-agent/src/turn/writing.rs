@@ -8,7 +8,7 @@ use acp::v1::ToolCall;
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
-use super::running::Running;
+use super::active::ActiveTurn;
 use crate::mcp::servers::Servers;
 use crate::model::interface::ToolSpec;
 use crate::reported::Reported;
@@ -31,10 +31,10 @@ const MOST: usize = 64;
 
 /// The calls of a round that are shown and not carried out yet.
 #[derive(Default)]
-pub(super) struct Written(BTreeMap<usize, Writing>);
+pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 
 /// A call that is being written.
-struct Writing {
+struct DraftCall {
     /// Absent while it is held back.
     handle: Option<Reported>,
     /// When it is shown at the latest.
@@ -48,11 +48,11 @@ struct Writing {
     shown: usize,
 }
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// The model begins to write a call: it is shown, unless it is one that never is.
     pub(super) async fn begins(
         &self,
-        written: &mut Written,
+        written: &mut DraftCalls,
         call: usize,
         tool: String,
     ) -> acp::Result<()> {
@@ -64,7 +64,7 @@ impl Running<'_> {
             return Ok(());
         };
         let held_back = names_more(&tool);
-        let mut writing = Writing {
+        let mut writing = DraftCall {
             handle: None,
             due: Instant::now() + HELD_BACK,
             tool,
@@ -83,7 +83,7 @@ impl Running<'_> {
     /// It writes on. The person is told of what they would see.
     pub(super) async fn writes(
         &self,
-        written: &mut Written,
+        written: &mut DraftCalls,
         call: usize,
         arguments: &str,
     ) -> acp::Result<()> {
@@ -95,7 +95,7 @@ impl Running<'_> {
     }
 
     /// Shows the calls that were held back for long enough.
-    pub(super) async fn announce_due(&self, written: &mut Written) -> acp::Result<()> {
+    pub(super) async fn announce_due(&self, written: &mut DraftCalls) -> acp::Result<()> {
         let now = Instant::now();
         for writing in written.0.values_mut() {
             if writing.handle.is_none() && writing.due <= now {
@@ -106,7 +106,7 @@ impl Running<'_> {
     }
 }
 
-impl Writing {
+impl DraftCall {
     /// Shows it for the first time.
     async fn announce(&mut self, workspace: &Workspace) -> acp::Result<()> {
         let report = ToolCall::new(workspace.memory.next_call_id(), &self.about.title)
@@ -161,7 +161,7 @@ fn about(servers: &Servers, own: &[ToolSpec], tool: &str) -> Option<About> {
     }
 }
 
-impl Written {
+impl DraftCalls {
     /// Takes a call that is whole, if it is shown. Whoever takes it shows its end, too.
     pub(super) fn take(&mut self, call: usize) -> Option<Reported> {
         self.0.remove(&call)?.handle
@@ -174,7 +174,7 @@ impl Written {
     }
 
     /// Nothing comes of those that are left, and why. None stays as if it were still to be done.
-    pub(super) async fn end(&mut self, why: &Unfinished) -> acp::Result<()> {
+    pub(super) async fn end(&mut self, why: &Interruption) -> acp::Result<()> {
         let mut told = Ok(());
         let written = std::mem::take(&mut self.0).into_values();
         for handle in written.filter_map(|writing| writing.handle) {
@@ -186,14 +186,14 @@ impl Written {
 }
 
 /// Why nothing comes of a call that was shown.
-pub(super) enum Unfinished {
+pub(super) enum Interruption {
     /// The turn was cancelled.
     Cancelled,
     /// What happened, for the person.
     Failed(&'static str),
 }
 
-impl Unfinished {
+impl Interruption {
     /// What this end of a round means for calls that were not carried out.
     pub(super) fn of<T>(ended: &acp::Result<T>) -> Self {
         match ended {

@@ -114,7 +114,7 @@ impl News {
 
 /// What a command has printed: the end of it, if it was much.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Printed {
+pub(crate) struct CommandOutput {
     pub(crate) text: String,
     /// What was printed first, where more was printed than is kept and the beginning is known.
     pub(crate) beginning: String,
@@ -183,7 +183,7 @@ impl Process {
     }
 
     /// What it has printed.
-    pub(crate) async fn printed(&self) -> acp::Result<Printed> {
+    pub(crate) async fn printed(&self) -> acp::Result<CommandOutput> {
         let output = match self {
             Self::Client(terminal) => terminal.output().await?,
             Self::Own(own) => {
@@ -195,7 +195,7 @@ impl Process {
             Self::Own(own) if output.truncated => own.news.so_far().beginning.clone(),
             _ => String::new(),
         };
-        Ok(Printed {
+        Ok(CommandOutput {
             text: output.output,
             beginning,
             truncated: output.truncated,

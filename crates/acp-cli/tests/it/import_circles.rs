@@ -50,9 +50,16 @@ fn circles_are_found() {
         ),
         ("c", "pub use crate::d::*;"),
         ("d", "use crate::{b, // not e\n c};"),
+        ("g", "mod h; fn f() { h::run(std::fmt::Error) }"),
+        ("g::h", "impl super::G for H {}"),
     ]);
     let found = circles(&files);
-    assert_eq!(found, [vec!["a", "a::x", "a::y"], vec!["b", "c", "d"]]);
+    let expected = [
+        vec!["a", "a::x", "a::y"],
+        vec!["b", "c", "d"],
+        vec!["g", "g::h"],
+    ];
+    assert_eq!(found, expected);
 }
 
 #[test]
@@ -166,8 +173,8 @@ fn imports<'a>(module: &str, text: &str, modules: &BTreeSet<&'a str>) -> BTreeSe
     imports
 }
 
-/// The paths that are named in a module, from the crate on: of those in `use` all, of others those that begin with
-/// `crate`, `self` or `super`.
+/// The paths that are named in a module, from the crate on. One that leads out of the crate is there as well, as if it
+/// began at the module.
 fn paths(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
     // Where the modules that are written out in the file begin and end.
     let mut inner: Vec<(String, usize)> = Vec::new();
@@ -193,7 +200,7 @@ fn paths(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
                 at += use_tree(&rest[1..], &[], &mut found);
                 paths.extend(found.iter().map(|path| from_crate(path, &within)));
             }
-            "crate" | "self" | "super" if rest.get(1).is_some_and(|next| next == "::") => {
+            name if is_name(name) && rest.get(1).is_some_and(|next| next == "::") => {
                 let within = inner.iter().map(|(name, _)| name.as_str());
                 let within: Vec<&str> = here.iter().copied().chain(within).collect();
                 let mut path = vec![token.clone()];

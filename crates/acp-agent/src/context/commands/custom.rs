@@ -38,13 +38,13 @@ pub(crate) struct Custom {
 
 /// What was found in a session's directories.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct CustomCommands {
     pub(super) commands: Vec<Custom>,
     /// Files that are no commands, and why, for people.
     pub(super) wrong: Vec<String>,
 }
 
-impl Found {
+impl CustomCommands {
     /// Looks for commands. Of two with the same name, the one in the earlier directory counts. May block.
     pub(crate) fn under(roots: &Roots) -> Self {
         let mut found = Self::default();

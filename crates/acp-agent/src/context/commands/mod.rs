@@ -10,10 +10,10 @@ use std::collections::HashSet;
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
 use crate::context::commands::reserved::{COMPACT, HELP};
-use custom::{Custom, Found};
+use custom::{Custom, CustomCommands};
 
 /// A command that is always there.
-struct Own {
+struct BuiltIn {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
@@ -21,8 +21,8 @@ struct Own {
     prompt: Option<&'static str>,
 }
 
-const OWN: [Own; 6] = [
-    Own {
+const BUILT_IN: [BuiltIn; 6] = [
+    BuiltIn {
         name: "plan",
         description: "Find out what a goal takes and lay out a plan, without changing anything",
         hint: Some("GOAL"),
@@ -34,7 +34,7 @@ const OWN: [Own; 6] = [
              for what the conversation is about.",
         ),
     },
-    Own {
+    BuiltIn {
         name: "test",
         description: "Run the project's tests and say what came of it",
         hint: Some("[WHAT]"),
@@ -44,13 +44,13 @@ const OWN: [Own; 6] = [
              each failure its cause, as far as it can be seen from the code, and what would mend it.",
         ),
     },
-    Own {
+    BuiltIn {
         name: COMPACT,
         description: "Summarise the conversation so far, to make room for more",
         hint: Some("[WHAT TO KEEP]"),
         prompt: None,
     },
-    Own {
+    BuiltIn {
         name: "init",
         description: "Write an AGENTS.md: what an agent has to know of this project",
         hint: None,
@@ -64,7 +64,7 @@ const OWN: [Own; 6] = [
              nothing guessed, a page at most.",
         ),
     },
-    Own {
+    BuiltIn {
         name: "review",
         description: "Review changes: bugs, gaps in the tests, what is hard to read",
         hint: Some("[WHAT]"),
@@ -76,7 +76,7 @@ const OWN: [Own; 6] = [
              then what is not tested. Do not list what is fine. If you find nothing, say so.",
         ),
     },
-    Own {
+    BuiltIn {
         name: HELP,
         description: "Show what can be typed",
         hint: None,
@@ -110,7 +110,7 @@ pub(crate) enum Typed {
 
 impl Commands {
     /// Takes what was found in the session's directories.
-    pub(crate) fn found(&mut self, found: Found) {
+    pub(crate) fn found(&mut self, found: CustomCommands) {
         (self.custom, self.wrong) = (found.commands, found.wrong);
     }
 
@@ -123,11 +123,11 @@ impl Commands {
         new.cloned().collect()
     }
 
-    fn own(&self) -> impl Iterator<Item = &'static Own> {
-        let replaced = |own: &Own| {
+    fn own(&self) -> impl Iterator<Item = &'static BuiltIn> {
+        let replaced = |own: &BuiltIn| {
             own.prompt.is_some() && self.custom.iter().any(|custom| custom.name == own.name)
         };
-        OWN.iter().filter(move |own| !replaced(own))
+        BUILT_IN.iter().filter(move |own| !replaced(own))
     }
 
     pub(crate) fn available(&self) -> Vec<AvailableCommand> {
@@ -188,7 +188,7 @@ impl Commands {
         if let Some(custom) = self.custom.iter().find(|custom| custom.name == name) {
             return prompt(&custom.prompt);
         }
-        let own = OWN.iter().find(|own| own.name == name);
+        let own = BUILT_IN.iter().find(|own| own.name == name);
         match own.and_then(|own| own.prompt) {
             Some(template) => prompt(template),
             // It may well be a path, or a command of somebody else's.
@@ -234,7 +234,7 @@ mod tests {
     fn what_is_wrong_is_told_once() {
         let mut commands = Commands::default();
         let mut untold = |wrong: &[&str]| {
-            commands.found(Found {
+            commands.found(CustomCommands {
                 commands: Vec::new(),
                 wrong: wrong.iter().map(|&wrong| wrong.to_owned()).collect(),
             });

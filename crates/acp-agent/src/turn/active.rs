@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 /// A turn that runs.
 #[derive(Clone, Copy)]
-pub(crate) struct Running<'a> {
+pub(crate) struct ActiveTurn<'a> {
     /// The model, until the next round.
     pub(crate) asked: &'a Asked,
     pub(crate) tools: &'a [ToolSpec],
@@ -26,7 +26,7 @@ pub(crate) struct Running<'a> {
     pub(crate) state: &'a SessionState,
 }
 
-impl<'a> Running<'a> {
+impl<'a> ActiveTurn<'a> {
     pub(crate) fn model(&self) -> &'a dyn Model {
         &*self.asked.model
     }
