@@ -15,7 +15,6 @@ use acp::v1::{
     SessionConfigSelectOption,
 };
 
-use crate::choice::config::{ModelChoices, ModelConfig};
 use crate::keys::{Account, KeyFileError, Keys};
 use crate::model::error::{ModelError, ModelErrorKind};
 use crate::model::interface::Model;
@@ -27,6 +26,7 @@ use crate::model::provider::name::Provider;
 use crate::model::scripted::ScriptedModel;
 use crate::model::thought::ThoughtLevel;
 use crate::store::kept::Properties;
+use config::{ModelChoices, ModelConfig};
 
 /// The id of the config option that is the model.
 pub(crate) const MODEL: &str = "model";

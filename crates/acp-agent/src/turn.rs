@@ -12,8 +12,8 @@ mod writing;
 use acp::agent::Prompt;
 use acp::v1::StopReason;
 
-use crate::turn::active::ActiveTurn;
-use crate::turn::begin::TurnStart;
+use active::ActiveTurn;
+use begin::TurnStart;
 
 impl ActiveTurn<'_> {
     /// Runs the turn to its end. A cancelled one ends as soon as everything it has begun is ended.

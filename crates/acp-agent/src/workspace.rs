@@ -14,10 +14,10 @@ use std::time::Duration;
 use acp::agent::Turn;
 
 use crate::permission::permit::Permit;
-use crate::workspace::fault::Fault;
-use crate::workspace::tree::{Demand, Tree};
 use access::Access;
+use fault::Fault;
 use memory::Memory;
+use tree::{Demand, Tree};
 
 /// How long a cancelled turn waits for what must not be given up half-way: a file that is being
 /// written, a terminal that is being released.

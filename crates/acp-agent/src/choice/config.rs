@@ -10,10 +10,10 @@ use crate::model::thought::ThoughtLevel;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ModelConfig {
-    /// No AI: typed commands only. See [`OfflineModel`].
+    /// No AI: typed commands only. See [`OfflineModel`](crate::OfflineModel).
     #[default]
     Offline,
-    /// Turns from a file, for tests. See [`ScriptedModel`].
+    /// Turns from a file, for tests. See [`ScriptedModel`](crate::ScriptedModel).
     Scripted(PathBuf),
     /// A language model of a provider, or at any address that speaks as one of them.
     Provider(Box<ProviderModel>),

@@ -11,7 +11,7 @@ use crate::text::fenced;
 #[derive(Clone, Copy)]
 pub(super) struct TargetModel<'a> {
     pub(super) format: WireFormat,
-    /// What it calls itself in [`Sealed::by`].
+    /// What it calls itself in [`Sealed::by`](crate::Sealed::by).
     pub(super) by: &'a str,
     pub(super) images: bool,
 }
