@@ -4,6 +4,8 @@
 //! user names, those that the servers at their addresses say they have, and the well-known ones of each provider for
 //! which there is a key. Where there is none at all it is the offline model.
 
+pub(crate) mod config;
+
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -14,11 +16,17 @@ use acp::v1::{
 };
 
 use crate::keys::{Account, KeyFileError, Keys};
-use crate::model::{
-    Model, ModelConfig, ModelError, ModelErrorKind, Models, OfflineModel, Provider, ProviderModel,
-    ScriptedModel, ThoughtLevel, offered,
-};
-use crate::store::Properties;
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::interface::Model;
+use crate::model::offline::OfflineModel;
+use crate::model::provider::catalogue::offered;
+use crate::model::provider::config::ProviderModel;
+use crate::model::provider::models::Models;
+use crate::model::provider::name::Provider;
+use crate::model::scripted::ScriptedModel;
+use crate::model::thought::ThoughtLevel;
+use crate::store::kept::Properties;
+use config::{ModelChoices, ModelConfig};
 
 /// The id of the config option that is the model.
 pub(crate) const MODEL: &str = "model";
@@ -31,53 +39,6 @@ const USUAL: &str = "default";
 
 /// How long what a server said it has is taken for what it has.
 const FRESH: Duration = Duration::from_secs(30);
-
-/// Which language models there are to choose from, beside the well-known ones of each provider for which there is a
-/// key.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ModelChoices {
-    /// The one that a session has if it has chosen none. Without it that is the first of all there are.
-    pub default: Option<ProviderModel>,
-    /// Further ones. Those that need a key and have none are not offered.
-    pub named: Vec<ProviderModel>,
-    /// Where keys are.
-    pub keys: Keys,
-    /// How much a model is to think, where it can be told and a session does not say it.
-    pub thought: Option<ThoughtLevel>,
-}
-
-impl ModelChoices {
-    /// No models but those of providers for which there is a key.
-    #[must_use]
-    pub fn new(keys: Keys) -> Self {
-        Self {
-            keys,
-            ..Self::default()
-        }
-    }
-
-    /// Sets the model of sessions that have chosen none.
-    #[must_use]
-    pub fn first(mut self, model: ProviderModel) -> Self {
-        self.default = Some(model);
-        self
-    }
-
-    /// Adds further models.
-    #[must_use]
-    pub fn and(mut self, models: impl IntoIterator<Item = ProviderModel>) -> Self {
-        self.named.extend(models);
-        self
-    }
-
-    /// Sets how much a model is to think, where it can be told and a session does not say it.
-    #[must_use]
-    pub fn thought(mut self, level: Option<ThoughtLevel>) -> Self {
-        self.thought = level;
-        self
-    }
-}
 
 /// The models of an agent.
 pub(crate) struct Choice {

@@ -5,8 +5,9 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::model::{Provider, Secret};
-use crate::store::private;
+use crate::model::provider::name::Provider;
+use crate::model::provider::secret::Secret;
+use crate::private::{self, PrivateError};
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 64 * 1024;
@@ -235,9 +236,9 @@ impl KeyFile {
     ) -> Result<(), KeyFileError> {
         let parent = self.path.parent();
         let directory = parent.ok_or_else(|| self.failed("this is no path of a file"))?;
-        let private = |e: crate::store::StoreError| match e {
-            crate::store::StoreError::NotOurs { path } => KeyFileError::NotOurs { path },
-            other => self.failed(other),
+        let private = |e| match e {
+            PrivateError::NotOurs { path } => KeyFileError::NotOurs { path },
+            PrivateError::Failed(why) => self.failed(why),
         };
         let directory = private::directory(directory).map_err(private)?;
         let lock = directory.join("keys.lock");

@@ -21,6 +21,7 @@
 //! A [`ProviderModel`] is a language model: Anthropic's, OpenAI's, Gemini's, or one at any address that speaks as
 //! one of them. [`OfflineModel`] is no AI and carries out typed commands; [`ScriptedModel`] plays a file, for tests.
 
+mod announce;
 mod causes;
 mod choice;
 mod clients;
@@ -34,14 +35,15 @@ mod mode;
 mod model;
 mod past;
 mod permission;
+mod private;
 mod project;
 mod replay;
 mod reported;
-mod rules;
 mod session;
 mod sessions;
 mod sse;
 pub mod store;
+mod text;
 mod title;
 mod tools;
 mod turn;
@@ -62,17 +64,25 @@ use acp::v1::{
 
 use acp_host::{Sandbox, SandboxError, SandboxRules};
 use choice::Choice;
-pub use choice::ModelChoices;
+pub use choice::config::{ModelChoices, ModelConfig};
 pub use keys::{Account, KeyFile, KeyFileError, Keys};
-pub use mcp::McpLimits;
+pub use mcp::limits::McpLimits;
 pub use mode::{Mode, ParseModeError};
-pub use model::{
-    Message, Model, ModelConfig, ModelError, ModelErrorKind, Models, OfflineModel,
-    ParseProviderError, ParseThoughtLevelError, Price, Provider, ProviderModel, Request, Retries,
-    ScriptError, ScriptedModel, Sealed, Secret, Step, Steps, ThoughtLevel, ToolRequest, ToolResult,
-    ToolSpec, ToolStatus, Usage, WireFormat,
-};
-pub use rules::RuleFiles;
+pub use model::error::{ModelError, ModelErrorKind};
+pub use model::interface::{Model, Request, ToolSpec};
+pub use model::message::{Message, Sealed, ToolRequest, ToolResult, ToolStatus};
+pub use model::offline::OfflineModel;
+pub use model::provider::backoff::Retries;
+pub use model::provider::catalogue::Price;
+pub use model::provider::config::ProviderModel;
+pub use model::provider::models::Models;
+pub use model::provider::name::{ParseProviderError, Provider};
+pub use model::provider::secret::Secret;
+pub use model::provider::wire_format::WireFormat;
+pub use model::scripted::{ScriptError, ScriptedModel};
+pub use model::step::{Step, Steps, Usage};
+pub use model::thought::{ParseThoughtLevelError, ThoughtLevel};
+pub use permission::rules::RuleFiles;
 pub use session::OpenSession;
 use sessions::Sessions;
 use store::SessionStore;
@@ -259,11 +269,11 @@ impl acp::Agent for CodingAgent {
 
     async fn session_opened(&self, OpenSession { state, .. }: &OpenSession, session: Session) {
         let understands = state.understands();
-        if let Err(error) = context::commands::announce(&session, state, understands).await {
+        if let Err(error) = announce::announce(&session, state, understands).await {
             tracing::debug!(%error, "the commands were not announced");
         }
         // The servers' prompts follow when they are there, and so do models of which nobody knows yet.
-        state.servers.announce(session.clone(), state);
+        announce::announce_changes(session.clone(), state);
         self.sessions.announce_models(session, state);
     }
 
@@ -309,11 +319,15 @@ impl acp::Agent for CodingAgent {
         if turn.config_options() != options {
             // There are other keys than before, and so maybe another model, for which other things can be typed.
             turn.set_config_options(options).await?;
-            context::commands::announce(turn.session(), &state, state.understands()).await?;
+            announce::announce(turn.session(), &state, state.understands()).await?;
         }
-        let workspace = Workspace { turn, state };
-        let asked = workspace.state.asked()?;
-        let running = turn::Running {
+        let workspace = Workspace {
+            turn,
+            memory: Arc::clone(&state) as _,
+        };
+        let asked = state.asked()?;
+        let running = turn::active::ActiveTurn {
+            state: &state,
             asked: &asked,
             tools: &self.tools,
             max_requests: self.max_requests,
@@ -322,8 +336,7 @@ impl acp::Agent for CodingAgent {
             workspace: &workspace,
         };
         let ended = running.run(prompt).await;
-        let Workspace { turn, state } = &workspace;
-        state.turn_ended(turn.id()).await;
+        state.turn_ended(workspace.turn.id()).await;
         ended
     }
 }

@@ -6,9 +6,13 @@ use acp::Update;
 use acp::v1::SessionId;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use crate::context::Compaction;
-use crate::model::Message;
-use crate::store::{Entry, Folder, Kept, Properties, SessionStore, StoreError, Version, Which};
+use crate::context::compaction::Compaction;
+use crate::model::message::Message;
+use crate::store::entry::Entry;
+use crate::store::error::StoreError;
+use crate::store::fold::Folder;
+use crate::store::kept::{Kept, Properties, Version, Which};
+use crate::store::session_store::SessionStore;
 
 /// How many bytes of entries are folded together at most.
 const FOLDED_AT_ONCE: usize = 8 * 1024 * 1024;
@@ -163,19 +167,5 @@ impl Logged {
             from = to;
         }
         Ok(())
-    }
-}
-
-impl From<StoreError> for acp::Error {
-    fn from(error: StoreError) -> Self {
-        let text = error.to_string();
-        match error {
-            StoreError::NotFound(id) => {
-                let missing = acp::jsonrpc::Error::resource_not_found(format!("session {id}"));
-                Self::Rpc(missing)
-            }
-            StoreError::Cursor(_) => Self::invalid_params(text),
-            _ => Self::internal(text),
-        }
     }
 }

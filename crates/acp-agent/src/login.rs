@@ -7,9 +7,9 @@ use acp::v1::{AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal};
 
 use crate::choice::Chosen;
 use crate::keys::Account;
-use crate::model::Provider;
+use crate::model::error::failure;
+use crate::model::provider::name::Provider;
 use crate::sessions::Sessions;
-use crate::turn::failure;
 
 /// The method for clients that cannot run a program in a terminal: the person has done it, or has set a variable.
 const AGAIN: &str = "key";

@@ -8,8 +8,11 @@ use acp::update::MessageChunk;
 use acp::v1::ContentBlock;
 use serde_json::Value;
 
-use crate::model::{Message, ToolResult, ToolStatus};
-use crate::store::{Content, Entry, Kept, SessionStore, StoreError, Which};
+use crate::model::message::{Message, ToolResult, ToolStatus};
+use crate::store::entry::{Content, Entry};
+use crate::store::error::StoreError;
+use crate::store::kept::{Kept, Which};
+use crate::store::session_store::SessionStore;
 
 /// What the model is told of a tool call in the middle of which the process ended.
 const ENDED: &str =
@@ -198,7 +201,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model::ToolRequest;
+    use crate::model::message::ToolRequest;
 
     fn asks(ids: &[&str]) -> Message {
         Message::Assistant {

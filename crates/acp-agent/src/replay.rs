@@ -16,10 +16,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::context::show_compaction;
+use crate::context::compaction_update::show_compaction;
 use crate::past::Past;
-use crate::store::{Content, Which};
-use crate::tools::{fenced, tail, text};
+use crate::reported::text;
+use crate::store::entry::Content;
+use crate::store::kept::Which;
+use crate::text::{fenced, tail};
 
 /// How much of what a terminal showed is shown as text, in bytes: the end of it.
 const PRINTED: usize = 64 * 1024;

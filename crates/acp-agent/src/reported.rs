@@ -5,10 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use acp::agent::{ToolCallHandle, Turn};
 use acp::v1::{
-    ProtocolVersion, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    ContentBlock, ProtocolVersion, ToolCall, ToolCallContent, ToolCallId, ToolCallStatus,
+    ToolCallUpdate,
 };
-
-use crate::tools::text;
 
 /// The status of version 2 for a call that was cancelled. Version 1 has none.
 const CANCELLED: &str = "cancelled";
@@ -130,6 +129,11 @@ impl Reported {
         }
         self.update(update).await
     }
+}
+
+/// Text as content.
+pub(crate) fn text(text: impl Into<String>) -> ToolCallContent {
+    ContentBlock::text(text).into()
 }
 
 /// Lays a change over another one.

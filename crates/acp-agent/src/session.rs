@@ -2,26 +2,27 @@
 //!
 //! What of it must outlive the process goes through its [`Log`] first.
 
+mod memory;
+
 use std::collections::HashMap;
-use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use acp::Update;
 use acp::v1::{ContentBlock, SessionConfigOption, SessionId};
-use acp_host::{Files, Roots, Sandbox, SandboxRules};
 
 use crate::choice::{Asked, Choice, Chosen};
 use crate::context::commands::Commands;
-use crate::context::{Compaction, Conversation};
+use crate::context::compaction::Compaction;
+use crate::context::conversation::Conversation;
 use crate::log::Log;
-use crate::mcp::Servers;
+use crate::mcp::servers::Servers;
 use crate::mode::{self, Mode};
-use crate::model::Message;
-use crate::permission::Subject;
-use crate::store::{Always, Properties, StoreError};
-use crate::turn::failure;
-use crate::workspace::Tree;
+use crate::model::error::failure;
+use crate::model::message::Message;
+use crate::permission::subject::Subject;
+use crate::store::error::StoreError;
+use crate::store::kept::{Always, Properties};
+use crate::workspace::access::Access;
 
 /// A session that is open, as the `acp` crate keeps it for the agent.
 #[derive(Clone)]
@@ -40,7 +41,7 @@ impl std::fmt::Debug for OpenSession {
 /// A session.
 pub(crate) struct SessionState {
     /// Its directories as this process sees them; if it does not, why.
-    own: Result<Own, String>,
+    own: Result<Access, String>,
     log: Log,
     /// Its directories, the working directory first.
     roots: Vec<String>,
@@ -54,41 +55,6 @@ pub(crate) struct SessionState {
     pub(crate) conversation: tokio::sync::Mutex<Conversation>,
     /// What can be typed with a slash.
     pub(crate) commands: tokio::sync::Mutex<Commands>,
-}
-
-/// The agent's own access to the files of a session.
-#[derive(Clone)]
-pub(crate) struct Own {
-    pub(crate) files: Files,
-    pub(crate) tree: Arc<Tree>,
-    /// In which commands run.
-    pub(crate) sandbox: Option<Sandbox>,
-}
-
-impl Own {
-    /// The access to these roots; if there is none, why. If commands are confined, `rules` says how.
-    pub(crate) async fn open(
-        roots: &[String],
-        rules: Option<SandboxRules>,
-    ) -> Result<Self, String> {
-        let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
-        let opened = tokio::task::spawn_blocking(move || -> io::Result<Self> {
-            let sandbox = rules.map(|rules| {
-                Sandbox::with(rules.in_roots(roots.iter().cloned())).map_err(io::Error::other)
-            });
-            // Opened once, so that all tools have the same directories.
-            let roots = Roots::open(roots)?;
-            Ok(Self {
-                files: Files::under(roots.clone()),
-                tree: Arc::new(Tree::new(roots)),
-                sandbox: sandbox.transpose()?,
-            })
-        });
-        match opened.await {
-            Ok(own) => own.map_err(|e| e.to_string()),
-            Err(e) => Err(e.to_string()),
-        }
-    }
 }
 
 #[derive(Default)]
@@ -108,7 +74,7 @@ struct Changing {
 impl SessionState {
     /// The state of a session that begins, or goes on.
     pub(crate) fn new(
-        own: Result<Own, String>,
+        own: Result<Access, String>,
         sandboxed: bool,
         log: Log,
         roots: Vec<String>,
@@ -147,7 +113,7 @@ impl SessionState {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn own(&self) -> Result<&Own, &str> {
+    pub(crate) fn own(&self) -> Result<&Access, &str> {
         self.own.as_ref().map_err(String::as_str)
     }
 

@@ -13,14 +13,19 @@ use jiff::Timestamp;
 
 use crate::choice::{Choice, Chosen};
 use crate::log::Log;
-use crate::mcp::{self, McpLimits, Servers};
+use crate::mcp::connect::joined;
+use crate::mcp::limits::McpLimits;
+use crate::mcp::servers::Servers;
 use crate::mode::Mode;
-use crate::model::Message;
+use crate::model::error::failure;
+use crate::model::message::Message;
 use crate::past::{Past, Told};
 use crate::replay::replay;
-use crate::session::{OpenSession, Own, SessionState};
-use crate::store::{Kept, Properties, SessionStore, StoreError};
-use crate::turn::failure;
+use crate::session::{OpenSession, SessionState};
+use crate::store::error::StoreError;
+use crate::store::kept::{Kept, Properties};
+use crate::store::session_store::SessionStore;
+use crate::workspace::access::Access;
 
 /// How many sessions are in a page of the list.
 const PAGE: usize = 100;
@@ -152,7 +157,7 @@ impl Sessions {
         setup: SessionSetup,
         mut state: SessionState,
     ) -> SessionOpened<OpenSession> {
-        let servers = mcp::joined(setup.mcp_servers, &self.servers);
+        let servers = joined(setup.mcp_servers, &self.servers);
         state.servers = Servers::start(servers, session, self.limits);
         let options = state.options();
         let open = OpenSession {
@@ -165,7 +170,7 @@ impl Sessions {
     fn state(
         &self,
         session: &Session,
-        own: Result<Own, String>,
+        own: Result<Access, String>,
         log: Log,
         properties: &Properties,
         messages: Vec<Message>,
@@ -205,8 +210,8 @@ impl Sessions {
     }
 
     /// The agent's own access to a session's directories.
-    async fn own(&self, session: &Session) -> acp::Result<Result<Own, String>> {
-        let own = Own::open(session.roots(), self.sandbox.clone()).await;
+    async fn own(&self, session: &Session) -> acp::Result<Result<Access, String>> {
+        let own = Access::open(session.roots(), self.sandbox.clone()).await;
         // A client that lends its files may run where this process has none of them, in a container for
         // example. Without that, nothing could be done in such a session.
         if let Err(why) = &own

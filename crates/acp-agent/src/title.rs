@@ -3,8 +3,7 @@
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
-use crate::permission::one_line;
-use crate::tools::head;
+use crate::text::{head, one_line};
 
 /// How much of a prompt is looked at for its first line, in bytes.
 const LOOKED_AT: usize = 16 * 1024;

@@ -1,80 +1,33 @@
 //! What tools work on: the files and processes of a session, through the client where it offers them,
 //! by the agent's own access where it does not.
 
-mod process;
-mod tree;
+pub(crate) mod access;
+pub(crate) mod fault;
+pub(crate) mod memory;
+pub(crate) mod process;
+pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use acp::agent::Turn;
-use acp::jsonrpc;
 
-use crate::session::{Own, SessionState};
-pub(crate) use process::{News, Printed, Process};
-pub(crate) use tree::{EntryKind, Given, Look, Tree};
+use crate::permission::permit::Permit;
+use access::Access;
+use fault::Fault;
+use memory::Memory;
+use tree::{Demand, Tree};
 
 /// How long a cancelled turn waits for what must not be given up half-way: a file that is being
 /// written, a terminal that is being released.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
-/// Why a tool cannot go on.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The tool call fails, and the text says why. The turn goes on.
-    Failed(String),
-    /// There is no such file.
-    Missing(String),
-    /// The turn ends: it was cancelled, the connection is gone, or what happens cannot be kept.
-    Stop(acp::Error),
-}
-
-impl Fault {
-    pub(crate) fn failed(why: impl Into<String>) -> Self {
-        Self::Failed(why.into())
-    }
-}
-
-impl From<acp::Error> for Fault {
-    fn from(error: acp::Error) -> Self {
-        match &error {
-            acp::Error::Cancelled | acp::Error::Closed(_) | acp::Error::Unrecorded { .. } => {
-                Self::Stop(error)
-            }
-            acp::Error::Rpc(e) if is_missing(e) => Self::Missing(e.to_string()),
-            _ => Self::Failed(error.to_string()),
-        }
-    }
-}
-
-/// Whether an error says that there is no such file. Clients have no code for it in common.
-fn is_missing(error: &jsonrpc::Error) -> bool {
-    if error.code == jsonrpc::Error::RESOURCE_NOT_FOUND {
-        return true;
-    }
-    if !matches!(
-        error.code,
-        jsonrpc::Error::INVALID_PARAMS | jsonrpc::Error::INTERNAL_ERROR
-    ) {
-        return false;
-    }
-    let data = error
-        .data
-        .as_ref()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let said = format!("{} {data}", error.message).to_lowercase();
-    ["not found", "no such file", "enoent", "does not exist"]
-        .iter()
-        .any(|words| said.contains(words))
-}
-
 /// The files and processes of a session, for the length of a turn.
 #[derive(Clone)]
 pub(crate) struct Workspace {
     pub(crate) turn: Turn,
-    pub(crate) state: Arc<SessionState>,
+    pub(crate) memory: Arc<dyn Memory>,
 }
 
 impl Workspace {
@@ -94,8 +47,8 @@ impl Workspace {
     }
 
     /// The agent's own access.
-    pub(crate) fn own(&self) -> Result<&Own, Fault> {
-        self.state.own().map_err(|why| {
+    pub(crate) fn own(&self) -> Result<&Access, Fault> {
+        self.memory.access().map_err(|why| {
             Fault::failed(format!(
                 "the agent itself has no access to the session's directory: {why}"
             ))
@@ -162,10 +115,13 @@ impl Workspace {
         }
     }
 
-    /// Writes a text file. Once begun this is brought to its end, so that it is known whether the
+    /// Writes the text file that may be changed. Once begun this is brought to its end, so that it is known whether the
     /// file was written.
-    pub(crate) async fn write(&self, path: &str, text: &str) -> Result<(), Fault> {
+    pub(crate) async fn write(&self, permit: &Permit, text: &str) -> Result<(), Fault> {
         self.go_on()?;
+        let Some(path) = permit.file_to_change() else {
+            return Err(Fault::failed("There is no permission to change a file."));
+        };
         let written = if self.turn.client().capabilities().fs.write_text_file {
             self.finish(self.turn.write_text_file(path, text)).await
         } else {
@@ -191,15 +147,15 @@ impl Workspace {
     /// Has a thread that may block look at the session's directories.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Tree, &Given) -> Result<T, String> + Send + 'static,
+        look: impl FnOnce(&Tree, &Demand) -> Result<T, String> + Send + 'static,
     ) -> Result<T, Fault> {
         let tree = Arc::clone(&self.own()?.tree);
         // Dropped with this future, at which the thread gives up.
-        let given = Given::default();
-        let seen = given.clone_for_thread();
+        let demand = Demand::default();
+        let seen = demand.clone_for_thread();
         let looked = tokio::task::spawn_blocking(move || look(&tree, &seen));
         let looked = self.unless_cancelled(looked).await?;
-        drop(given);
+        drop(demand);
         looked
             .map_err(|e| Fault::failed(format!("the search stopped: {e}")))?
             .map_err(Fault::Failed)
@@ -236,26 +192,6 @@ mod tests {
             ("/x/a", "/x/a"),
         ] {
             assert_eq!(absolute("/w", path), expected);
-        }
-    }
-
-    #[test]
-    fn clients_say_in_many_ways_that_a_file_is_missing() {
-        let error = |code, message: &str| jsonrpc::Error::new(code, message);
-        let enoent = error(-32603, "Internal error").data("ENOENT: no such file or directory");
-        for missing in [
-            error(-32002, "?"),
-            error(-32602, "File does not exist"),
-            error(-32603, "Not found"),
-            enoent,
-        ] {
-            assert!(is_missing(&missing), "{missing}");
-        }
-        for other in [
-            error(-32601, "Method not found: fs/read"),
-            error(-32603, "EACCES"),
-        ] {
-            assert!(!is_missing(&other), "{other}");
         }
     }
 }

@@ -4,15 +4,15 @@ use acp::v1::{ContentBlock, TextContent};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::model::{Message, ToolResult};
-use crate::tools::{head, tail};
+use crate::model::message::{Message, ToolResult};
+use crate::text::{head, tail};
 
 /// Results of tool calls that are longer than this are cut, in bytes, where room is needed; and so much of each
 /// is left.
 const LONG_RESULT: usize = 8 * 1024;
 
 /// What is left of such a result, in bytes: half of it the beginning, half of it the end.
-pub(super) const CUT_RESULT: usize = 2 * 1024;
+pub(crate) const CUT_RESULT: usize = 2 * 1024;
 
 /// What the model has said to its summary. Without it two messages of the person's would follow each other,
 /// which some models refuse.
@@ -30,19 +30,19 @@ const MARK: &str = "acp_agent.summary";
 pub(crate) struct Compaction {
     /// What stands in for what is left out. Absent if results of tool calls were cut and nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) summary: Option<String>,
+    pub(crate) summary: Option<String>,
     #[serde(default)]
-    pub(super) keeps: Keeps,
+    pub(crate) keeps: Keeps,
     /// Results of tool calls that were longer than the first of these numbers have as many bytes as the second,
     /// but for those of the last round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) results: Option<(usize, usize)>,
+    pub(crate) results: Option<(usize, usize)>,
 }
 
 /// What stays behind a summary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Keeps {
+pub(crate) enum Keeps {
     /// The last prompt, and all that has come after it.
     #[default]
     Turn,
@@ -72,7 +72,7 @@ pub(crate) fn summarised(message: &Message) -> Option<Summarised> {
 }
 
 /// The length of a message, in bytes.
-pub(super) fn size(message: &Message) -> u64 {
+pub(crate) fn size(message: &Message) -> u64 {
     let length = match message {
         Message::User(content) => content.iter().map(block_size).sum(),
         Message::Assistant { text, calls, .. } => {
@@ -92,7 +92,7 @@ fn block_size(block: &ContentBlock) -> usize {
 }
 
 /// The length of a conversation, in bytes.
-pub(super) fn size_of(messages: &[Message]) -> u64 {
+pub(crate) fn size_of(messages: &[Message]) -> u64 {
     messages.iter().map(size).sum()
 }
 
@@ -102,7 +102,7 @@ fn is_round(message: &Message) -> bool {
 }
 
 /// Where the last prompt is.
-pub(super) fn last_prompt(messages: &[Message]) -> Option<usize> {
+pub(crate) fn last_prompt(messages: &[Message]) -> Option<usize> {
     let is_prompt =
         |message: &Message| matches!(message, Message::User(_)) && summarised(message).is_none();
     messages.iter().rposition(is_prompt)
@@ -110,7 +110,7 @@ pub(super) fn last_prompt(messages: &[Message]) -> Option<usize> {
 
 impl Compaction {
     /// Cuts long results, and nothing else.
-    pub(super) fn of_results() -> Self {
+    pub(crate) fn of_results() -> Self {
         Self {
             results: Some((LONG_RESULT, CUT_RESULT)),
             ..Self::default()
@@ -118,7 +118,7 @@ impl Compaction {
     }
 
     /// Puts a summary in the place of all but what is kept.
-    pub(super) fn with_summary(summary: String, keeps: Keeps) -> Self {
+    pub(crate) fn with_summary(summary: String, keeps: Keeps) -> Self {
         Self {
             summary: Some(summary),
             keeps,
@@ -184,7 +184,7 @@ fn cut(result: &mut ToolResult, left: usize) {
 }
 
 /// The beginning and the end of a text, and between them how much is left out.
-pub(super) fn shortened(text: &str, left: usize) -> String {
+pub(crate) fn shortened(text: &str, left: usize) -> String {
     if text.len() <= left {
         return text.to_owned();
     }
@@ -196,7 +196,7 @@ pub(super) fn shortened(text: &str, left: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ToolRequest, ToolStatus};
+    use crate::model::message::{ToolRequest, ToolStatus};
 
     fn user(text: &str) -> Message {
         Message::User(vec![ContentBlock::text(text)])

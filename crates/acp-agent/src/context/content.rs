@@ -9,7 +9,7 @@ use acp::v1::{
 };
 use reqwest::Url;
 
-use crate::tools::{fenced, head};
+use crate::text::{fenced, head};
 use crate::workspace::Workspace;
 
 /// The most that is told of one embedded resource, in bytes. What is longer is read by the tools.
@@ -19,7 +19,7 @@ const MAX_ONE: usize = 64 * 1024;
 const MAX_ALL: usize = 256 * 1024;
 
 /// The content of a prompt, as a model is told it.
-pub(super) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Vec<ContentBlock> {
+pub(crate) fn for_model(content: Vec<ContentBlock>, workspace: &Workspace) -> Vec<ContentBlock> {
     let mut room = MAX_ALL;
     let told = content.into_iter().map(|block| match block {
         ContentBlock::ResourceLink(link) => ContentBlock::text(linked(&link, workspace)),

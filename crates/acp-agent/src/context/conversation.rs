@@ -1,12 +1,14 @@
 //! What was said and done in a session, as the model is told of it, and how much of its window that fills.
 
-use super::{Compaction, Instructions};
+use super::compaction::Compaction;
+use super::instructions::Instructions;
 use crate::mode::Mode;
-use crate::model::{Message, Usage};
+use crate::model::message::Message;
+use crate::model::step::Usage;
 
 /// How many bytes of a conversation are taken for a token. Languages and code have three to five of them; what
 /// follows from it is only when to look again.
-pub(super) const BYTES_PER_TOKEN: u64 = 4;
+pub(crate) const BYTES_PER_TOKEN: u64 = 4;
 
 /// How much of the window may be filled before room is made, in percent. What is left is for what one round
 /// brings: an answer of usual length, and the results of some tool calls.
@@ -23,7 +25,7 @@ pub(crate) struct Conversation {
     /// What stands before it in the turn that runs.
     instructions: Instructions,
     /// The model said that it does not fit into its window.
-    pub(super) overflows: bool,
+    pub(crate) overflows: bool,
     filled: Filled,
 }
 
@@ -59,7 +61,7 @@ impl Conversation {
         self.instructions.in_mode(mode)
     }
 
-    pub(super) fn instruct(&mut self, instructions: Instructions) {
+    pub(crate) fn instruct(&mut self, instructions: Instructions) {
         self.instructions = instructions;
     }
 
@@ -88,13 +90,13 @@ impl Conversation {
     }
 
     /// What of the window is filled, in tokens, as far as that is known.
-    pub(super) fn filled(&self) -> Option<u64> {
+    pub(crate) fn filled(&self) -> Option<u64> {
         let since = self.filled.since / BYTES_PER_TOKEN;
         Some(self.filled.told?.saturating_add(since))
     }
 
     /// Whether room has to be made in a window of this size, in tokens.
-    pub(super) fn nearly_fills(&self, window: u64) -> bool {
+    pub(crate) fn nearly_fills(&self, window: u64) -> bool {
         let percent = |n: u64| window / 100 * n;
         self.filled().is_some_and(|filled| {
             filled >= percent(NEARLY_FULL) && filled >= self.filled.after + percent(GROWN)
@@ -102,7 +104,7 @@ impl Conversation {
     }
 
     /// No room could be made now: tried again when more has come.
-    pub(super) fn stays(&mut self) {
+    pub(crate) fn stays(&mut self) {
         self.filled.after = self.filled().unwrap_or_default();
     }
 

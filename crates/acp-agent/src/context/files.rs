@@ -7,10 +7,10 @@ use acp_host::{Refusal, Roots};
 
 /// The beginning of a text file.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Beginning {
-    pub(super) text: String,
+pub(crate) struct Beginning {
+    pub(crate) text: String,
     /// There is more of it in the file.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 /// Reads at most so many bytes of a file under these roots; `None` if there is none. May block.
@@ -18,7 +18,7 @@ pub(super) struct Beginning {
 /// # Errors
 /// What is there is no regular file, leads out of the roots, cannot be read, or is no text. The error says it
 /// without the path.
-pub(super) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Beginning>, String> {
+pub(crate) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Beginning>, String> {
     let file = match roots.open_file(path) {
         Ok(file) => file,
         Err(refusal) if is_missing(&refusal) => return Ok(None),
@@ -47,7 +47,7 @@ pub(super) fn read(roots: &Roots, path: &Path, most: usize) -> Result<Option<Beg
 }
 
 /// Whether that refusal says that nothing is there.
-pub(super) fn is_missing(refusal: &Refusal) -> bool {
+pub(crate) fn is_missing(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::Io(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
 }
 

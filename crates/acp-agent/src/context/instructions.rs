@@ -8,8 +8,9 @@ use jiff::Timestamp;
 
 use super::files::{self, Beginning};
 use crate::mode::Mode;
-use crate::tools::head;
-use crate::workspace::{Fault, Workspace};
+use crate::text::head;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// The file in which projects and users say what agents should know. <https://agents.md> has the convention.
 const FILE: &str = "AGENTS.md";
@@ -51,7 +52,7 @@ pub(crate) struct Instructions(String);
 impl Instructions {
     /// Puts them together. What cannot be read of the project's or the user's own is left out, and the model is
     /// told so: better than a turn that does not begin. Without `project` nothing of the project's is read.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         workspace: &Workspace,
         user: Option<&Path>,
         project: bool,
@@ -62,7 +63,8 @@ impl Instructions {
         let (sees, user) = (workspace.own().is_ok(), user.map(Path::to_owned));
         // It may block, on a network's disk for as long as that likes.
         let read = tokio::task::spawn_blocking(move || {
-            let mut found: Vec<Found> = user.and_then(|path| of_user(&path)).into_iter().collect();
+            let mut found: Vec<InstructionFile> =
+                user.and_then(|path| of_user(&path)).into_iter().collect();
             if sees && project {
                 of_project(&cwd, &mut found);
             }
@@ -98,7 +100,7 @@ impl Instructions {
 }
 
 /// A file with instructions.
-struct Found {
+struct InstructionFile {
     path: PathBuf,
     of: &'static str,
     text: Result<Beginning, String>,
@@ -130,7 +132,7 @@ fn session(text: &mut String, roots: &[String]) {
 }
 
 /// Where only the client sees the directory, it is asked. It need not show what is above the working directory.
-async fn through_the_client(workspace: &Workspace) -> Result<Option<Found>, Fault> {
+async fn through_the_client(workspace: &Workspace) -> Result<Option<InstructionFile>, Fault> {
     if !workspace.turn.client().capabilities().fs.read_text_file {
         return Ok(None);
     }
@@ -147,7 +149,7 @@ async fn through_the_client(workspace: &Workspace) -> Result<Option<Found>, Faul
         Err(Fault::Failed(why)) => Err(why),
         Err(stop) => return Err(stop),
     };
-    Ok(Some(Found {
+    Ok(Some(InstructionFile {
         path: path.into(),
         of: PROJECT,
         text,
@@ -158,8 +160,8 @@ const PROJECT: &str = "the project";
 const USER: &str = "the person";
 
 /// The user's own file. It may be a symlink to anywhere: where it is, is the user's to say.
-fn of_user(path: &Path) -> Option<Found> {
-    let found = |text| Found {
+fn of_user(path: &Path) -> Option<InstructionFile> {
+    let found = |text| InstructionFile {
         path: path.to_owned(),
         of: USER,
         text,
@@ -179,7 +181,7 @@ fn of_user(path: &Path) -> Option<Found> {
 
 /// The project's files, the root's first. They are read through the root's handle: no symlink leads out of the
 /// project.
-fn of_project(cwd: &Path, found: &mut Vec<Found>) {
+fn of_project(cwd: &Path, found: &mut Vec<InstructionFile>) {
     let Ok(project) = Project::of(cwd) else {
         return;
     };
@@ -196,15 +198,15 @@ fn of_project(cwd: &Path, found: &mut Vec<Found>) {
         if let Some(text) = files::read(&roots, &path, room).transpose() {
             bytes += text.as_ref().map_or(0, |beginning| beginning.text.len());
             let of = PROJECT;
-            nearest.push(Found { path, of, text });
+            nearest.push(InstructionFile { path, of, text });
         }
     }
     nearest.reverse();
     found.append(&mut nearest);
 }
 
-fn quote(text: &mut String, found: &[Found]) {
-    for Found {
+fn quote(text: &mut String, found: &[InstructionFile]) {
+    for InstructionFile {
         path,
         of,
         text: told,

@@ -3,9 +3,10 @@
 use acp::v1::{ContentBlock, StopReason};
 
 use super::compaction::{CUT_RESULT, Keeps, shortened, summarised};
-use crate::model::{
-    self, Message, Model, ModelError, ModelErrorKind, Request, Step, ToolStatus, Usage,
-};
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::interface::{Model, Request};
+use crate::model::message::{Message, ToolStatus};
+use crate::model::step::{Step, Usage, next_step};
 
 /// What the request for a summary begins with.
 const ASKS: &str = "Summarise the conversation below, between a person and a coding agent.";
@@ -56,7 +57,7 @@ pub(crate) fn is_summary_request(request: &Request<'_>) -> bool {
 ///
 /// # Errors
 /// The model fails, or gives none.
-pub(super) async fn summarise(
+pub(crate) async fn summarise(
     model: &dyn Model,
     messages: &[Message],
     keeps: Keeps,
@@ -92,7 +93,7 @@ async fn ask(
     let mut text = String::new();
     // Of a request the last that is said of it counts.
     let asked_before = used.len();
-    while let Some(step) = model::next(&mut steps).await {
+    while let Some(step) = next_step(&mut steps).await {
         match step? {
             Step::Usage(usage) => {
                 used.truncate(asked_before);

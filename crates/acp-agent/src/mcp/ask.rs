@@ -10,15 +10,16 @@ use rmcp::transport::DynamicTransportError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::McpLimits;
 use super::failure::Failure;
 use super::handler::{Progress, Running};
+use super::limits::McpLimits;
 use super::listing::Ready;
 use super::server::Server;
 use super::sse::SseError;
-use crate::reported::Reported;
-use crate::tools::{head, text};
-use crate::workspace::{Fault, Workspace};
+use crate::reported::{Reported, text};
+use crate::text::head;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// How often progress is shown at most.
 const SHOW_EVERY: Duration = Duration::from_millis(100);

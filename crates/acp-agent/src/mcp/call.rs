@@ -1,7 +1,5 @@
 //! Calls of servers' tools, and of the two with which a model gets at their resources.
 
-use std::sync::Arc;
-
 use acp::v1::ToolKind;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, JsonObject, ReadResourceRequest,
@@ -11,14 +9,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::McpLimits;
 use super::content::{self, Given};
-use super::listing::{Ready, pages};
-use super::server::Server;
-use crate::model::{ToolSpec, ToolStatus};
-use crate::permission::{Subject, one_line};
-use crate::tools::{About, Doing, Output};
-use crate::workspace::Fault;
+use super::limits::McpLimits;
+use super::listing::pages;
+use super::server::At;
+use crate::model::interface::ToolSpec;
+use crate::model::message::ToolStatus;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::subject::Subject;
+use crate::text::one_line;
+use crate::tools::tool::{About, Call, Execution, Outcome, Output};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// The names of the agent's own tools for resources. They are there if a server has resources.
 pub(super) const LIST: &str = "list_resources";
@@ -59,13 +62,6 @@ pub(super) fn resource_tools() -> [ToolSpec; 2] {
     ]
 }
 
-/// A server that answers.
-#[derive(Debug, Clone)]
-pub(super) struct At {
-    pub(super) server: Arc<Server>,
-    pub(super) ready: Arc<Ready>,
-}
-
 /// A call.
 #[derive(Debug)]
 pub(crate) struct ServerCall {
@@ -89,9 +85,52 @@ pub(super) enum What {
     Read(At, String),
 }
 
+impl Call for ServerCall {
+    fn tool(&self) -> &str {
+        match &self.what {
+            What::Tool { called, .. } => called,
+            What::List(_) => LIST,
+            What::Read(..) => READ,
+        }
+    }
+
+    fn about(&self, _: &Workspace) -> About {
+        self.about_call()
+    }
+
+    fn deed(&self, _: &Workspace) -> Option<Deed> {
+        self.kind().map(Deed::Other)
+    }
+
+    /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
+    /// what it is asked it is told.
+    fn subject(&self) -> Option<Subject> {
+        match &self.what {
+            What::Tool { called, .. } => Some(Subject::Tool(called.clone())),
+            // No tool has such a name.
+            What::Read(at, _) => Some(Subject::Tool(format!("{READ} of {}", at.server.key))),
+            // Which it has told all the time.
+            What::List(_) => None,
+        }
+    }
+
+    /// What changes nothing by the server's own word can be asked for in architect mode.
+    fn may_change(&self) -> bool {
+        let only_reads = match &self.what {
+            What::Tool { annotations, .. } => only_reads(annotations.as_ref()),
+            What::List(_) | What::Read(..) => true,
+        };
+        !only_reads
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(async move { self.carry_out(execution, &permit).await })
+    }
+}
+
 impl ServerCall {
     /// What it is, for people.
-    pub(crate) fn about(&self) -> About {
+    pub(crate) fn about_call(&self) -> About {
         let (title, kind) = match &self.what {
             What::Tool {
                 at,
@@ -121,17 +160,8 @@ impl ServerCall {
         }
     }
 
-    /// The tool's name, as the model calls it.
-    pub(crate) fn name(&self) -> &str {
-        match &self.what {
-            What::Tool { called, .. } => called,
-            What::List(_) => LIST,
-            What::Read(..) => READ,
-        }
-    }
-
     /// What kind of thing it does, for rules; `None` for what is not asked about.
-    pub(crate) fn kind(&self) -> Option<ToolKind> {
+    fn kind(&self) -> Option<ToolKind> {
         match &self.what {
             What::Tool { annotations, .. } => Some(kind(annotations.as_ref())),
             What::Read(..) => Some(ToolKind::Read),
@@ -139,36 +169,19 @@ impl ServerCall {
         }
     }
 
-    /// What permission is needed for. Also for what a server says only reads: its word is nobody's here, and
-    /// what it is asked it is told.
-    pub(crate) fn subject(&self) -> Option<Subject> {
-        match &self.what {
-            What::Tool { called, .. } => Some(Subject::Tool(called.clone())),
-            // No tool has such a name.
-            What::Read(at, _) => Some(Subject::Tool(format!("{READ} of {}", at.server.key))),
-            // Which it has told all the time.
-            What::List(_) => None,
-        }
-    }
-
-    /// Whether it changes nothing, by the server's own word: in architect mode it can be asked for.
-    pub(crate) fn only_reads(&self) -> bool {
-        match &self.what {
-            What::Tool { annotations, .. } => only_reads(annotations.as_ref()),
-            What::List(_) | What::Read(..) => true,
-        }
-    }
-
-    pub(crate) async fn run(&self, doing: &Doing<'_>) -> Result<Output, Fault> {
+    async fn carry_out(&self, execution: &Execution<'_>, permit: &Permit) -> Result<Output, Fault> {
         let given = match &self.what {
             What::Tool {
                 at,
                 tool,
                 arguments,
                 ..
-            } => self.call(doing, at, tool, arguments.clone()).await?,
-            What::List(servers) => self.list(doing, servers).await?,
-            What::Read(at, uri) => self.read(doing, at, uri).await?,
+            } => {
+                self.call(execution, permit, at, tool, arguments.clone())
+                    .await?
+            }
+            What::List(servers) => self.list(execution, servers).await?,
+            What::Read(at, uri) => self.read(execution, permit, at, uri).await?,
         };
         Ok(Output {
             status: if given.failed {
@@ -186,7 +199,8 @@ impl ServerCall {
 
     async fn call(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
+        permit: &Permit,
         at: &At,
         tool: &str,
         arguments: Option<JsonObject>,
@@ -194,16 +208,22 @@ impl ServerCall {
         let mut params = CallToolRequestParams::new(tool.to_owned());
         params.arguments = arguments;
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        match self.ask(doing, at, request).await? {
+        match self.ask(execution, permit, at, request).await? {
             ServerResult::CallToolResult(result) => Ok(content::of_tool(&result)),
             _ => Err(unexpected(at)),
         }
     }
 
-    async fn read(&self, doing: &Doing<'_>, at: &At, uri: &str) -> Result<Given, Fault> {
+    async fn read(
+        &self,
+        execution: &Execution<'_>,
+        permit: &Permit,
+        at: &At,
+        uri: &str,
+    ) -> Result<Given, Fault> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        match self.ask(doing, at, request).await? {
+        match self.ask(execution, permit, at, request).await? {
             ServerResult::ReadResourceResult(result) => Ok(content::of_resource(result)),
             _ => Err(unexpected(at)),
         }
@@ -211,23 +231,24 @@ impl ServerCall {
 
     async fn ask(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
+        _: &Permit,
         at: &At,
         request: ClientRequest,
     ) -> Result<ServerResult, Fault> {
         at.server
             .ask(
                 &at.ready,
-                doing.workspace,
+                execution.workspace,
                 request,
                 &self.limits,
-                Some(doing.handle),
+                Some(execution.handle),
             )
             .await
     }
 
     /// What the servers have, a line each.
-    async fn list(&self, doing: &Doing<'_>, servers: &[At]) -> Result<Given, Fault> {
+    async fn list(&self, execution: &Execution<'_>, servers: &[At]) -> Result<Given, Fault> {
         let mut lines = Vec::new();
         for At { server, ready } in servers {
             let peer = &ready.peer;
@@ -259,7 +280,7 @@ impl ServerCall {
                 Ok::<_, rmcp::service::ServiceError>(lines)
             };
             let all = tokio::time::timeout(self.limits.call, all);
-            match doing.workspace.unless_cancelled(all).await? {
+            match execution.workspace.unless_cancelled(all).await? {
                 Ok(Ok(all)) => lines.extend(all),
                 Ok(Err(error)) => {
                     lines.push(format!("`{}` does not list them: {error}", server.key))

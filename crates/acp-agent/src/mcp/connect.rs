@@ -21,7 +21,7 @@ use super::handler::Handler;
 use super::http::{self, Watched};
 use super::sse::SseTransport;
 use crate::causes::chain;
-use crate::tools::{fenced, tail};
+use crate::text::{fenced, tail};
 
 /// How many requests of a server are worked on at once. Further ones are refused.
 const REQUESTS: usize = 64;

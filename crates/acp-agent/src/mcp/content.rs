@@ -7,8 +7,8 @@ use acp::v1::{ContentBlock, EmbeddedResourceResource, ImageContent, ToolCallCont
 use rmcp::model::{CallToolResult, ContentBlock as Theirs, ReadResourceResult};
 use serde_json::{Value, json};
 
-use crate::permission::one_line;
-use crate::tools::{fenced, head, text};
+use crate::reported::text;
+use crate::text::{fenced, head, one_line};
 
 /// How much of a result the model is given, in bytes.
 const FOR_MODEL: usize = 64 * 1024;

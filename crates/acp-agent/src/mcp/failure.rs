@@ -7,8 +7,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::sse::SseError;
 use crate::causes::chain;
-use crate::permission::one_line;
-use crate::tools::head;
+use crate::text::{head, one_line};
 
 /// How much of what a server says of itself is looked at, in bytes.
 const LONGEST: usize = 4 * 1024;

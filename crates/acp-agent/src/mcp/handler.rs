@@ -25,7 +25,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
-use crate::tools::head;
+use crate::text::head;
 
 /// How many pages whose end is not known are remembered for a connection.
 const PAGES: usize = 64;

@@ -11,12 +11,12 @@ use rmcp::service::RunningService;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::McpLimits;
 use super::connect::{Process, connect};
 use super::failure::Failure;
 use super::handler::{Handler, Loss, Shared};
+use super::limits::McpLimits;
 use super::listing::{Ready, list};
-use super::server::{State, Told};
+use super::state::{State, Told};
 
 /// How long a server may take to list anew what it has.
 const LISTING: Duration = Duration::from_secs(30);

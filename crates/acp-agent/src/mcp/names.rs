@@ -68,7 +68,7 @@ impl Names {
         stands_for.hash(&mut hasher);
         let hash = format!("_{:08x}", hasher.finish() & 0xffff_ffff);
         let room = longest.min(name.len() + hash.len()) - hash.len();
-        let name = format!("{}{hash}", crate::tools::head(&name, room));
+        let name = format!("{}{hash}", crate::text::head(&name, room));
         self.0.insert(name.clone());
         name
     }

@@ -8,12 +8,13 @@ use rmcp::model::{
     Role, ServerResult,
 };
 
-use super::Servers;
-use super::call::At;
 use super::content;
 use super::names::Names;
-use crate::permission::one_line;
-use crate::workspace::{Fault, Workspace};
+use super::server::At;
+use super::servers::Servers;
+use crate::text::one_line;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// The longest text that a prompt may be, in bytes of JSON.
 const LARGEST: usize = 1024 * 1024;

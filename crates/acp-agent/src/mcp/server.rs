@@ -1,18 +1,19 @@
 //! A server of a session, as the rest of the session sees it. What happens to it is in `life.rs`.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use acp::agent::Session;
 use acp::v1::McpServer;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::McpLimits;
 use super::life::Life;
+use super::limits::McpLimits;
 use super::listing::Ready;
+use super::state::{News, State, Told};
 
 /// A server. Dropping it ends it.
 pub(crate) struct Server {
@@ -36,87 +37,11 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// How a server is.
-#[derive(Clone)]
-pub(super) enum State {
-    Starting,
-    Ready(Arc<Ready>),
-    /// It is gone, and is being tried again; and why, for people.
-    Lost(Arc<str>),
-    /// It did not start, or is gone, and is not tried again by itself; and why, for people.
-    Failed(Arc<str>),
-}
-
-/// What the person may have to be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum News {
-    Gone {
-        why: Arc<str>,
-        /// What becomes of it.
-        next: &'static str,
-    },
-    Back {
-        /// Why it was gone, if nobody was told.
-        why: Option<Arc<str>>,
-        how: &'static str,
-    },
-}
-
-impl std::fmt::Display for News {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Gone { why, next: "" } => f.write_str(why),
-            Self::Gone { why, next } => write!(f, "{why}\n\n{next}"),
-            Self::Back { why: None, how } => f.write_str(how),
-            Self::Back {
-                why: Some(why),
-                how,
-            } => write!(f, "{why}\n\n{how}"),
-        }
-    }
-}
-
-/// What a server and its task tell each other. Of the news only the last is kept: nobody needs those before it.
-#[derive(Default)]
-pub(super) struct Told {
-    news: Mutex<Option<News>>,
-    /// It went without a word, and may come back without one.
-    hushed: AtomicBool,
-    /// Somebody wants something of a server that is not there.
-    pub(super) needed: Notify,
-}
-
-impl Told {
-    fn news(&self) -> std::sync::MutexGuard<'_, Option<News>> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn gone(&self, why: Arc<str>, next: &'static str) {
-        self.hushed.store(false, Ordering::Relaxed);
-        *self.news() = Some(News::Gone { why, next });
-    }
-
-    /// It is gone, and nobody is told unless it stays so.
-    pub(super) fn hush(&self) {
-        self.hushed.store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn is_hushed(&self) -> bool {
-        self.hushed.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn back(&self, how: &'static str) {
-        if self.hushed.swap(false, Ordering::Relaxed) {
-            return;
-        }
-        let mut news = self.news();
-        let why = match news.take() {
-            Some(News::Gone { why, .. }) => Some(why),
-            Some(News::Back { why, .. }) => why,
-            None => None,
-        };
-        *news = Some(News::Back { why, how });
-    }
+/// A server that answers.
+#[derive(Debug, Clone)]
+pub(super) struct At {
+    pub(super) server: Arc<Server>,
+    pub(super) ready: Arc<Ready>,
 }
 
 impl Server {

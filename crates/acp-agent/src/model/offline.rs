@@ -8,10 +8,12 @@ use std::collections::HashMap;
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 use serde_json::{Value, json};
 
-use super::{Known, Message, Model, Request, Step, Steps, ToolRequest, ToolResult, ToolStatus};
+use super::interface::{Model, Request};
+use super::message::{Message, ToolRequest, ToolResult, ToolStatus};
+use super::step::{Known, Step, Steps};
 use crate::commands::{self, Command, Typed};
-use crate::permission::one_line;
-use crate::tools::{self, fenced};
+use crate::text::{fenced, head, one_line};
+use crate::tools::list::names;
 use survey::{manifest, readme, survey};
 
 /// The model of an agent that has none: it is no AI, and says so.
@@ -183,9 +185,7 @@ impl<'a> SoFar<'a> {
             return vec![self.call(tool, arguments)];
         };
         say(match (result.status, command) {
-            (ToolStatus::Done, Command::List { .. })
-                if tools::listed_names(&result.data).is_empty() =>
-            {
+            (ToolStatus::Done, Command::List { .. }) if names(&result.data).is_empty() => {
                 "The directory is empty.".to_owned()
             }
             (ToolStatus::Done, Command::Read { .. }) if result.data["lines"] == 0 => {
@@ -221,7 +221,7 @@ impl<'a> SoFar<'a> {
         let Some((_, listing)) = self.of_tool("list").next() else {
             return vec![self.call("list", json!({}))];
         };
-        let names = tools::listed_names(&listing.data);
+        let names = names(&listing.data);
         let read: Vec<_> = self.of_tool("read").collect();
         let worth: Vec<&str> = readme(&names).into_iter().chain(manifest(&names)).collect();
         if read.is_empty() && !worth.is_empty() {
@@ -282,7 +282,7 @@ fn ran(command: &str, result: &ToolResult) -> String {
 
 /// A result as part of an answer.
 fn repeated(text: &str) -> String {
-    let kept = tools::head(text, REPEATED);
+    let kept = head(text, REPEATED);
     let more = if kept.len() < text.len() {
         "\n\nThere is more; the tool call shows it."
     } else {

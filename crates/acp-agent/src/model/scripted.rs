@@ -6,10 +6,12 @@ use acp::v1::{ContentBlock, StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    Known, Message, Model, ModelError, ModelErrorKind, Request, Step, Steps, ToolRequest, Usage,
-};
-use crate::context;
+use super::error::{ModelError, ModelErrorKind};
+use super::interface::{Model, Request};
+use super::message::{Message, ToolRequest};
+use super::step::{Known, Step, Steps, Usage};
+use crate::context::compaction::summarised;
+use crate::context::summary::is_summary_request;
 
 /// A model that does what a JSON file says, for tests of whatever talks to an agent.
 ///
@@ -217,12 +219,12 @@ impl Model for ScriptedModel {
             let error = ModelError::of(ModelErrorKind::ContextFull, message);
             return Known::steps([Err(error)], false);
         }
-        if context::is_summary_request(&request) {
+        if is_summary_request(&request) {
             return self.play(&self.summary, "summary", &request);
         }
         let (mut prompts, mut round, mut rounds) = (0_usize, 0_usize, 0_usize);
         for message in request.conversation {
-            if let Some(before) = context::summarised(message) {
+            if let Some(before) = summarised(message) {
                 (prompts, rounds) = (before.prompts, before.rounds);
                 continue;
             }

@@ -1,11 +1,10 @@
 //! A session's log, entry by entry.
 
-use acp::Update;
-use acp::{v1, v2};
+use acp::{Update, v1, v2};
 
-use super::StoreError;
-use crate::context::Compaction;
-use crate::model::Message;
+use super::error::StoreError;
+use crate::context::compaction::Compaction;
+use crate::model::message::Message;
 
 /// What an entry is. The numbers are how it is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

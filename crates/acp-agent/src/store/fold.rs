@@ -13,8 +13,8 @@ use acp::v2::TerminalOutputChunk;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::entry::Content;
-use super::{Entry, StoreError};
+use super::entry::{Content, Entry};
+use super::error::StoreError;
 
 /// How many bytes of text or of output are put together at most: an entry is read and sent whole.
 const LONGEST: usize = 64 * 1024;
@@ -216,7 +216,7 @@ mod tests {
     use acp::v2::{self, SessionUpdate as V2};
 
     use super::*;
-    use crate::model::Message;
+    use crate::model::message::Message;
 
     fn text(id: &str, text: &str) -> Update {
         let chunk = ContentChunk::new(ContentBlock::text(text)).message_id(id);

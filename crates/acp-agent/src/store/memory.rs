@@ -6,9 +6,10 @@ use std::time::SystemTime;
 
 use acp::v1::SessionId;
 
-use super::{
-    Entry, Kept, Listed, Page, Properties, SessionStore, StoreError, Stored, Version, Which,
-};
+use super::entry::Entry;
+use super::error::StoreError;
+use super::kept::{Kept, Listed, Page, Properties, Version, Which};
+use super::session_store::{SessionStore, Stored};
 
 /// How much is kept if nothing else is said, in bytes of entries.
 const MOST: usize = 256 * 1024 * 1024;

@@ -1,5 +1,6 @@
 //! Sessions in an SQLite database.
 
+mod failed;
 mod fork;
 mod open;
 mod row;
@@ -9,12 +10,12 @@ mod worker;
 use std::path::Path;
 
 use acp::v1::SessionId;
-use rusqlite::ErrorCode;
 
 use self::worker::{Starting, Worker};
-use super::{
-    Entry, Kept, Listed, Page, Properties, SessionStore, StoreError, Stored, Version, Which,
-};
+use super::entry::Entry;
+use super::error::StoreError;
+use super::kept::{Kept, Listed, Page, Properties, Version, Which};
+use super::session_store::{SessionStore, Stored};
 
 /// Keeps sessions in a directory that is its user's alone.
 ///
@@ -56,16 +57,6 @@ impl Opening {
     pub fn wait(self) -> Result<SqliteStore, StoreError> {
         let worker = self.0.wait()?;
         Ok(SqliteStore { worker })
-    }
-}
-
-/// An error of SQLite's.
-fn failed(error: rusqlite::Error) -> StoreError {
-    let text = format!("the sessions' database: {error}");
-    match error.sqlite_error_code() {
-        Some(ErrorCode::DiskFull) => StoreError::Full(text),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(text),
-        _ => StoreError::Failed(text),
     }
 }
 
@@ -137,8 +128,9 @@ impl SessionStore for SqliteStore {
 
 #[cfg(test)]
 mod tests {
+    use super::failed::failed;
     use super::*;
-    use crate::store::EntryKind;
+    use crate::store::entry::EntryKind;
 
     fn entry(text: &str) -> Entry {
         Entry::new(EntryKind::Message, text)

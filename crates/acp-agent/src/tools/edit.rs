@@ -7,14 +7,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::nearest::{named, not_found};
-use super::{About, Change, Doing, Output, location};
-use crate::workspace::{Fault, Workspace};
+use super::tool::{About, Call, Change, Draft, Execution, Outcome, Output, Tool, location};
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::subject::Subject;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
     /// The file; a relative path begins at the working directory.
-    pub(super) path: String,
+    path: String,
     /// The text to replace, exactly as it is in the file, white space included. Unless `replace_all` is set, it
     /// must be in the file once and no more: give as many lines around it as that takes.
     search: String,
@@ -25,8 +29,27 @@ pub(crate) struct Edit {
     replace_all: bool,
 }
 
-impl Edit {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for Edit {
+    const NAME: &'static str = "edit";
+
+    const DESCRIPTION: &'static str = "\
+        Replaces a text in a file by another. The text must be in the file exactly as given, and once unless \
+        `replace_all` is set. What is not found or not unique is explained and nothing is changed.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Edit,
+        title: "Edit a file",
+        names: "path",
+        needs: &["search", "replacement"],
+    });
+}
+
+impl Call for Edit {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         About::new(
             format!("Edit `{}`", workspace.shown(&path)),
@@ -35,8 +58,26 @@ impl Edit {
         )
     }
 
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Change(workspace.absolute(&self.path)))
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::Tool(Self::NAME.to_owned()))
+    }
+
+    fn preview<'a>(&'a self, workspace: &'a Workspace) -> Outcome<'a, Option<Change>> {
+        Box::pin(async { self.change(workspace).await.map(Some) })
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(self.edit_file(execution, permit))
+    }
+}
+
+impl Edit {
     /// What it would change as the file is now.
-    pub(super) async fn change(&self, workspace: &Workspace) -> Result<Change, Fault> {
+    async fn change(&self, workspace: &Workspace) -> Result<Change, Fault> {
         let path = workspace.absolute(&self.path);
         let Some(old) = workspace.read_if_there(&path).await? else {
             return Err(Fault::failed(format!("There is no file `{}`.", self.path)));
@@ -66,11 +107,15 @@ impl Edit {
         })
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    async fn edit_file(
+        &self,
+        execution: &mut Execution<'_>,
+        permit: Permit,
+    ) -> Result<Output, Fault> {
         // The file as it is now counts, not as it was when permission was asked for: what changed
         // elsewhere in it stays, and if the text is not there any more, this is an error.
-        let change = self.change(doing.workspace).await?;
-        doing.workspace.write(&change.path, &change.new).await?;
+        let change = self.change(execution.workspace).await?;
+        execution.workspace.write(&permit, &change.new).await?;
         let line = change.line.unwrap_or(1);
         let said = format!("Edited `{}` at line {line}.", self.path);
         let data = json!({ "path": change.path, "line": line });

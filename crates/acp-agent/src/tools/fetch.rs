@@ -8,11 +8,19 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, head, text};
-use crate::permission::{self, Decision, Subject, one_line};
-use crate::rules::{Deed, Standing};
-use crate::web::{Answer, Document, Inside, Proxies, Target, readable};
-use crate::workspace::Fault;
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
+use crate::permission::ask::{self, Decision};
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::rules::{Judgement, Question};
+use crate::permission::subject::Subject;
+use crate::reported::text;
+use crate::text::{fenced, head, one_line};
+use crate::web::document::Document;
+use crate::web::page::readable;
+use crate::web::{Answer, Inside, Proxies, Target};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// How much of the text is given back at once, in bytes.
 const MOST: usize = 48 * 1024;
@@ -42,13 +50,43 @@ pub(crate) struct Fetch {
     timeout: Option<u32>,
 }
 
-impl Fetch {
-    pub(super) fn about(&self) -> About {
+impl Tool for Fetch {
+    const NAME: &'static str = "fetch";
+
+    const DESCRIPTION: &'static str = "\
+        Fetches a document from the web by http or https; HTML becomes Markdown. 48 KiB of text at once, after \
+        which it says how to go on; documents over 4 MiB and what is no text are refused. The person is asked \
+        for each new host.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Fetch,
+        title: "Fetch",
+        names: "url",
+        needs: &[],
+    });
+}
+
+impl Call for Fetch {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, _: &Workspace) -> About {
         let title = format!("Fetch `{}`", one_line(&self.url));
         About::new(title, ToolKind::Fetch, Vec::new())
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    fn asks_itself(&self) -> bool {
+        true
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.fetch_document(execution))
+    }
+}
+
+impl Fetch {
+    async fn fetch_document(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
@@ -61,19 +99,19 @@ impl Fetch {
         let mut allowed = Vec::new();
         let proxies = Proxies::of_environment();
         for _ in 0..=MOST_HOPS {
-            let target = within(doing, timeout, &url, Target::of(url.clone(), &proxies)).await?;
-            if let Some(why) = self
-                .refused(doing, &target, from.as_ref(), &mut allowed)
-                .await?
-            {
-                return Ok(Output::rejected(why));
-            }
+            let target =
+                within(execution, timeout, &url, Target::of(url.clone(), &proxies)).await?;
+            let permitted = self.permitted(execution, &target, from.as_ref(), &mut allowed);
+            let permit = match permitted.await? {
+                Decision::Allowed(permit) => permit,
+                Decision::Rejected(why) => return Ok(Output::rejected(why)),
+            };
             if from.is_none() {
-                doing.handle.start().await?;
+                execution.handle.start().await?;
             }
-            match within(doing, timeout, &url, target.get()).await? {
+            match within(execution, timeout, &url, get(&target, permit)).await? {
                 Answer::Elsewhere(next) => (url, from) = (next, Some(url)),
-                Answer::Document(document) => return self.output(doing, &url, document).await,
+                Answer::Document(document) => return self.output(execution, &url, document).await,
             }
         }
         let why = format!("`{}` sends on more than {MOST_HOPS} times.", self.url);
@@ -81,30 +119,36 @@ impl Fetch {
     }
 
     /// Asks, as the mode and the rules have it, and always where it leads inside of this machine or its
-    /// network. Gives why it is not to be.
-    async fn refused(
+    /// network. What was `allowed` before in this call is not asked about again.
+    async fn permitted(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
         target: &Target,
         from: Option<&Url>,
-        allowed: &mut Vec<Subject>,
-    ) -> Result<Option<String>, Fault> {
-        let workspace = doing.workspace;
+        allowed: &mut Vec<(Subject, Permit)>,
+    ) -> Result<Decision, Fault> {
+        let workspace = execution.workspace;
         let deed = Deed::Other(ToolKind::Fetch);
-        let (standing, inside) = (doing.rules.stand(workspace, deed).await?, target.inside());
-        let (each_time, refused) = match standing {
-            Standing::Refused(why) => return Ok(Some(why)),
-            Standing::Allowed if inside.is_none() => return Ok(None),
-            Standing::Allowed => (false, None),
-            Standing::Asked(question) => (question.each_time, question.refused),
+        let (judged, inside) = (
+            execution
+                .rules
+                .judge_in(workspace, Some(deed.clone()))
+                .await?,
+            target.inside(),
+        );
+        let question = match judged {
+            Judgement::Refused(why) => return Ok(Decision::Rejected(why)),
+            Judgement::Allowed(permit) if inside.is_none() => return Ok(Decision::Allowed(permit)),
+            Judgement::Allowed(_) => Question::default(),
+            Judgement::Asked(_, question) => question,
         };
         let subject = match &inside {
             None => Subject::Host(target.host().to_owned()),
             // With its addresses, so that a name that leads elsewhere later is asked about again.
             Some(Inside { how, .. }) => Subject::Inside(format!("`{}` ({how})", target.origin())),
         };
-        if allowed.contains(&subject) {
-            return Ok(None);
+        if let Some((_, permit)) = allowed.iter().find(|(about, _)| *about == subject) {
+            return Ok(Decision::Allowed(permit.clone()));
         }
         let mut said = Vec::new();
         if let Some(from) = from {
@@ -116,7 +160,7 @@ impl Fetch {
             None => ToolCallStatus::Pending,
             Some(_) => ToolCallStatus::InProgress,
         };
-        let mut update = doing
+        let mut update = execution
             .handle
             .change()
             .title(format!("Fetch `{}`", one_line(target.url.as_str())))
@@ -126,21 +170,16 @@ impl Fetch {
         if !said.is_empty() {
             update = update.content(vec![text(said.join("\n\n"))]);
         }
-        Ok(
-            match permission::ask(workspace, &subject, each_time, update).await? {
-                Decision::Allowed if refused.is_some() => refused,
-                Decision::Allowed => {
-                    allowed.push(subject);
-                    None
-                }
-                Decision::Rejected(why) => Some(why),
-            },
-        )
+        let decided = ask::ask(workspace, deed, &subject, question, update).await?;
+        if let Decision::Allowed(permit) = &decided {
+            allowed.push((subject, permit.clone()));
+        }
+        Ok(decided)
     }
 
     async fn output(
         &self,
-        doing: &Doing<'_>,
+        execution: &Execution<'_>,
         url: &Url,
         document: Document,
     ) -> Result<Output, Fault> {
@@ -148,7 +187,7 @@ impl Fetch {
         let media_type = document.media_type.clone();
         let reading = tokio::task::spawn_blocking(move || readable(&document));
         let reading = tokio::time::timeout(READING, reading);
-        let read = match doing.workspace.unless_cancelled(reading).await? {
+        let read = match execution.workspace.unless_cancelled(reading).await? {
             Ok(Ok(read)) => read,
             Ok(Err(e)) => return Err(Fault::failed(format!("`{url}` could not be read: {e}"))),
             Err(_) => Err("it takes too long to make text of it.".to_owned()),
@@ -189,15 +228,20 @@ impl Fetch {
     }
 }
 
+/// Asks the server, which is permitted.
+async fn get(target: &Target, _: Permit) -> Result<Answer, String> {
+    target.get().await
+}
+
 /// Waits for what has to do with a URL, so long and no longer.
 async fn within<T>(
-    doing: &Doing<'_>,
+    execution: &Execution<'_>,
     timeout: Duration,
     url: &Url,
     work: impl Future<Output = Result<T, String>>,
 ) -> Result<T, Fault> {
     let done = tokio::time::timeout(timeout, work);
-    match doing.workspace.unless_cancelled(done).await? {
+    match execution.workspace.unless_cancelled(done).await? {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(why)) => Err(Fault::failed(format!("`{url}`: {why}"))),
         Err(_) => Err(Fault::failed(format!(

@@ -10,10 +10,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, location, text};
-use crate::permission::one_line;
-use crate::rules::{Session, left_out, may_be_named};
-use crate::workspace::{Fault, Given, Look, Tree, Workspace};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
+use crate::permission::circumstances::Circumstances;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::rules::{left_out, may_be_named};
+use crate::reported::text;
+use crate::text::{fenced, one_line};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::{Demand, Look, Tree};
 
 /// How many files are given back at most.
 const MOST: usize = 200;
@@ -32,7 +38,7 @@ pub(crate) struct Glob {
     pattern: String,
     /// Where to look; the working directory if absent.
     #[serde(default)]
-    pub(super) path: String,
+    path: String,
 }
 
 /// Files that a glob names, in a search too.
@@ -65,7 +71,7 @@ impl Names {
 }
 
 #[derive(Default)]
-struct Found {
+struct Files {
     /// The newest first.
     files: Vec<(SystemTime, String)>,
     /// There may be more than were looked at.
@@ -74,8 +80,27 @@ struct Found {
     withheld: usize,
 }
 
-impl Glob {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for Glob {
+    const NAME: &'static str = "glob";
+
+    const DESCRIPTION: &'static str = "\
+        Finds files by a pattern for their paths, the newest first, 200 at most. What .gitignore names is left \
+        out.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Search,
+        title: "Find files",
+        names: "pattern",
+        needs: &[],
+    });
+}
+
+impl Call for Glob {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         let mut title = format!("Find `{}`", one_line(&self.pattern));
         if !self.path.is_empty() {
@@ -84,15 +109,28 @@ impl Glob {
         About::new(title, ToolKind::Search, vec![location(&path, None)])
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let workspace = doing.workspace;
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Look {
+            kind: ToolKind::Search,
+            path: workspace.absolute(&self.path),
+        })
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.find_files(execution))
+    }
+}
+
+impl Glob {
+    async fn find_files(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let workspace = execution.workspace;
         let path = PathBuf::from(workspace.absolute(&self.path));
         let names = Names::of(&path, Some(&self.pattern)).map_err(Fault::Failed)?;
-        let (rules, session) = (doing.rules.clone(), Session::of(workspace));
+        let (rules, session) = (execution.rules.clone(), Circumstances::of(workspace));
         let found = workspace
-            .look(move |tree, given| {
+            .look(move |tree, demand| {
                 let may = rules.looking(&session)?;
-                find(tree, &path, &names, may.as_ref(), given)
+                find(tree, &path, &names, may.as_ref(), demand)
             })
             .await?;
         let (all, shown) = (found.files.len(), found.files.len().min(MOST));
@@ -135,10 +173,10 @@ fn find(
     path: &Path,
     names: &Names,
     may: Option<&Permissions>,
-    given: &Given,
-) -> Result<Found, String> {
-    let mut found = Found::default();
-    tree.walk(path, &names.only, names.hidden, given, |file, opened| {
+    demand: &Demand,
+) -> Result<Files, String> {
+    let mut found = Files::default();
+    tree.walk(path, &names.only, names.hidden, demand, |file, opened| {
         if found.files.len() == MOST_SEEN {
             found.more = true;
             return Look::NoFurther;

@@ -7,9 +7,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{About, Doing, Output, fenced, location, text};
-use crate::rules::{Session, left_out, may_be_named};
-use crate::workspace::{EntryKind, Fault, Workspace};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
+use crate::permission::circumstances::Circumstances;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::rules::{left_out, may_be_named};
+use crate::reported::text;
+use crate::text::fenced;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::EntryKind;
 
 /// How many entries are listed at most.
 const MOST: usize = 1000;
@@ -19,11 +26,30 @@ const MOST: usize = 1000;
 pub(crate) struct List {
     /// The directory; the working directory if absent.
     #[serde(default)]
-    pub(super) path: String,
+    path: String,
 }
 
-impl List {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for List {
+    const NAME: &'static str = "list";
+
+    const DESCRIPTION: &'static str = "\
+        Lists a directory, 1000 entries at most, with the sizes of its files. To find files in a whole tree \
+        use `glob`.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Read,
+        title: "List a directory",
+        names: "path",
+        needs: &[],
+    });
+}
+
+impl Call for List {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         About::new(
             format!("List `{}`", workspace.shown(&path)),
@@ -32,14 +58,30 @@ impl List {
         )
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let path = PathBuf::from(doing.workspace.absolute(&self.path));
-        let (rules, session) = (doing.rules.clone(), Session::of(doing.workspace));
-        let (entries, truncated, withheld) = doing
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Look {
+            kind: ToolKind::Read,
+            path: workspace.absolute(&self.path),
+        })
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.list_entries(execution))
+    }
+}
+
+impl List {
+    async fn list_entries(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let path = PathBuf::from(execution.workspace.absolute(&self.path));
+        let (rules, session) = (
+            execution.rules.clone(),
+            Circumstances::of(execution.workspace),
+        );
+        let (entries, truncated, withheld) = execution
             .workspace
-            .look(move |tree, given| {
+            .look(move |tree, demand| {
                 let may = rules.looking(&session)?;
-                let (mut entries, truncated) = tree.list(&path, MOST, given)?;
+                let (mut entries, truncated) = tree.list(&path, MOST, demand)?;
                 let all = entries.len();
                 entries.retain(|entry| {
                     may_be_named(may.as_ref(), &path.join(&entry.name), tree.roots())

@@ -125,7 +125,7 @@ fn difference(lines: &[&str], wanted: &[&str], start: usize, same: &[usize]) -> 
 
 /// A line in which white space can be seen.
 fn quoted(line: &str) -> String {
-    let shown = super::head(line, SHOWN);
+    let shown = crate::text::head(line, SHOWN);
     let shown = shown.replace('\t', "\\t").replace('\r', "\\r");
     let more = if line.len() > SHOWN { "…" } else { "" };
     format!("  |{shown}|{more}")

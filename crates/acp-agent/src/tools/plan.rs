@@ -1,13 +1,15 @@
 //! The plan: the specification's page "Agent Plan".
 
-use acp::v1::PlanEntry;
+use acp::v1::{PlanEntry, ToolKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Output;
-use crate::model::ToolStatus;
-use crate::workspace::{Fault, Workspace};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
+use crate::model::message::ToolStatus;
+use crate::permission::permit::Permit;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +49,34 @@ enum Status {
     Completed,
 }
 
+impl Tool for Plan {
+    const NAME: &'static str = "plan";
+
+    const DESCRIPTION: &'static str = "\
+        Shows the plan to the person: all of its entries with how far each is. Call it again whenever that \
+        changes.";
+
+    const DRAFT: Option<Draft> = None;
+}
+
+impl Call for Plan {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, _: &Workspace) -> About {
+        About::new("Plan", ToolKind::Think, Vec::new())
+    }
+
+    fn run_unseen<'a>(&'a self, workspace: &'a Workspace) -> Option<Outcome<'a>> {
+        Some(Box::pin(self.show(workspace)))
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.show(execution.workspace))
+    }
+}
+
 impl Plan {
     fn entries(&self) -> Vec<PlanEntry> {
         self.entries
@@ -67,7 +97,7 @@ impl Plan {
             .collect()
     }
 
-    pub(crate) async fn run(&self, workspace: &Workspace) -> Result<Output, Fault> {
+    async fn show(&self, workspace: &Workspace) -> Result<Output, Fault> {
         workspace.turn.plan(self.entries()).await?;
         Ok(Output {
             status: ToolStatus::Done,

@@ -10,8 +10,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, head, location, text};
-use crate::workspace::{Fault, Tree, Workspace};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::reported::text;
+use crate::text::{fenced, head};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::Tree;
 
 /// How many lines are read where the call does not say.
 const LINES: u32 = 2000;
@@ -32,7 +38,7 @@ const PEEK: u64 = 8 * 1024;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
     /// The file; a relative path begins at the working directory.
-    pub(super) path: String,
+    path: String,
     /// The first line to read, counted from 1.
     line: Option<u32>,
     /// How many lines to read; 2000 if absent.
@@ -55,8 +61,27 @@ enum What {
     },
 }
 
-impl Read {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for Read {
+    const NAME: &'static str = "read";
+
+    const DESCRIPTION: &'static str = "\
+        Reads a text file, or some lines of it: 2000 lines and 128 KiB at most, after which it says how to go \
+        on. Shows an image (PNG, JPEG, GIF, WebP). Read a file before you change it.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Read,
+        title: "Read a file",
+        names: "path",
+        needs: &[],
+    });
+}
+
+impl Call for Read {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         let mut title = format!("Read `{}`", workspace.shown(&path));
         match (self.line, self.limit) {
@@ -74,10 +99,20 @@ impl Read {
         About::new(title, ToolKind::Read, vec![location(&path, self.line)])
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let path = doing.workspace.absolute(&self.path);
-        match what(doing.workspace, &path).await? {
-            What::Text => self.text(doing.workspace, &path).await,
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Read(workspace.absolute(&self.path)))
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.read_file(execution))
+    }
+}
+
+impl Read {
+    async fn read_file(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let path = execution.workspace.absolute(&self.path);
+        match what(execution.workspace, &path).await? {
+            What::Text => self.text(execution.workspace, &path).await,
             What::Image { media_type, bytes } => Ok(self.image(media_type, &bytes)),
             What::LargeImage { media_type, size } => Err(Fault::failed(format!(
                 "`{}` is an image ({media_type}) of {size} bytes; up to {IMAGE} can be shown.",

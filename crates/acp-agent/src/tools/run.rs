@@ -9,10 +9,16 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, fenced, head, tail, text};
-use crate::model::ToolStatus;
-use crate::permission::one_line;
-use crate::workspace::{Fault, News, Printed, Process};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
+use crate::model::message::ToolStatus;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::subject::Subject;
+use crate::reported::text;
+use crate::text::{fenced, head, one_line, tail};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::process::{CommandOutput, News, Process};
 
 /// How much of what was printed is given back, in bytes: of its beginning, where it is said what is done, and
 /// of its end, where it is said what came of it.
@@ -34,7 +40,7 @@ const GATHER_FOR: Duration = Duration::from_millis(10);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Run {
     /// The command line, for the system's shell.
-    pub(crate) command: String,
+    command: String,
     /// After how many seconds it is killed, with all that it started; 120 if absent, 600 at most.
     timeout: Option<u32>,
 }
@@ -46,8 +52,29 @@ enum Ended {
     OutOfTime(Duration),
 }
 
-impl Run {
-    pub(super) fn about(&self) -> About {
+impl Tool for Run {
+    const NAME: &'static str = "run";
+
+    const DESCRIPTION: &'static str = "\
+        Runs a command line in the shell, in the session's working directory, without input, and waits for its \
+        end: 120 s unless `timeout` says more, 600 s at most. What it leaves running is ended with it. Of a \
+        long output the beginning and the end are given back, 32 KiB together. Use the other tools to read, \
+        find and change files.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Execute,
+        title: "Run a command",
+        names: "command",
+        needs: &[],
+    });
+}
+
+impl Call for Run {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, _: &Workspace) -> About {
         let line = one_line(&self.command);
         let mut about = About::new(format!("Run `{line}`"), ToolKind::Execute, Vec::new());
         if line != self.command {
@@ -57,38 +84,60 @@ impl Run {
         about
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
+    fn deed(&self, _: &Workspace) -> Option<Deed> {
+        Some(Deed::Run(self.command.clone()))
+    }
+
+    fn subject(&self) -> Option<Subject> {
+        Some(Subject::Command(self.command.clone()))
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, permit: Permit) -> Outcome<'a> {
+        Box::pin(self.run_line(execution, permit))
+    }
+}
+
+impl Run {
+    async fn run_line(
+        &self,
+        execution: &mut Execution<'_>,
+        permit: Permit,
+    ) -> Result<Output, Fault> {
         let timeout = self.timeout.unwrap_or(TIMEOUT);
         if !(1..=LONGEST).contains(&timeout) {
             let why = format!("`timeout` is {timeout} s; it can be 1 to {LONGEST}.");
             return Err(Fault::failed(why));
         }
         let timeout = Duration::from_secs(timeout.into());
-        let process = Process::start(doing.workspace, &self.command).await?;
-        let mut view = View::of(doing, &process).await?;
-        let ended = match tokio::time::timeout(timeout, follow(doing, &process, &mut view)).await {
-            Ok(ended) => ended.map(Ended::Itself),
-            Err(_) => {
-                process.kill().await;
-                Ok(Ended::OutOfTime(timeout))
-            }
-        };
+        let process = Process::start(execution.workspace, &permit).await?;
+        let mut view = View::of(execution, &process).await?;
+        let ended =
+            match tokio::time::timeout(timeout, follow(execution, &process, &mut view)).await {
+                Ok(ended) => ended.map(Ended::Itself),
+                Err(_) => {
+                    process.kill().await;
+                    Ok(Ended::OutOfTime(timeout))
+                }
+            };
         let result = match ended {
             Ok(status) => {
-                let printed = doing.workspace.unless_cancelled(process.printed()).await;
+                let printed = execution
+                    .workspace
+                    .unless_cancelled(process.printed())
+                    .await;
                 printed.and_then(|printed| Ok((status, printed?)))
             }
             Err(fault) => Err(fault),
         };
         if let Err(Fault::Stop(acp::Error::Cancelled)) = &result {
             // Its last words, which stay.
-            view.update(doing, &process).await?;
+            view.update(execution, &process).await?;
         }
         // Also when the turn is cancelled: what the command started must be gone when the turn is.
         process.release().await;
         view.end().await?;
         let (status, printed) = result?;
-        Ok(output(doing, &status, &printed))
+        Ok(output(execution, &status, &printed))
     }
 }
 
@@ -104,12 +153,12 @@ enum View {
 
 impl View {
     /// The best that the client can do. What it shows is the content of the tool call from here on.
-    async fn of(doing: &mut Doing<'_>, process: &Process) -> acp::Result<Self> {
-        let turn = &doing.workspace.turn;
+    async fn of(execution: &mut Execution<'_>, process: &Process) -> acp::Result<Self> {
+        let turn = &execution.workspace.turn;
         let (view, content) = match process.news() {
             None => (Self::Client, process.content()),
             Some(news) if turn.client().shows_terminals() => {
-                let (call, command) = (doing.handle.id().clone(), news.command());
+                let (call, command) = (execution.handle.id().clone(), news.command());
                 let terminal = turn
                     .display_terminal(call, &command, Some(turn.cwd()))
                     .await?;
@@ -119,21 +168,21 @@ impl View {
             Some(_) => (Self::Text, None),
         };
         if let Some(content) = content {
-            doing.terminals.push(content.clone());
-            doing.handle.content(vec![content]).await?;
+            execution.terminals.push(content.clone());
+            execution.handle.content(vec![content]).await?;
         }
         Ok(view)
     }
 
     /// Shows what has been printed.
-    async fn update(&mut self, doing: &Doing<'_>, process: &Process) -> acp::Result<()> {
+    async fn update(&mut self, execution: &Execution<'_>, process: &Process) -> acp::Result<()> {
         match self {
             Self::Client => Ok(()),
             Self::Terminal(terminal, news) => terminal.output(news.take().as_bytes()).await,
             Self::Text => {
                 let printed = process.printed().await?;
                 let content = text(fenced(tail(&printed.text, TAIL)));
-                doing.handle.content(vec![content]).await
+                execution.handle.content(vec![content]).await
             }
         }
     }
@@ -161,7 +210,7 @@ impl View {
 
 /// Waits for the end, and shows what is printed until then where the client does not.
 async fn follow(
-    doing: &Doing<'_>,
+    execution: &Execution<'_>,
     process: &Process,
     view: &mut View,
 ) -> Result<TerminalExitStatus, Fault> {
@@ -169,21 +218,21 @@ async fn follow(
     loop {
         tokio::select! {
             biased;
-            () = doing.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
+            () = execution.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
-            () = process.prints() => view.update(doing, process).await?,
+            () = process.prints() => view.update(execution, process).await?,
         }
         // What is printed meanwhile is shown at once afterwards.
         tokio::select! {
             biased;
-            () = doing.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
+            () = execution.workspace.turn.cancelled() => return Err(Fault::Stop(acp::Error::Cancelled)),
             status = &mut exited => return Ok(status?),
             () = tokio::time::sleep(view.pause()) => {}
         }
     }
 }
 
-fn output(doing: &Doing<'_>, how: &Ended, printed: &Printed) -> Output {
+fn output(execution: &Execution<'_>, how: &Ended, printed: &CommandOutput) -> Output {
     let (kept, truncated) = shortened(printed);
     let (ended, status) = match how {
         Ended::Itself(status) => {
@@ -207,7 +256,7 @@ fn output(doing: &Doing<'_>, how: &Ended, printed: &Printed) -> Output {
     };
     let timed_out = matches!(how, Ended::OutOfTime(_));
     let success = status.exit_code == Some(0);
-    let mut content = doing.terminals.clone();
+    let mut content = execution.terminals.clone();
     if content.is_empty() && !kept.is_empty() {
         content.push(text(fenced(&kept)));
     }
@@ -237,7 +286,7 @@ fn output(doing: &Doing<'_>, how: &Ended, printed: &Printed) -> Output {
 
 /// The beginning and the end of what was printed, and whether there is something between them that is left
 /// out.
-fn shortened(printed: &Printed) -> (String, bool) {
+fn shortened(printed: &CommandOutput) -> (String, bool) {
     let text = &printed.text;
     if !printed.truncated && text.len() <= HEAD + TAIL {
         return (text.clone(), false);
@@ -261,7 +310,7 @@ mod tests {
 
     #[test]
     fn of_much_the_beginning_and_the_end_are_kept() {
-        let printed = |text: &str, beginning: &str, truncated| Printed {
+        let printed = |text: &str, beginning: &str, truncated| CommandOutput {
             text: text.to_owned(),
             beginning: beginning.to_owned(),
             truncated,

@@ -11,10 +11,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::glob::Names;
-use super::{About, Doing, Output, fenced, head, location, text};
-use crate::permission::one_line;
-use crate::rules::{Session, left_out};
-use crate::workspace::{Fault, Given, Look, Tree, Workspace};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool, location};
+use crate::permission::circumstances::Circumstances;
+use crate::permission::deed::Deed;
+use crate::permission::permit::Permit;
+use crate::permission::rules::left_out;
+use crate::reported::text;
+use crate::text::{fenced, head, one_line};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+use crate::workspace::tree::{Demand, Look, Tree};
 
 /// How many lines that match are given back at most.
 const MOST: usize = 200;
@@ -44,7 +50,7 @@ pub(crate) struct Search {
     glob: Option<String>,
     /// A directory to search, or a file; the working directory if absent.
     #[serde(default)]
-    pub(super) path: String,
+    path: String,
     /// How many lines to show before and behind each that matches; none if absent, 10 at most.
     #[serde(default)]
     context: u32,
@@ -67,7 +73,7 @@ struct Line {
 }
 
 #[derive(Default)]
-struct Found {
+struct Matches {
     lines: Vec<Line>,
     matches: usize,
     files: usize,
@@ -78,8 +84,28 @@ struct Found {
     withheld: usize,
 }
 
-impl Search {
-    pub(super) fn about(&self, workspace: &Workspace) -> About {
+impl Tool for Search {
+    const NAME: &'static str = "search";
+
+    const DESCRIPTION: &'static str = "\
+        Searches files for a regular expression (the syntax of Rust's `regex`: no look-around, no \
+        back-references), line by line: 200 matching lines at most. Hidden files, binary files, and what \
+        .gitignore names are left out.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::Search,
+        title: "Search",
+        names: "pattern",
+        needs: &[],
+    });
+}
+
+impl Call for Search {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, workspace: &Workspace) -> About {
         let path = workspace.absolute(&self.path);
         let mut title = format!("Search for `{}`", one_line(&self.pattern));
         if let Some(glob) = &self.glob {
@@ -91,8 +117,21 @@ impl Search {
         About::new(title, ToolKind::Search, vec![location(&path, None)])
     }
 
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let workspace = doing.workspace;
+    fn deed(&self, workspace: &Workspace) -> Option<Deed> {
+        Some(Deed::Look {
+            kind: ToolKind::Search,
+            path: workspace.absolute(&self.path),
+        })
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.search_files(execution))
+    }
+}
+
+impl Search {
+    async fn search_files(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let workspace = execution.workspace;
         if self.context > MOST_CONTEXT {
             let asked = self.context;
             let why = format!("`context` is {asked}; it can be up to {MOST_CONTEXT}.");
@@ -102,11 +141,11 @@ impl Search {
         let names = Names::of(&path, self.glob.as_deref()).map_err(Fault::Failed)?;
         let matcher = self.matcher().map_err(Fault::Failed)?;
         let context = usize::try_from(self.context).unwrap_or_default();
-        let (rules, session) = (doing.rules.clone(), Session::of(workspace));
+        let (rules, session) = (execution.rules.clone(), Circumstances::of(workspace));
         let found = workspace
-            .look(move |tree, given| {
+            .look(move |tree, demand| {
                 let may = rules.looking(&session)?;
-                find(tree, &path, &names, &matcher, context, may.as_ref(), given)
+                find(tree, &path, &names, &matcher, context, may.as_ref(), demand)
             })
             .await?;
         Ok(self.output(workspace, &found))
@@ -126,7 +165,7 @@ impl Search {
         })
     }
 
-    fn output(&self, workspace: &Workspace, found: &Found) -> Output {
+    fn output(&self, workspace: &Workspace, found: &Matches) -> Output {
         let mut lines = String::new();
         for line in &found.lines {
             if line.gap {
@@ -182,8 +221,8 @@ fn find(
     matcher: &RegexMatcher,
     context: usize,
     may: Option<&Permissions>,
-    given: &Given,
-) -> Result<Found, String> {
+    demand: &Demand,
+) -> Result<Matches, String> {
     let mut searcher = SearcherBuilder::new()
         .line_number(true)
         .before_context(context)
@@ -191,8 +230,8 @@ fn find(
         .binary_detection(BinaryDetection::quit(0))
         .heap_limit(Some(LONGEST))
         .build();
-    let mut found = Found::default();
-    tree.walk(path, &names.only, names.hidden, given, |file, opened| {
+    let mut found = Matches::default();
+    tree.walk(path, &names.only, names.hidden, demand, |file, opened| {
         let shown = file.to_string_lossy();
         let read = |may: &Permissions| {
             may.judge(&Action::file(ToolKind::Read, &shown, tree.roots())) == Verdict::Allow
@@ -207,7 +246,7 @@ fn find(
             found: &mut found,
             gap: false,
         };
-        if let Err(error) = searcher.search_reader(matcher, given.reader(opened), sink) {
+        if let Err(error) = searcher.search_reader(matcher, demand.reader(opened), sink) {
             tracing::debug!(file = %file.display(), %error, "a file could not be searched");
         }
         found.files += usize::from(found.matches > before);
@@ -223,7 +262,7 @@ fn find(
 /// Keeps what is found in a file.
 struct Lines<'a> {
     path: &'a str,
-    found: &'a mut Found,
+    found: &'a mut Matches,
     gap: bool,
 }
 

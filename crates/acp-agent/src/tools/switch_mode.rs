@@ -5,12 +5,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{About, Doing, Output, text};
+use super::tool::{About, Call, Draft, Execution, Outcome, Output, Tool};
 use crate::mode::{self, Mode};
-use crate::model::ToolStatus;
-use crate::permission;
-use crate::store::StoreError;
-use crate::workspace::Fault;
+use crate::model::message::ToolStatus;
+use crate::permission::ask;
+use crate::permission::permit::Permit;
+use crate::reported::text;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +26,46 @@ pub(crate) struct SwitchMode {
     plan: String,
 }
 
-pub(super) const TITLE: &str = "Ready for implementation";
+const TITLE: &str = "Ready for implementation";
+
+impl Tool for SwitchMode {
+    const NAME: &'static str = "switch_mode";
+
+    const DESCRIPTION: &'static str = "\
+        Asks the person to switch the session to another mode. In architect mode nothing can be changed and no \
+        command run: leave it with this, and say in the plan what you are going to do.";
+
+    const DRAFT: Option<Draft> = Some(Draft {
+        kind: ToolKind::SwitchMode,
+        title: TITLE,
+        names: "mode",
+        needs: &[],
+    });
+}
+
+impl Call for SwitchMode {
+    fn tool(&self) -> &str {
+        Self::NAME
+    }
+
+    fn about(&self, _: &Workspace) -> About {
+        let content = (!self.plan.is_empty()).then(|| text(self.plan.as_str()));
+        About {
+            title: TITLE.to_owned(),
+            kind: ToolKind::SwitchMode,
+            locations: Vec::new(),
+            content: content.into_iter().collect(),
+        }
+    }
+
+    fn asks_itself(&self) -> bool {
+        true
+    }
+
+    fn run<'a>(&'a self, execution: &'a mut Execution<'_>, _: Permit) -> Outcome<'a> {
+        Box::pin(self.switch(execution))
+    }
+}
 
 impl SwitchMode {
     /// Leaves architect mode, to do this.
@@ -39,19 +80,9 @@ impl SwitchMode {
         Mode::Ask.as_str().to_owned()
     }
 
-    pub(super) fn about(&self) -> About {
-        let content = (!self.plan.is_empty()).then(|| text(self.plan.as_str()));
-        About {
-            title: TITLE.to_owned(),
-            kind: ToolKind::SwitchMode,
-            locations: Vec::new(),
-            content: content.into_iter().collect(),
-        }
-    }
-
-    pub(super) async fn run(&self, doing: &mut Doing<'_>) -> Result<Output, Fault> {
-        let state = &doing.workspace.state;
-        let now = state.mode();
+    async fn switch(&self, execution: &mut Execution<'_>) -> Result<Output, Fault> {
+        let memory = &execution.workspace.memory;
+        let now = memory.mode();
         let wanted: Mode = self
             .mode
             .parse()
@@ -59,31 +90,32 @@ impl SwitchMode {
         let mode = match options(now, wanted) {
             None => wanted,
             Some(options) => {
-                let update = doing
+                let update = execution
                     .handle
                     .change()
                     .title(TITLE)
                     .kind(ToolKind::SwitchMode)
                     .status(ToolCallStatus::Pending)
-                    .content(self.about().content);
+                    .content(self.about(execution.workspace).content);
                 let offered = options.iter().map(|(_, option)| option.clone()).collect();
-                let chosen = permission::choice(&doing.workspace.turn, update, offered).await?;
+                let chosen = ask::choice(&execution.workspace.turn, update, offered).await?;
                 let chosen = options
                     .into_iter()
                     .find(|(_, option)| option.option_id == chosen);
                 match chosen {
                     Some((Some(mode), _)) => mode,
-                    _ => return Ok(rejected(state.mode())),
+                    _ => return Ok(rejected(memory.mode())),
                 }
             }
         };
-        doing.handle.start().await?;
-        if state.mode() != mode {
-            state.set_mode(mode).await.map_err(unkept)?;
-            doing
+        execution.handle.start().await?;
+        if memory.mode() != mode {
+            // What cannot be kept ends the turn.
+            memory.set_mode(mode).await.map_err(Fault::Stop)?;
+            execution
                 .workspace
                 .turn
-                .set_config_options(state.options())
+                .set_config_options(memory.options())
                 .await?;
         }
         let said = format!("The session is in {mode} mode.");
@@ -100,25 +132,20 @@ impl SwitchMode {
     }
 }
 
-/// That the mode cannot be kept ends the turn, as all does that cannot be kept.
-fn unkept(error: StoreError) -> Fault {
-    Fault::Stop(error.into())
-}
-
 /// What a person is asked, and the modes that the answers lead to; `None` if they need not be asked, since the other
 /// mode allows no more.
 fn options(now: Mode, wanted: Mode) -> Option<Vec<(Option<Mode>, PermissionOption)>> {
-    let code = permission::option(
+    let code = ask::option(
         "Yes, and change files without asking",
         PermissionOptionKind::AllowAlways,
     );
-    let ask = permission::option(
+    let ask = ask::option(
         "Yes, and manually accept actions",
         PermissionOptionKind::AllowOnce,
     );
     let (code, ask) = ((Some(Mode::Code), code), (Some(Mode::Ask), ask));
     let reject = |name: &str| {
-        let option = permission::option(name, PermissionOptionKind::RejectOnce);
+        let option = ask::option(name, PermissionOptionKind::RejectOnce);
         (None, option)
     };
     match (now, wanted) {

@@ -3,9 +3,9 @@
 use acp::v1::{ToolCall, ToolCallStatus, ToolCallUpdate};
 use serde_json::{Value, json};
 
-use crate::model::{ToolRequest, ToolResult, ToolStatus};
+use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
 use crate::reported::Reported;
-use crate::tools::Output;
+use crate::tools::tool::Output;
 
 /// Why arguments cannot be read that are no JSON object, for the model.
 pub(super) fn unreadable(written: &str) -> String {

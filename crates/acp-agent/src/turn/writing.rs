@@ -8,11 +8,13 @@ use acp::v1::ToolCall;
 use serde_json::json;
 use tokio::time::{Duration, Instant};
 
-use super::Running;
-use crate::mcp::Servers;
-use crate::model::ToolSpec;
+use super::active::ActiveTurn;
+use crate::mcp::servers::Servers;
+use crate::model::interface::ToolSpec;
 use crate::reported::Reported;
-use crate::tools::{self, About};
+use crate::tools::partial::{so_far, whole_members};
+use crate::tools::tool::About;
+use crate::tools::written::{about_begun, about_written, names_more};
 use crate::workspace::Workspace;
 
 /// As long as arguments are no longer than this, in bytes, each piece of them is looked at for what a person would
@@ -29,10 +31,10 @@ const MOST: usize = 64;
 
 /// The calls of a round that are shown and not carried out yet.
 #[derive(Default)]
-pub(super) struct Written(BTreeMap<usize, Writing>);
+pub(super) struct DraftCalls(BTreeMap<usize, DraftCall>);
 
 /// A call that is being written.
-struct Writing {
+struct DraftCall {
     /// Absent while it is held back.
     handle: Option<Reported>,
     /// When it is shown at the latest.
@@ -46,11 +48,11 @@ struct Writing {
     shown: usize,
 }
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// The model begins to write a call: it is shown, unless it is one that never is.
     pub(super) async fn begins(
         &self,
-        written: &mut Written,
+        written: &mut DraftCalls,
         call: usize,
         tool: String,
     ) -> acp::Result<()> {
@@ -58,11 +60,11 @@ impl Running<'_> {
         if tool.is_empty() || written.0.len() >= MOST || written.0.contains_key(&call) {
             return Ok(());
         }
-        let Some(about) = about(&self.workspace.state.servers, self.tools, &tool) else {
+        let Some(about) = about(&self.state.servers, self.tools, &tool) else {
             return Ok(());
         };
-        let held_back = tools::names_more(&tool);
-        let mut writing = Writing {
+        let held_back = names_more(&tool);
+        let mut writing = DraftCall {
             handle: None,
             due: Instant::now() + HELD_BACK,
             tool,
@@ -81,7 +83,7 @@ impl Running<'_> {
     /// It writes on. The person is told of what they would see.
     pub(super) async fn writes(
         &self,
-        written: &mut Written,
+        written: &mut DraftCalls,
         call: usize,
         arguments: &str,
     ) -> acp::Result<()> {
@@ -93,7 +95,7 @@ impl Running<'_> {
     }
 
     /// Shows the calls that were held back for long enough.
-    pub(super) async fn announce_due(&self, written: &mut Written) -> acp::Result<()> {
+    pub(super) async fn announce_due(&self, written: &mut DraftCalls) -> acp::Result<()> {
         let now = Instant::now();
         for writing in written.0.values_mut() {
             if writing.handle.is_none() && writing.due <= now {
@@ -104,15 +106,15 @@ impl Running<'_> {
     }
 }
 
-impl Writing {
+impl DraftCall {
     /// Shows it for the first time.
     async fn announce(&mut self, workspace: &Workspace) -> acp::Result<()> {
-        let report = ToolCall::new(workspace.state.next_call_id(), &self.about.title)
+        let report = ToolCall::new(workspace.memory.next_call_id(), &self.about.title)
             .kind(self.about.kind.clone())
             .locations(self.about.locations.clone());
         let report = match self.arguments.is_empty() {
             true => report,
-            false => report.raw_input(tools::so_far(&self.arguments)),
+            false => report.raw_input(so_far(&self.arguments)),
         };
         self.handle = Some(Reported::begin(&workspace.turn, report).await?);
         Ok(())
@@ -125,8 +127,8 @@ impl Writing {
             return Ok(());
         }
         self.looked = length;
-        let members = tools::whole_members(&self.arguments);
-        let about = tools::about_written(&self.tool, members, workspace);
+        let members = whole_members(&self.arguments);
+        let about = about_written(&self.tool, members, workspace);
         let about = about.filter(|about| {
             about.title != self.about.title || about.locations != self.about.locations
         });
@@ -142,7 +144,7 @@ impl Writing {
                     .change()
                     .title(&self.about.title)
                     .locations(self.about.locations.clone())
-                    .raw_input(tools::so_far(&self.arguments));
+                    .raw_input(so_far(&self.arguments));
                 self.shown = self.shown.max(length);
                 handle.update(change).await
             }
@@ -154,12 +156,12 @@ impl Writing {
 /// What there is to say of a call of this tool before there are arguments.
 fn about(servers: &Servers, own: &[ToolSpec], tool: &str) -> Option<About> {
     match servers.call(own, tool, &json!({})) {
-        Some(Ok(call)) => Some(call.about()),
-        Some(Err(_)) | None => tools::about_begun(tool),
+        Some(Ok(call)) => Some(call.about_call()),
+        Some(Err(_)) | None => about_begun(tool),
     }
 }
 
-impl Written {
+impl DraftCalls {
     /// Takes a call that is whole, if it is shown. Whoever takes it shows its end, too.
     pub(super) fn take(&mut self, call: usize) -> Option<Reported> {
         self.0.remove(&call)?.handle
@@ -172,7 +174,7 @@ impl Written {
     }
 
     /// Nothing comes of those that are left, and why. None stays as if it were still to be done.
-    pub(super) async fn end(&mut self, why: &Unfinished) -> acp::Result<()> {
+    pub(super) async fn end(&mut self, why: &Interruption) -> acp::Result<()> {
         let mut told = Ok(());
         let written = std::mem::take(&mut self.0).into_values();
         for handle in written.filter_map(|writing| writing.handle) {
@@ -184,14 +186,14 @@ impl Written {
 }
 
 /// Why nothing comes of a call that was shown.
-pub(super) enum Unfinished {
+pub(super) enum Interruption {
     /// The turn was cancelled.
     Cancelled,
     /// What happened, for the person.
     Failed(&'static str),
 }
 
-impl Unfinished {
+impl Interruption {
     /// What this end of a round means for calls that were not carried out.
     pub(super) fn of<T>(ended: &acp::Result<T>) -> Self {
         match ended {

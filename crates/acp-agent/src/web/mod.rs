@@ -1,18 +1,18 @@
 //! Fetching from the web: one document of one address, which the caller has seen before anything is sent.
 
 mod address;
-mod page;
+pub(crate) mod document;
+pub(crate) mod page;
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
-use reqwest::{Client, Response, StatusCode, Url, redirect};
+use reqwest::{Client, Response, Url, redirect};
 
 use crate::causes::chain;
-
-pub(crate) use page::readable;
+use crate::web::document::Document;
 
 /// The largest document that is taken, in bytes.
 const MOST: usize = 4 * 1024 * 1024;
@@ -57,17 +57,6 @@ pub(crate) enum Answer {
     /// It is elsewhere.
     Elsewhere(Url),
     Document(Document),
-}
-
-/// What a server sent.
-#[derive(Debug)]
-pub(crate) struct Document {
-    pub(crate) status: StatusCode,
-    /// Without parameters, in lower case; empty if the server did not say.
-    pub(crate) media_type: String,
-    /// The charset that the server says it has.
-    pub(crate) charset: Option<String>,
-    pub(crate) body: Vec<u8>,
 }
 
 impl Target {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use encoding_rs::Encoding;
 use htmd::{HtmlToMarkdown, Node};
 
-use super::Document;
+use crate::web::document::Document;
 
 /// How many elements may be open at once for a page to be read at all. The parser's time grows with the square.
 const MOST_OPEN: usize = 2000;

@@ -11,9 +11,11 @@ use acp::v1::{
 use acp_host::{TerminalEventKind, Terminals};
 use tokio::sync::Notify;
 
-use super::{Fault, GRACE, Workspace};
+use super::fault::Fault;
+use super::{GRACE, Workspace};
 use crate::clients;
-use crate::tools::{head, tail};
+use crate::permission::permit::Permit;
+use crate::text::{head, tail};
 
 /// How much output a client is asked to keep, in bytes. It shows the output to a person, who wants to
 /// scroll back further than a model does.
@@ -112,7 +114,7 @@ impl News {
 
 /// What a command has printed: the end of it, if it was much.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Printed {
+pub(crate) struct CommandOutput {
     pub(crate) text: String,
     /// What was printed first, where more was printed than is kept and the beginning is known.
     pub(crate) beginning: String,
@@ -127,11 +129,14 @@ const SHELL: (&str, &str) = if cfg!(windows) {
 };
 
 impl Process {
-    /// Starts a command line in the session's working directory.
-    pub(crate) async fn start(workspace: &Workspace, line: &str) -> Result<Self, Fault> {
+    /// Starts the command line that may be run, in the session's working directory.
+    pub(crate) async fn start(workspace: &Workspace, permit: &Permit) -> Result<Self, Fault> {
         workspace.go_on()?;
+        let Some(line) = permit.command() else {
+            return Err(Fault::failed("There is no permission to run a command."));
+        };
         // What the client's terminals may do, it alone knows.
-        if clients::runs_commands(workspace.turn.client()) && !workspace.state.sandboxed {
+        if clients::runs_commands(workspace.turn.client()) && !workspace.memory.is_sandboxed() {
             start_at_client(workspace, line).await.map(Self::Client)
         } else {
             start_own(workspace, line).await.map(Self::Own)
@@ -178,7 +183,7 @@ impl Process {
     }
 
     /// What it has printed.
-    pub(crate) async fn printed(&self) -> acp::Result<Printed> {
+    pub(crate) async fn printed(&self) -> acp::Result<CommandOutput> {
         let output = match self {
             Self::Client(terminal) => terminal.output().await?,
             Self::Own(own) => {
@@ -190,7 +195,7 @@ impl Process {
             Self::Own(own) if output.truncated => own.news.so_far().beginning.clone(),
             _ => String::new(),
         };
-        Ok(Printed {
+        Ok(CommandOutput {
             text: output.output,
             beginning,
             truncated: output.truncated,

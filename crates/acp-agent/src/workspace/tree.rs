@@ -18,29 +18,29 @@ const MAX_RULES: u64 = 1024 * 1024;
 
 /// Whether anyone still wants the result. Dropping it says no to its clones for threads.
 #[derive(Debug, Default)]
-pub(crate) struct Given {
-    up: Arc<AtomicBool>,
+pub(crate) struct Demand {
+    over: Arc<AtomicBool>,
     in_thread: bool,
 }
 
-impl Given {
+impl Demand {
     pub(crate) fn clone_for_thread(&self) -> Self {
         Self {
-            up: Arc::clone(&self.up),
+            over: Arc::clone(&self.over),
             in_thread: true,
         }
     }
 
-    pub(crate) fn up(&self) -> bool {
-        self.up.load(Ordering::Relaxed)
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
     }
 
     /// A reader that fails as soon as nobody wants it any more.
     pub(crate) fn reader<'a>(&'a self, reader: impl Read + 'a) -> impl Read + 'a {
-        struct Reader<'a, R>(&'a Given, R);
+        struct Reader<'a, R>(&'a Demand, R);
         impl<R: Read> Read for Reader<'_, R> {
             fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-                if self.0.up() {
+                if self.0.is_over() {
                     Err(io::Error::other("given up"))
                 } else {
                     self.1.read(buffer)
@@ -51,10 +51,10 @@ impl Given {
     }
 }
 
-impl Drop for Given {
+impl Drop for Demand {
     fn drop(&mut self) {
         if !self.in_thread {
-            self.up.store(true, Ordering::Relaxed);
+            self.over.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -99,14 +99,14 @@ impl Tree {
         &self,
         path: &Path,
         most: usize,
-        given: &Given,
+        demand: &Demand,
     ) -> Result<(Vec<Entry>, bool), String> {
         let dir = self.dir(path)?;
         let shown = |e: io::Error| format!("{}: {e}", path.display());
         let mut entries = Vec::new();
         let mut more = false;
         for entry in dir.entries().map_err(shown)? {
-            if given.up() {
+            if demand.is_over() {
                 return Err("given up".to_owned());
             }
             if entries.len() == most {
@@ -147,7 +147,7 @@ impl Tree {
         path: &Path,
         only: &Override,
         hidden: bool,
-        given: &Given,
+        demand: &Demand,
         mut visit: impl FnMut(&Path, File) -> Look,
     ) -> Result<(), String> {
         let start = match self.dir(path) {
@@ -160,7 +160,7 @@ impl Tree {
         let rules = self.rules_above(path)?;
         let mut ahead = VecDeque::from([(path.to_path_buf(), start, OsString::from("."), rules)]);
         while let Some((path, above, name, rules)) = ahead.pop_front() {
-            if given.up() {
+            if demand.is_over() {
                 return Err("given up".to_owned());
             }
             let Ok(dir) = above.open_dir(&name).map(Arc::new) else {
@@ -179,7 +179,7 @@ impl Tree {
             names.sort_by(|(a, _), (b, _)| a.cmp(b));
             let mut below = Vec::new();
             for (name, kind) in names {
-                if given.up() {
+                if demand.is_over() {
                     return Err("given up".to_owned());
                 }
                 let file = path.join(&name);

@@ -33,6 +33,7 @@ mod first_use;
 mod full_task;
 #[cfg(target_os = "linux")]
 mod hostile;
+mod import_circles;
 #[cfg(unix)]
 mod login;
 mod mcp_proxy;

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use acp_host::Roots;
 
+use crate::context::commands::reserved::{COMPACT, HELP};
 use crate::context::files;
-use crate::permission::one_line;
+use crate::text::one_line;
 
 /// Where they are.
 const DIRECTORY: &str = ".acp/commands";
@@ -28,7 +29,7 @@ const MAX_NAME: usize = 64;
 
 /// A command of the user's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Custom {
+pub(crate) struct Custom {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) hint: Option<String>,
@@ -37,15 +38,15 @@ pub(super) struct Custom {
 
 /// What was found in a session's directories.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(crate) struct CustomCommands {
     pub(super) commands: Vec<Custom>,
     /// Files that are no commands, and why, for people.
     pub(super) wrong: Vec<String>,
 }
 
-impl Found {
+impl CustomCommands {
     /// Looks for commands. Of two with the same name, the one in the earlier directory counts. May block.
-    pub(super) fn under(roots: &Roots) -> Self {
+    pub(crate) fn under(roots: &Roots) -> Self {
         let mut found = Self::default();
         for root in roots.paths() {
             found.look(roots, &root.join(DIRECTORY));
@@ -101,7 +102,7 @@ fn read(roots: &Roots, path: &Path, name: &str) -> Result<Custom, String> {
             "a command's name is made of letters, digits, `-` and `_`, at most {MAX_NAME} of them"
         ));
     }
-    if [super::HELP, super::COMPACT].contains(&name) {
+    if [HELP, COMPACT].contains(&name) {
         return Err(format!(
             "`/{name}` is the agent's own and cannot be replaced"
         ));

@@ -2,19 +2,18 @@
 //! what was typed stays the person's words, and the model is told what they mean. `/help` and `/compact` are the
 //! agent's own.
 
-mod custom;
+pub(crate) mod custom;
+mod reserved;
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use acp::agent::Session;
 use acp::v1::{AvailableCommand, UnstructuredCommandInput};
 
-use crate::session::SessionState;
-use custom::{Custom, Found};
+use crate::context::commands::reserved::{COMPACT, HELP};
+use custom::{Custom, CustomCommands};
 
 /// A command that is always there.
-struct Own {
+struct BuiltIn {
     name: &'static str,
     description: &'static str,
     hint: Option<&'static str>,
@@ -22,12 +21,8 @@ struct Own {
     prompt: Option<&'static str>,
 }
 
-/// What the agent does itself cannot be replaced by a file.
-const HELP: &str = "help";
-const COMPACT: &str = "compact";
-
-const OWN: [Own; 6] = [
-    Own {
+const BUILT_IN: [BuiltIn; 6] = [
+    BuiltIn {
         name: "plan",
         description: "Find out what a goal takes and lay out a plan, without changing anything",
         hint: Some("GOAL"),
@@ -39,7 +34,7 @@ const OWN: [Own; 6] = [
              for what the conversation is about.",
         ),
     },
-    Own {
+    BuiltIn {
         name: "test",
         description: "Run the project's tests and say what came of it",
         hint: Some("[WHAT]"),
@@ -49,13 +44,13 @@ const OWN: [Own; 6] = [
              each failure its cause, as far as it can be seen from the code, and what would mend it.",
         ),
     },
-    Own {
+    BuiltIn {
         name: COMPACT,
         description: "Summarise the conversation so far, to make room for more",
         hint: Some("[WHAT TO KEEP]"),
         prompt: None,
     },
-    Own {
+    BuiltIn {
         name: "init",
         description: "Write an AGENTS.md: what an agent has to know of this project",
         hint: None,
@@ -69,7 +64,7 @@ const OWN: [Own; 6] = [
              nothing guessed, a page at most.",
         ),
     },
-    Own {
+    BuiltIn {
         name: "review",
         description: "Review changes: bugs, gaps in the tests, what is hard to read",
         hint: Some("[WHAT]"),
@@ -81,7 +76,7 @@ const OWN: [Own; 6] = [
              then what is not tested. Do not list what is fine. If you find nothing, say so.",
         ),
     },
-    Own {
+    BuiltIn {
         name: HELP,
         description: "Show what can be typed",
         hint: None,
@@ -94,46 +89,16 @@ const OWN: [Own; 6] = [
 pub(crate) struct Commands {
     custom: Vec<Custom>,
     /// What the client was told of.
-    announced: Option<Vec<AvailableCommand>>,
+    pub(crate) announced: Option<Vec<AvailableCommand>>,
     /// What is wrong with files of the user's.
     wrong: Vec<String>,
     /// What of that was told.
     told: HashSet<String>,
 }
 
-/// Announces what can be typed, if that has changed: slash commands, "Advertising commands". For a model that
-/// understands words these are also the user's own, which are looked for in the session's directories. Where only the
-/// client sees those, there are none of the user's own: it can read files for an agent, and cannot list them.
-///
-/// # Errors
-/// The connection has ended.
-pub(crate) async fn announce(
-    session: &Session,
-    state: &SessionState,
-    understands: bool,
-) -> acp::Result<()> {
-    let mut commands = state.commands.lock().await;
-    let mut available = if understands {
-        if let Ok(own) = state.own() {
-            let tree = Arc::clone(&own.tree);
-            let found = tokio::task::spawn_blocking(move || Found::under(tree.roots())).await;
-            commands.found(found.unwrap_or_default());
-        }
-        commands.available()
-    } else {
-        crate::commands::available()
-    };
-    available.extend(state.servers.commands());
-    if commands.announced.as_ref() != Some(&available) {
-        session.commands(available.clone()).await?;
-        commands.announced = Some(available);
-    }
-    Ok(())
-}
-
 /// What a person typed means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(crate) enum Typed {
     Help,
     /// What is to be kept above all.
     Compact(String),
@@ -145,12 +110,12 @@ pub(super) enum Typed {
 
 impl Commands {
     /// Takes what was found in the session's directories.
-    fn found(&mut self, found: Found) {
+    pub(crate) fn found(&mut self, found: CustomCommands) {
         (self.custom, self.wrong) = (found.commands, found.wrong);
     }
 
     /// What is wrong with files of the user's and was not told before.
-    pub(super) fn untold(&mut self) -> Vec<String> {
+    pub(crate) fn untold(&mut self) -> Vec<String> {
         let Self { wrong, told, .. } = self;
         // There are no more of them than files are looked at.
         told.retain(|told| wrong.contains(told));
@@ -158,14 +123,14 @@ impl Commands {
         new.cloned().collect()
     }
 
-    fn own(&self) -> impl Iterator<Item = &'static Own> {
-        let replaced = |own: &Own| {
+    fn own(&self) -> impl Iterator<Item = &'static BuiltIn> {
+        let replaced = |own: &BuiltIn| {
             own.prompt.is_some() && self.custom.iter().any(|custom| custom.name == own.name)
         };
-        OWN.iter().filter(move |own| !replaced(own))
+        BUILT_IN.iter().filter(move |own| !replaced(own))
     }
 
-    fn available(&self) -> Vec<AvailableCommand> {
+    pub(crate) fn available(&self) -> Vec<AvailableCommand> {
         let command = |name: &str, description: &str, hint: Option<&str>| {
             let command = AvailableCommand::new(name, description);
             match hint {
@@ -182,7 +147,7 @@ impl Commands {
     }
 
     /// The commands, as Markdown.
-    pub(super) fn help(&self) -> String {
+    pub(crate) fn help(&self) -> String {
         let mut text = String::from("Type what you want done, or one of these:\n\n");
         for command in self.announced.clone().unwrap_or_else(|| self.available()) {
             let hint = command.input.map(|input| format!(" {}", input.hint));
@@ -203,7 +168,7 @@ impl Commands {
     ///
     /// # Errors
     /// It would become too long a prompt. The text is for the person.
-    pub(super) fn read(&self, typed: &str) -> Result<Typed, String> {
+    pub(crate) fn read(&self, typed: &str) -> Result<Typed, String> {
         let Some((name, arguments)) = split(typed) else {
             return Ok(Typed::Text);
         };
@@ -223,7 +188,7 @@ impl Commands {
         if let Some(custom) = self.custom.iter().find(|custom| custom.name == name) {
             return prompt(&custom.prompt);
         }
-        let own = OWN.iter().find(|own| own.name == name);
+        let own = BUILT_IN.iter().find(|own| own.name == name);
         match own.and_then(|own| own.prompt) {
             Some(template) => prompt(template),
             // It may well be a path, or a command of somebody else's.
@@ -269,7 +234,7 @@ mod tests {
     fn what_is_wrong_is_told_once() {
         let mut commands = Commands::default();
         let mut untold = |wrong: &[&str]| {
-            commands.found(Found {
+            commands.found(CustomCommands {
                 commands: Vec::new(),
                 wrong: wrong.iter().map(|&wrong| wrong.to_owned()).collect(),
             });

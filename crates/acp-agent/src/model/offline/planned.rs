@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use super::survey::{quoted, words};
 use super::{SoFar, counted, exit_code};
-use crate::model::{Step, ToolRequest, ToolStatus};
-use crate::permission::one_line;
+use crate::model::message::{ToolRequest, ToolStatus};
+use crate::model::step::Step;
 use crate::project::{self, Clues, Finding};
-use crate::tools::{self, fenced};
+use crate::text::{fenced, one_line};
+use crate::tools::list::names;
 
 impl SoFar<'_> {
     /// `/test`.
@@ -152,8 +153,7 @@ impl SoFar<'_> {
         };
         let mut listings: HashMap<String, Option<Vec<String>>> = HashMap::new();
         for (request, result) in self.of_tool("list") {
-            let names =
-                (result.status == ToolStatus::Done).then(|| tools::listed_names(&result.data));
+            let names = (result.status == ToolStatus::Done).then(|| names(&result.data));
             listings.insert(of(request).unwrap_or_default(), names);
         }
         let Some(names) = listings.remove("") else {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::model::{ToolRequest, ToolResult, ToolStatus};
-use crate::permission::one_line;
+use crate::model::message::{ToolRequest, ToolResult, ToolStatus};
+use crate::text::one_line;
 
 /// How many of a goal's words are searched for.
 const WORDS: usize = 4;

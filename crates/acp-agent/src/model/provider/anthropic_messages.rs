@@ -4,17 +4,16 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{AssistantTurn, CallResult, Part, Turn, texts};
-use super::wire_format::{
-    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, malformed, parse, said, thought,
-    tokens,
+use super::convert::{AssistantTurn, CallResult, Turn, texts};
+use super::decode::{
+    DecodeError, Decoded, Decoder, Finish, finish, malformed, parse, said, thought, tokens,
 };
+use super::prompt::Part;
+use super::request::ModelRequest;
+use crate::model::step::Usage;
+use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
-
-/// The version of the format, which servers want named.
-pub(super) const VERSION: &str = "2023-06-01";
 
 /// How many tokens a model may answer with, which must be said, if nothing else is set. Their own most counts as used
 /// before it is: near the end of the window, a request would be refused that has room enough.
@@ -395,9 +394,9 @@ impl Decoder for AnthropicDecoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::Step;
-    use super::super::wire_format::tests::read;
     use super::*;
+    use crate::model::provider::decode::tests::read;
+    use crate::model::step::Step;
 
     #[test]
     fn blocks_become_steps_and_thoughts_are_kept_as_they_came() {
@@ -458,7 +457,7 @@ mod tests {
             Decoded::Sealed(json!([
                 {"type": "thinking", "thinking": "Hm", "signature": "signed"},
                 {"type": "redacted_thinking", "data": "secret"}])),
-            Step::Call(super::super::super::ToolRequest::new(
+            Step::Call(crate::model::message::ToolRequest::new(
                 "a",
                 "read",
                 json!({"n": 1}),

@@ -2,7 +2,28 @@
 
 use std::time::Duration;
 
-use super::Retries;
+/// How often a busy model is asked again, and how long is waited before that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retries {
+    /// How often it is asked in all; at least once.
+    pub tries: u32,
+    /// How long is waited at most before the second time, twice as long before the third, and so on: half of it
+    /// at least, and of the rest as much as chance has it. What the provider asks for goes before it.
+    pub first: Duration,
+    /// How long is waited at most. Where a provider asks for more, it is not asked again.
+    pub longest: Duration,
+}
+
+impl Default for Retries {
+    /// Four times; after 1, 2 and 4 seconds, or up to half of that less; a minute at most.
+    fn default() -> Self {
+        Self {
+            tries: 4,
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+        }
+    }
+}
 
 /// How often a model was asked in a round, and how long to wait before it is asked again.
 pub(super) struct Backoff {

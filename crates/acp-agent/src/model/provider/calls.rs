@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Step, ToolRequest};
-use super::wire_format::Decoded;
+use super::decode::Decoded;
+use crate::model::message::ToolRequest;
+use crate::model::step::Step;
 
 /// The calls of a round so far.
 pub(super) struct Calls {

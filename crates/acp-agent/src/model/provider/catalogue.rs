@@ -4,8 +4,9 @@
 //! of them for the others, for requests at the usual speed. They are for people to see roughly what a session costs,
 //! and no bill.
 
-use super::super::{ThoughtLevel, Usage};
-use super::config::Provider;
+use super::name::Provider;
+use crate::model::step::Usage;
+use crate::model::thought::ThoughtLevel;
 
 /// What is known of a model.
 #[derive(Debug, Clone, Copy)]

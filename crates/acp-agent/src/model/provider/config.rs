@@ -2,15 +2,18 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::HeaderValue;
 
-use super::super::{ModelError, ModelErrorKind, ThoughtLevel};
+use super::backoff::Retries;
+use super::name::{ParseProviderError, Provider};
+use super::secret::Secret;
 use super::wire_format::WireFormat;
 use crate::keys::Account;
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::model::thought::ThoughtLevel;
 
 /// The most that one answer may have, in bytes of text, thoughts and arguments, if nothing else is set. No
 /// model's longest answer comes near it.
@@ -19,135 +22,6 @@ const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
 /// How long a model may say nothing, if nothing else is set. A large one at home may read a long prompt for
 /// minutes before its first word, and some providers are silent while theirs think.
 const SILENCE: Duration = Duration::from_secs(300);
-
-/// In whose way a model is talked to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Provider {
-    /// Anthropic.
-    Anthropic,
-    /// OpenAI, and all who speak as it does: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
-    OpenAi,
-    /// Google's Gemini.
-    Gemini,
-}
-
-/// There is no such provider.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no provider {0}; there are anthropic, openai and gemini")]
-pub struct ParseProviderError(String);
-
-impl Provider {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
-
-    /// Its name, as it is typed.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Anthropic => "anthropic",
-            Self::OpenAi => "openai",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    /// Its name for people.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Anthropic => "Anthropic",
-            Self::OpenAi => "OpenAI",
-            Self::Gemini => "Google Gemini",
-        }
-    }
-
-    /// The environment variable in which its key is looked for by everyone.
-    #[must_use]
-    pub fn key_variable(self) -> &'static str {
-        match self {
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::OpenAi => "OPENAI_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-
-    /// Where it is, if no other address is given.
-    pub(super) fn base_url(self) -> &'static str {
-        match self {
-            Self::Anthropic => "https://api.anthropic.com/v1/",
-            Self::OpenAi => "https://api.openai.com/v1/",
-            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta/",
-        }
-    }
-
-    /// What stands behind the host in an address that has nothing there.
-    fn version_path(self) -> &'static str {
-        match self {
-            Self::Anthropic | Self::OpenAi => "/v1/",
-            Self::Gemini => "/v1beta/",
-        }
-    }
-}
-
-impl fmt::Display for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Provider {
-    type Err = ParseProviderError;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|provider| provider.as_str() == name)
-            .ok_or_else(|| ParseProviderError(name.to_owned()))
-    }
-}
-
-/// A key. It is not part of any `Debug`, and of no message.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(Arc<str>);
-
-impl Secret {
-    /// A key; white space around it is none of it.
-    pub fn new(key: impl AsRef<str>) -> Self {
-        Self(key.as_ref().trim().into())
-    }
-
-    pub(crate) fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
-    }
-}
-
-/// How often a busy model is asked again, and how long is waited before that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retries {
-    /// How often it is asked in all; at least once.
-    pub tries: u32,
-    /// How long is waited at most before the second time, twice as long before the third, and so on: half of it
-    /// at least, and of the rest as much as chance has it. What the provider asks for goes before it.
-    pub first: Duration,
-    /// How long is waited at most. Where a provider asks for more, it is not asked again.
-    pub longest: Duration,
-}
-
-impl Default for Retries {
-    /// Four times; after 1, 2 and 4 seconds, or up to half of that less; a minute at most.
-    fn default() -> Self {
-        Self {
-            tries: 4,
-            first: Duration::from_secs(1),
-            longest: Duration::from_secs(60),
-        }
-    }
-}
 
 /// A language model: whose, which, where, and what is known of it.
 ///

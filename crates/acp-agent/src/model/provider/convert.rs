@@ -10,24 +10,15 @@ use std::collections::HashSet;
 use acp::v1::ImageContent;
 use serde_json::{Value, json};
 
-use super::super::{Message, Sealed, ToolRequest};
-use super::prompt::{picture, prompt};
+use super::prompt::{Part, TargetModel, picture, prompt};
 use super::wire_format::WireFormat;
+use crate::model::message::{Message, Sealed, ToolRequest};
 
 /// What a call is answered with that has no result.
 const NO_RESULT: &str = "There is no result of this.";
 
 /// The longest name of a call that all take.
 const LONGEST_ID: usize = 40;
-
-/// For whom a conversation is put together.
-#[derive(Clone, Copy)]
-pub(super) struct TargetModel<'a> {
-    pub(super) format: WireFormat,
-    /// What it calls itself in [`Sealed::by`].
-    pub(super) by: &'a str,
-    pub(super) images: bool,
-}
 
 /// What is said in one go.
 #[derive(Debug)]
@@ -38,17 +29,6 @@ pub(super) enum Turn<'a> {
     Assistant(AssistantTurn<'a>),
     /// What came of the calls right before it, each of them in their order.
     Results(Vec<CallResult<'a>>),
-}
-
-/// A part of what the person says.
-#[derive(Debug)]
-pub(super) enum Part<'a> {
-    Text(Cow<'a, str>),
-    Picture {
-        mime_type: &'a str,
-        /// In base64.
-        data: &'a str,
-    },
 }
 
 /// What the model said in a round.
@@ -273,8 +253,8 @@ pub(super) fn texts<'a>(parts: &'a [Part<'a>]) -> Option<Cow<'a, str>> {
 mod tests {
     use acp::v1::ContentBlock;
 
-    use super::super::super::{ToolResult, ToolStatus};
     use super::*;
+    use crate::model::message::{ToolResult, ToolStatus};
 
     fn target(format: WireFormat) -> TargetModel<'static> {
         TargetModel {

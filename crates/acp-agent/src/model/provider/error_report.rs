@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::tools::head;
+use crate::text::head;
 
 /// How much of what a provider says about an error is repeated, in bytes.
 pub(super) const REPEATED: usize = 400;

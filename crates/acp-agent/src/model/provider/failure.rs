@@ -7,13 +7,13 @@ use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::super::{ModelError, ModelErrorKind};
 use super::config::ProviderModel;
+use super::decode::DecodeError;
 use super::error_report::{ErrorReport, REPEATED, asked_for, repeated};
 use super::exchange::ExchangeError;
-use super::wire_format::DecodeError;
 use crate::causes::{causes, chain};
-use crate::tools::head;
+use crate::model::error::{ModelError, ModelErrorKind};
+use crate::text::head;
 
 /// A failure.
 #[derive(Debug)]
@@ -76,7 +76,12 @@ impl About<'_> {
 
     /// Some repeat the key that they do not take.
     fn without_key(&self, text: String) -> String {
-        match self.model.key.as_ref().map(super::Secret::reveal) {
+        match self
+            .model
+            .key
+            .as_ref()
+            .map(crate::model::provider::secret::Secret::reveal)
+        {
             Some(key) if !key.is_empty() => text.replace(key, "(the key)"),
             _ => text,
         }
@@ -298,8 +303,8 @@ impl About<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Provider;
     use super::*;
+    use crate::model::provider::name::Provider;
 
     fn fail(
         provider: Provider,
@@ -307,7 +312,8 @@ mod tests {
         headers: &[(&'static str, &str)],
         body: &str,
     ) -> Failure {
-        let model = ProviderModel::new(provider, "m").key(super::super::Secret::new("sk-secret"));
+        let model = ProviderModel::new(provider, "m")
+            .key(crate::model::provider::secret::Secret::new("sk-secret"));
         let about = About {
             model: &model,
             address: "https://a.example/v1",

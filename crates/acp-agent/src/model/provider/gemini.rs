@@ -4,13 +4,15 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{AssistantTurn, CallResult, Part, Turn, texts};
-use super::wire_format::{
-    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, parse, parts, said, thought,
-    tokens,
+use super::convert::{AssistantTurn, CallResult, Turn, texts};
+use super::decode::{
+    DecodeError, Decoded, Decoder, Finish, finish, parse, parts, said, thought, tokens,
 };
+use super::prompt::Part;
+use super::request::ModelRequest;
+use crate::model::step::Usage;
+use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
 /// What stands in the place of the signature of a call that another model has made.
@@ -334,10 +336,11 @@ impl Decoder for GeminiDecoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Step, ToolRequest};
     use super::super::convert::PriorCall;
-    use super::super::wire_format::tests::read;
     use super::*;
+    use crate::model::message::ToolRequest;
+    use crate::model::provider::decode::tests::read;
+    use crate::model::step::Step;
 
     fn candidate(parts: Value) -> Value {
         json!({"candidates": [{"content": {"role": "model", "parts": parts}}]})

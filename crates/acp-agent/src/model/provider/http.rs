@@ -10,7 +10,7 @@ use reqwest::{Client, ClientBuilder, Url, redirect};
 use rustls::crypto::ring;
 use tokio::sync::OnceCell;
 
-use super::wire_format::UnsupportedParameters;
+use super::request::UnsupportedParameters;
 
 /// How long connecting may take, TLS included.
 const CONNECT: Duration = Duration::from_secs(15);

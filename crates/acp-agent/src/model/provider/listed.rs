@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Models;
 use super::config::ProviderModel;
+use super::models::Models;
 use crate::causes::chain;
 
 /// How long a server may take to say it, connecting included.

@@ -5,13 +5,15 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{AssistantTurn, Part, Turn, texts};
-use super::wire_format::{
-    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, parse, parts, said, thought,
-    tokens,
+use super::convert::{AssistantTurn, Turn, texts};
+use super::decode::{
+    DecodeError, Decoded, Decoder, Finish, finish, parse, parts, said, thought, tokens,
 };
+use super::prompt::Part;
+use super::request::ModelRequest;
+use crate::model::step::Usage;
+use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
 /// What a model is asked.
@@ -321,9 +323,10 @@ impl Decoder for ChatDecoder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Step, ToolRequest};
-    use super::super::wire_format::tests::read;
     use super::*;
+    use crate::model::message::ToolRequest;
+    use crate::model::provider::decode::tests::read;
+    use crate::model::step::Step;
 
     fn delta(delta: Value) -> Value {
         json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}], "usage": null})

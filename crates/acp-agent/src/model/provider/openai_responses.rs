@@ -7,14 +7,16 @@ use acp::v1::StopReason;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::{ThoughtLevel, Usage};
 use super::calls::Calls;
-use super::convert::{AssistantTurn, Part, Turn, texts};
-use super::openai_chat::{effort, reasons};
-use super::wire_format::{
-    DecodeError, Decoded, Decoder, Finish, ModelRequest, finish, malformed, parse, said, thought,
-    tokens,
+use super::convert::{AssistantTurn, Turn, texts};
+use super::decode::{
+    DecodeError, Decoded, Decoder, Finish, finish, malformed, parse, said, thought, tokens,
 };
+use super::openai_chat::{effort, reasons};
+use super::prompt::Part;
+use super::request::ModelRequest;
+use crate::model::step::Usage;
+use crate::model::thought::ThoughtLevel;
 use crate::sse::SseEvent;
 
 /// What a model is asked.
@@ -381,11 +383,12 @@ impl Decoder for ResponsesDecoder {
 mod tests {
     use std::borrow::Cow;
 
-    use super::super::super::{Step, ToolRequest};
     use super::super::convert::PriorCall;
-    use super::super::wire_format::UnsupportedParameters;
-    use super::super::wire_format::tests::read;
     use super::*;
+    use crate::model::message::ToolRequest;
+    use crate::model::provider::decode::tests::read;
+    use crate::model::provider::request::UnsupportedParameters;
+    use crate::model::step::Step;
 
     fn reasoning(id: &str) -> Value {
         json!({"type": "reasoning", "id": id, "summary": [], "encrypted_content": "secret"})

@@ -4,8 +4,28 @@ use std::borrow::Cow;
 
 use acp::v1::{ContentBlock, EmbeddedResourceResource};
 
-use super::convert::{Part, TargetModel};
-use crate::tools::fenced;
+use super::wire_format::WireFormat;
+use crate::text::fenced;
+
+/// For whom a conversation is put together.
+#[derive(Clone, Copy)]
+pub(super) struct TargetModel<'a> {
+    pub(super) format: WireFormat,
+    /// What it calls itself in [`Sealed::by`](crate::Sealed::by).
+    pub(super) by: &'a str,
+    pub(super) images: bool,
+}
+
+/// A part of what the person says.
+#[derive(Debug)]
+pub(super) enum Part<'a> {
+    Text(Cow<'a, str>),
+    Picture {
+        mime_type: &'a str,
+        /// In base64.
+        data: &'a str,
+    },
+}
 
 /// What the person said.
 pub(super) fn prompt<'a>(target: TargetModel<'_>, content: &'a [ContentBlock]) -> Vec<Part<'a>> {

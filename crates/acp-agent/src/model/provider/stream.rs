@@ -6,14 +6,17 @@ use std::time::Duration;
 use futures_util::stream::unfold;
 use reqwest::StatusCode;
 
-use super::super::{Message, ModelError, Request, Sealed, Step, Steps};
-use super::Served;
 use super::backoff::{Backoff, Wait};
-use super::convert::{self, TargetModel};
+use super::decode::{Decoded, Decoder};
 use super::error_report::ErrorReport;
-use super::exchange::{Exchange, ExchangeError, HttpRequest};
-use super::failure::{About, Again, Failure};
-use super::wire_format::{Decoded, Decoder, ModelRequest, WireFormat};
+use super::exchange::{Exchange, ExchangeError};
+use super::failure::{Again, Failure};
+use super::served::Served;
+use super::wire_format::WireFormat;
+use crate::model::error::ModelError;
+use crate::model::interface::Request;
+use crate::model::message::{Message, Sealed};
+use crate::model::step::{Step, Steps};
 
 /// What each event counts at least, in bytes, toward what an answer may have.
 const EVENT: usize = 32;
@@ -222,55 +225,5 @@ impl<'a> Round<'a> {
         // It would be no shorter.
         failure.again = Again::No;
         Err(failure)
-    }
-}
-
-impl Served {
-    /// What the provider is asked.
-    async fn question(&self, request: Request<'_>) -> Result<HttpRequest, Failure> {
-        let model = &self.model;
-        let impossible = |why: String| {
-            let what = format!("no connection can be made: {why}");
-            self.about()
-                .failure(Default::default(), Again::No, &what, "")
-        };
-        let client = self.http.client(&self.address).await;
-        let format = model.wire_format();
-        let target = self.target();
-        let asked = ModelRequest {
-            model: &model.name,
-            instructions: request.instructions,
-            turns: convert::turns(target, request.conversation),
-            tools: request.tools,
-            thought: request.thought.or(model.thought),
-            max_output: model.max_output,
-            lacks_thoughts: convert::lacks_thoughts(target, request.conversation),
-            refused: self.http.refused(&self.by),
-        };
-        let headers = format.headers(model.key.as_ref());
-        Ok(HttpRequest {
-            client: client.map_err(impossible)?.clone(),
-            url: format.url(&self.address, &model.name),
-            headers: headers.map_err(|e| impossible(e.to_string()))?,
-            body: format.body(&asked).to_string().into_bytes(),
-            silence: model.silence,
-            longest: model.longest_answer,
-        })
-    }
-
-    fn target(&self) -> TargetModel<'_> {
-        TargetModel {
-            format: self.model.wire_format(),
-            by: &self.by,
-            images: self.images,
-        }
-    }
-
-    fn about(&self) -> About<'_> {
-        About {
-            model: &self.model,
-            address: self.shown.as_str(),
-            here: super::http::is_here(&self.address),
-        }
     }
 }

@@ -3,9 +3,10 @@
 use acp::v1::SessionId;
 use rusqlite::{Connection, params};
 
-use super::failed;
 use super::statements::{create, find};
-use crate::store::{Kept, Properties, StoreError};
+use crate::store::error::StoreError;
+use crate::store::kept::{Kept, Properties};
+use crate::store::sqlite::failed::failed;
 
 /// Copies a session. The database does it: nothing of the log comes to this process.
 pub(super) fn fork(

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-use super::failed;
-use crate::store::{StoreError, private};
+use crate::private;
+use crate::store::error::StoreError;
+use crate::store::sqlite::failed::failed;
 
 /// How long another process may have the database for itself.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -5,8 +5,9 @@ use std::time::{Duration, SystemTime};
 use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 
-use super::failed;
-use crate::store::{Kept, Properties, StoreError, Version};
+use crate::store::error::StoreError;
+use crate::store::kept::{Kept, Properties, Version};
+use crate::store::sqlite::failed::failed;
 
 /// Milliseconds since 1970.
 pub(super) fn millis(time: SystemTime) -> i64 {

@@ -5,9 +5,11 @@ use std::time::SystemTime;
 use acp::v1::SessionId;
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
-use super::failed;
 use super::row::{COLUMNS, kept, lists, millis};
-use crate::store::{Entry, EntryKind, Kept, Listed, Page, Properties, StoreError, Version, Which};
+use crate::store::entry::{Entry, EntryKind};
+use crate::store::error::StoreError;
+use crate::store::kept::{Kept, Listed, Page, Properties, Version, Which};
+use crate::store::sqlite::failed::failed;
 
 /// A session of the version that is expected.
 struct Expected {

@@ -6,8 +6,8 @@
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
-use super::failed;
-use crate::store::StoreError;
+use crate::store::error::StoreError;
+use crate::store::sqlite::failed::failed;
 
 /// How many jobs wait at most; whoever has another one waits.
 const QUEUE: usize = 64;

@@ -4,7 +4,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::StoreError;
+/// Why something is not its user's alone.
+#[derive(Debug)]
+pub(crate) enum PrivateError {
+    /// It is another user's.
+    NotOurs { path: String },
+    /// Anything else; the text says what.
+    Failed(String),
+}
 
 /// A file that was opened to be read, and whose it is.
 pub(crate) enum Opened {
@@ -29,8 +36,8 @@ pub(crate) fn new(path: &Path) -> io::Result<File> {
 
 /// Makes a directory its user's alone, or finds it so, and gives its path without symbolic links. One of the
 /// user's own that others can enter is closed to them; one that is another's is refused.
-pub(crate) fn directory(path: &Path) -> Result<PathBuf, StoreError> {
-    let failed = |e: io::Error| StoreError::Failed(format!("{}: {e}", path.display()));
+pub(crate) fn directory(path: &Path) -> Result<PathBuf, PrivateError> {
+    let failed = |e: io::Error| PrivateError::Failed(format!("{}: {e}", path.display()));
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(failed)?;
     }
@@ -48,16 +55,16 @@ pub(crate) fn directory(path: &Path) -> Result<PathBuf, StoreError> {
 ///
 /// A file that is there is not opened: closing it again would take from this process the locks that SQLite
 /// has on it.
-pub(crate) fn file(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn file(path: &Path) -> Result<(), PrivateError> {
     match system::new(path).map(drop) {
         Ok(()) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => system::close(path),
-        Err(e) => Err(StoreError::Failed(format!("{}: {e}", path.display()))),
+        Err(e) => Err(PrivateError::Failed(format!("{}: {e}", path.display()))),
     }
 }
 
 /// Closes a file to others, if it is there.
-pub(super) fn file_if_there(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn file_if_there(path: &Path) -> Result<(), PrivateError> {
     match path.symlink_metadata() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         _ => system::close(path),
@@ -71,7 +78,7 @@ mod system {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::Path;
 
-    use super::{Opened, StoreError};
+    use crate::private::{Opened, PrivateError};
 
     pub(super) fn open(path: &Path) -> io::Result<Opened> {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -108,12 +115,12 @@ mod system {
     }
 
     /// Takes from others what they may do with it.
-    pub(super) fn close(path: &Path) -> Result<(), StoreError> {
+    pub(super) fn close(path: &Path) -> Result<(), PrivateError> {
         let failed =
-            |e: &dyn std::fmt::Display| StoreError::Failed(format!("{}: {e}", path.display()));
+            |e: &dyn std::fmt::Display| PrivateError::Failed(format!("{}: {e}", path.display()));
         let metadata = path.symlink_metadata().map_err(|e| failed(&e))?;
         if metadata.uid() != rustix::process::geteuid().as_raw() {
-            return Err(StoreError::NotOurs {
+            return Err(PrivateError::NotOurs {
                 path: path.display().to_string(),
             });
         }
@@ -138,7 +145,7 @@ mod system {
     use std::io;
     use std::path::Path;
 
-    use super::{Opened, StoreError};
+    use crate::private::{Opened, PrivateError};
 
     pub(super) fn open(path: &Path) -> io::Result<Opened> {
         let file = File::open(path)?;
@@ -157,7 +164,7 @@ mod system {
     }
 
     #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
-    pub(super) fn close(_: &Path) -> Result<(), StoreError> {
+    pub(super) fn close(_: &Path) -> Result<(), PrivateError> {
         Ok(())
     }
 }

@@ -1,17 +1,17 @@
 //! What may be done without a question: as the session's mode has it, and the rules of the user and of the
 //! project, which are the same that clients read (`docs/decisions/0009-permissions.md`).
 
-use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
 use acp::v1::ToolKind;
-use acp_host::{
-    Action, By, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict, is_obeyed,
-    is_ordinary,
-};
+use acp_host::{Action, By, Permissions, Policy, Project, Remembered, Roots, Rules, Verdict};
 
+use super::circumstances::Circumstances;
+use super::deed::Deed;
+use super::permit::Permit;
 use crate::mode::Mode;
-use crate::workspace::{Fault, Tree, Workspace};
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
 
 /// Where the user's rules and answers are. The project's rules (`.acp/permissions.toml`) are read in any case.
 ///
@@ -49,32 +49,26 @@ impl AtMost {
     }
 }
 
-/// What a tool call is about to do.
-#[derive(Debug, Clone)]
-pub(crate) enum Deed {
-    /// Reads a file. The path is absolute.
-    Read(String),
-    /// Looks at what is in a directory or under it. The path is absolute.
-    Look { kind: ToolKind, path: String },
-    /// Changes a file. The path is absolute.
-    Change(String),
-    /// Has the shell run a line.
-    Run(String),
-    /// Something else, of which no more is known than its kind.
-    Other(ToolKind),
-}
-
-/// What mode and rules say to it.
+/// What mode and rules say to a deed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
+enum Standing {
     Allowed,
     Asked(Question),
     /// And why, for people.
     Refused(String),
 }
 
+/// What is said to a call.
+pub(crate) enum Judgement {
+    Allowed(Permit),
+    /// And how, about what.
+    Asked(Deed, Question),
+    /// And why, for people.
+    Refused(String),
+}
+
 /// What kind of question it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Question {
     /// A rule wants it asked each time, so that "always" is no answer.
     pub(crate) each_time: bool,
@@ -131,17 +125,31 @@ impl RuleFiles {
         self
     }
 
-    /// What is said to the deed in this session.
-    pub(crate) async fn stand(&self, workspace: &Workspace, deed: Deed) -> Result<Standing, Fault> {
-        let session = Session::of(workspace);
+    /// What is said to the deed in this session. What has none is what nobody forbids.
+    pub(crate) async fn judge_in(
+        &self,
+        workspace: &Workspace,
+        deed: Option<Deed>,
+    ) -> Result<Judgement, Fault> {
+        let Some(deed) = deed else {
+            return Ok(Judgement::Allowed(Permit::new(None)));
+        };
+        let judged = deed.clone();
+        let session = Circumstances::of(workspace);
         let files = self.clone();
-        let judged = tokio::task::spawn_blocking(move || files.judge(&session, &deed));
+        let judged = tokio::task::spawn_blocking(move || files.judge(&session, &judged));
         let judged = workspace.unless_cancelled(judged).await?;
-        judged.map_err(|e| Fault::failed(format!("the rules could not be applied: {e}")))
+        let judged =
+            judged.map_err(|e| Fault::failed(format!("the rules could not be applied: {e}")))?;
+        Ok(match judged {
+            Standing::Allowed => Judgement::Allowed(Permit::new(Some(deed))),
+            Standing::Asked(question) => Judgement::Asked(deed, question),
+            Standing::Refused(why) => Judgement::Refused(why),
+        })
     }
 
     /// What says which files may be looked at; `None` if nothing restricts that. For threads that may block.
-    pub(crate) fn looking(&self, session: &Session) -> Result<Option<Permissions>, String> {
+    pub(crate) fn looking(&self, session: &Circumstances) -> Result<Option<Permissions>, String> {
         let said = self.read(session).map_err(|why| unreadable(&why))?;
         let any = said.user.is_some() || !said.project.is_empty() || said.remembered.is_some();
         let policy = said.policy.clone();
@@ -154,7 +162,7 @@ impl RuleFiles {
         self.policy.is_some_and(AtMost::is_nothing)
     }
 
-    fn judge(&self, session: &Session, deed: &Deed) -> Standing {
+    fn judge(&self, session: &Circumstances, deed: &Deed) -> Standing {
         let judged = match self.read(session) {
             Ok(said) => said.judge(session, deed),
             Err(why) => Standing::Refused(unreadable(&why)),
@@ -171,7 +179,7 @@ impl RuleFiles {
         }
     }
 
-    fn read(&self, session: &Session) -> Result<Said, String> {
+    fn read(&self, session: &Circumstances) -> Result<RuleSet, String> {
         let project = match &session.tree {
             Some(_) => Some(Project::of(&session.cwd).map_err(|e| e.to_string())?),
             // Its files are not here, and so are no rules of its own.
@@ -190,7 +198,7 @@ impl RuleFiles {
         };
         let answers = self.answers.as_ref().filter(|_| project.is_some());
         let remembered = answers.map(|directory| Remembered::new(directory.clone(), root));
-        Ok(Said {
+        Ok(RuleSet {
             user,
             project: rules,
             remembered,
@@ -216,63 +224,9 @@ fn unreadable(why: &str) -> String {
     format!("Rejected, since the rules of what may be done cannot be read: {why}")
 }
 
-/// What of a session decides.
-#[derive(Clone)]
-pub(crate) struct Session {
-    mode: Mode,
-    sandboxed: bool,
-    cwd: PathBuf,
-    /// Its directories, if they are here.
-    tree: Option<Arc<Tree>>,
-    /// Files are read through the client.
-    lent_reading: bool,
-}
-
-impl Session {
-    pub(crate) fn of(workspace: &Workspace) -> Self {
-        let state = &workspace.state;
-        let lent = workspace.turn.client().capabilities();
-        Self {
-            mode: state.mode(),
-            sandboxed: state.sandboxed,
-            cwd: PathBuf::from(workspace.turn.cwd()),
-            tree: state.own().ok().map(|own| Arc::clone(&own.tree)),
-            lent_reading: lent.fs.read_text_file,
-        }
-    }
-
-    /// Whether the client, if it goes by the rules, would tell that it is refused.
-    fn client_tells(&self, deed: &Deed) -> bool {
-        match deed {
-            Deed::Read(_) => self.lent_reading,
-            Deed::Look { .. } => false,
-            Deed::Change(_) | Deed::Run(_) | Deed::Other(_) => true,
-        }
-    }
-
-    fn with_roots<T>(&self, look: impl FnOnce(&Roots) -> T) -> Option<T> {
-        match &self.tree {
-            Some(tree) => Some(look(tree.roots())),
-            None => Roots::open([]).ok().map(|none| look(&none)),
-        }
-    }
-
-    /// Whether the file is under the session's directories, and none that other programs obey.
-    fn is_ordinary(&self, path: &Path) -> bool {
-        let Some(tree) = &self.tree else {
-            let below = path.strip_prefix(&self.cwd);
-            return below.is_ok_and(|below| {
-                let mut parts = below.components();
-                parts.all(|part| matches!(part, Component::Normal(_))) && !is_obeyed(below)
-            });
-        };
-        is_ordinary(path, tree.roots())
-    }
-}
-
 /// All that is said by rules.
 #[derive(Default)]
-struct Said {
+struct RuleSet {
     user: Option<Rules>,
     project: Vec<Rules>,
     remembered: Option<Remembered>,
@@ -280,7 +234,7 @@ struct Said {
     policy: Option<Permissions>,
 }
 
-impl Said {
+impl RuleSet {
     /// With a policy for what none of them decides.
     fn over(&self, mut permissions: Permissions) -> Permissions {
         if let Some(rules) = &self.user {
@@ -292,12 +246,12 @@ impl Said {
         permissions.project(self.project.iter().cloned())
     }
 
-    fn judge(&self, session: &Session, deed: &Deed) -> Standing {
+    fn judge(&self, session: &Circumstances, deed: &Deed) -> Standing {
         let judged = session.with_roots(|roots| self.weigh(session, roots, deed));
         judged.unwrap_or_else(|| Standing::Refused(unreadable("there are no directories")))
     }
 
-    fn weigh(&self, session: &Session, roots: &Roots, deed: &Deed) -> Standing {
+    fn weigh(&self, session: &Circumstances, roots: &Roots, deed: &Deed) -> Standing {
         let file = |kind, path: &str| Action::file(kind, path, roots);
         let mut special = false;
         // And whether the mode allows it, and whether it only looks.
@@ -357,11 +311,14 @@ impl Said {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    fn session(mode: Mode, cwd: &Path) -> Session {
+    use super::*;
+    use crate::workspace::tree::Tree;
+
+    fn session(mode: Mode, cwd: &Path) -> Circumstances {
         let roots = Roots::open([cwd.to_owned()]).unwrap();
-        Session {
+        Circumstances {
             mode,
             sandboxed: false,
             cwd: cwd.to_owned(),
@@ -370,7 +327,7 @@ mod tests {
         }
     }
 
-    fn stand(files: &RuleFiles, session: &Session, deed: &Deed) -> Standing {
+    fn stand(files: &RuleFiles, session: &Circumstances, deed: &Deed) -> Standing {
         files.judge(session, deed)
     }
 

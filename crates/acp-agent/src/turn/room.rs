@@ -1,16 +1,15 @@
 //! Room in the model's window: made before it is full, when it turns out to be, and when the person asks for it.
 
-use acp::agent::Session;
-use acp::v1::{
-    CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, SessionUpdate, StopReason,
-};
+use acp::v1::{CompactionId, CompactionStatus, CompactionUpdate, ContentBlock, StopReason};
 use jiff::Timestamp;
 
-use super::compaction::{Compaction, Keeps, last_prompt, size_of};
-use super::conversation::{BYTES_PER_TOKEN, Conversation};
-use super::summary;
-use crate::model::{Message, ModelError};
-use crate::turn::{Running, failure};
+use super::active::ActiveTurn;
+use crate::context::compaction::{Compaction, Keeps, last_prompt, size_of};
+use crate::context::compaction_update::{show_compaction, shows_compaction};
+use crate::context::conversation::{BYTES_PER_TOKEN, Conversation};
+use crate::context::summary;
+use crate::model::error::{ModelError, failure};
+use crate::model::message::Message;
 
 /// What is to be done to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +46,7 @@ impl From<acp::Error> for Failure {
     }
 }
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// A round. Room is made before it if there is little left, and once more if there turns out to be none.
     pub(crate) async fn round_with_room(
         &self,
@@ -116,7 +115,7 @@ impl Running<'_> {
             }
         };
         self.workspace.turn.message(&said).await?;
-        let state = &self.workspace.state;
+        let state = self.state;
         Ok(state.tell(conversation, Message::said(said)).await?)
     }
 
@@ -182,11 +181,7 @@ impl Running<'_> {
             _ => (Compaction::of_results(), None),
         };
         let (filled, length) = (conversation.filled(), size_of(conversation.messages()));
-        let kept = self
-            .workspace
-            .state
-            .compact(conversation, &compaction)
-            .await;
+        let kept = self.state.compact(conversation, &compaction).await;
         kept.map_err(acp::Error::from)?;
         let left = size_of(conversation.messages());
         let now = filled.map(|filled| {
@@ -281,23 +276,4 @@ fn report(plan: Plan, tokens: Option<(u64, u64)>, window: Option<u64>) -> String
         ". The model knows no more than what is left; the session still shows all of it.",
     );
     said
-}
-
-/// Whether the client shows compactions.
-fn shows_compaction(session: &Session) -> bool {
-    let capabilities = session.client().capabilities();
-    let session = capabilities.session.as_ref();
-    session.is_some_and(|session| session.compaction.is_some())
-}
-
-/// Tells a client that shows compactions how far one is.
-pub(crate) async fn show_compaction(
-    session: &Session,
-    update: CompactionUpdate,
-) -> acp::Result<()> {
-    if shows_compaction(session) {
-        let update = SessionUpdate::CompactionUpdate(update.into());
-        session.update(update).await?;
-    }
-    Ok(())
 }

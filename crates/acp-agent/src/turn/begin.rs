@@ -2,52 +2,55 @@
 
 use acp::v1::ContentBlock;
 
-use super::commands::{self, Typed};
-use super::content;
-use super::{Conversation, Instructions};
+use super::active::ActiveTurn;
+use crate::announce;
+use crate::context::commands::Typed;
+use crate::context::content;
+use crate::context::conversation::Conversation;
+use crate::context::instructions::Instructions;
 use crate::mcp;
-use crate::model::Message;
-use crate::turn::Running;
-use crate::workspace::{Fault, Workspace};
+use crate::mcp::news::started;
+use crate::model::message::Message;
+use crate::workspace::fault::Fault;
 
 /// How a turn goes on.
-pub(crate) enum Begun {
+pub(crate) enum TurnStart {
     /// The model is asked.
     Asks,
     /// The agent has answered by itself.
     Answered,
 }
 
-impl Running<'_> {
+impl ActiveTurn<'_> {
     /// Adds a prompt to the conversation. The client has it as the person typed it.
     pub(crate) async fn begin(
         &self,
         conversation: &mut Conversation,
         content: Vec<ContentBlock>,
-    ) -> acp::Result<Begun> {
-        let Workspace { turn, state } = self.workspace;
+    ) -> acp::Result<TurnStart> {
+        let (turn, state) = (&self.workspace.turn, self.state);
         if let Some(title) = state.name(&content).await? {
             turn.title(title).await?;
         }
-        if let Err(error) = mcp::started(self.workspace).await {
+        if let Err(error) = started(&state.servers, self.workspace).await {
             // The person's words stay, also if the turn is cancelled while servers are waited for.
             state.tell(conversation, Message::User(content)).await?;
             return Err(error);
         }
         let given = state.servers.typed(self.workspace, content).await;
         let (mut content, words) = match given.map_err(stopped)? {
-            mcp::Typed::Text(content) => (content, true),
-            mcp::Typed::Prompt(content) => (content, false),
-            mcp::Typed::Refused(content, why) => {
+            mcp::prompts::Typed::Text(content) => (content, true),
+            mcp::prompts::Typed::Prompt(content) => (content, false),
+            mcp::prompts::Typed::Refused(content, why) => {
                 state.tell(conversation, Message::User(content)).await?;
                 return self.answer(conversation, why).await;
             }
         };
         if !self.model().understands() {
             state.tell(conversation, Message::User(content)).await?;
-            return Ok(Begun::Asks);
+            return Ok(TurnStart::Asks);
         }
-        commands::announce(turn.session(), state, true).await?;
+        announce::announce(turn.session(), state, true).await?;
         let typed = match typed(&mut content).filter(|_| words) {
             Some(text) => {
                 let mut commands = state.commands.lock().await;
@@ -76,28 +79,25 @@ impl Running<'_> {
         state.tell(conversation, Message::User(content)).await?;
         if let Some(wanted) = typed {
             self.compact_as_asked(conversation, &wanted).await?;
-            return Ok(Begun::Answered);
+            return Ok(TurnStart::Answered);
         }
         let project = !self.rules.forbid_reading();
         let instructions =
             Instructions::read(self.workspace, self.user_instructions, project).await;
         conversation.instruct(instructions.map_err(stopped)?);
-        Ok(Begun::Asks)
+        Ok(TurnStart::Asks)
     }
 
     /// Answers in the model's place.
-    async fn answer(&self, conversation: &mut Conversation, text: String) -> acp::Result<Begun> {
-        let Workspace { turn, state } = self.workspace;
+    async fn answer(
+        &self,
+        conversation: &mut Conversation,
+        text: String,
+    ) -> acp::Result<TurnStart> {
+        let (turn, state) = (&self.workspace.turn, self.state);
         turn.message(&text).await?;
         state.tell(conversation, Message::said(text)).await?;
-        Ok(Begun::Answered)
-    }
-
-    /// Tells the person something that is nobody's answer. It is no message, since the model has not said it; a
-    /// thought is what every client shows and none takes for an answer.
-    pub(super) async fn aside(&self, text: &str) -> acp::Result<()> {
-        // A thought of the model's may follow, which clients show as the same one.
-        self.workspace.turn.thought(format!("{text}\n\n")).await
+        Ok(TurnStart::Answered)
     }
 }
 

@@ -1,0 +1,109 @@
+//! What a turn waits for and tells of the servers of its session.
+
+use std::borrow::Cow;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use acp::v1::{ToolCall, ToolCallStatus, ToolKind};
+
+use super::server::Server;
+use super::servers::Servers;
+use super::state::News;
+use crate::model::interface::ToolSpec;
+use crate::reported::text;
+use crate::workspace::Workspace;
+use crate::workspace::fault::Fault;
+
+/// How long a turn waits for servers without saying so.
+const UNSAID: Duration = Duration::from_secs(1);
+
+/// What the model is offered in a round. What has become of servers since the last is shown to the person.
+pub(crate) async fn offered<'a>(
+    servers: &Servers,
+    workspace: &Workspace,
+    own: &'a [ToolSpec],
+) -> acp::Result<Cow<'a, [ToolSpec]>> {
+    for server in &servers.all {
+        if let Some(news) = server.to_report() {
+            report(workspace, server, &news).await?;
+        }
+    }
+    Ok(servers.offer(own))
+}
+
+/// Before a turn: has the servers that are gone tried again, and waits for those that still start, once for each.
+pub(crate) async fn started(servers: &Servers, workspace: &Workspace) -> acp::Result<()> {
+    let begun = tokio::time::Instant::now();
+    let deadline = begun + servers.limits.first_prompt;
+    let unsaid = (begun + UNSAID).min(deadline);
+    let tried = servers.all.iter().map(|server| server.tried());
+    let tried = futures_util::future::join_all(tried);
+    // Those that take longer come in a later round.
+    let tried = workspace.unless_cancelled(tokio::time::timeout_at(unsaid, tried));
+    let _ = stop(tried.await)?;
+    let waiting = servers
+        .all
+        .iter()
+        .filter(|server| !server.awaited.swap(true, Ordering::Relaxed));
+    for server in waiting {
+        let until = |at| {
+            let started = tokio::time::timeout_at(at, server.started());
+            workspace.unless_cancelled(async move { started.await.is_ok() })
+        };
+        if stop(until(unsaid).await)? {
+            continue;
+        }
+        let call = ToolCall::new(
+            workspace.memory.next_call_id(),
+            format!("Wait for the MCP server `{}`", server.name),
+        );
+        let call = call
+            .kind(ToolKind::Other)
+            .status(ToolCallStatus::InProgress);
+        let handle = workspace.turn.tool_call(call).await?;
+        match stop(until(deadline).await) {
+            Ok(true) => match server.to_report() {
+                Some(News::Gone { why, .. }) => handle.fail(&*why).await?,
+                _ => handle.complete().await?,
+            },
+            Ok(false) => {
+                let why = format!(
+                    "It has not started after {} s. Its tools come as soon as it does.",
+                    servers.limits.first_prompt.as_secs_f32()
+                );
+                handle.fail(why).await?;
+            }
+            Err(error) => {
+                handle.cancel(Vec::new()).await?;
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn stop<T>(done: Result<T, Fault>) -> acp::Result<T> {
+    done.map_err(|fault| match fault {
+        Fault::Stop(error) => error,
+        Fault::Failed(why) | Fault::Missing(why) => acp::Error::internal(why),
+    })
+}
+
+/// Shows the person what has become of a server: as a tool call, failed if the server is gone, which clients show where
+/// it happened, and which is no part of what the model says.
+async fn report(workspace: &Workspace, server: &Server, news: &News) -> acp::Result<()> {
+    let call = ToolCall::new(
+        workspace.memory.next_call_id(),
+        format!("MCP server `{}`", server.name),
+    );
+    let status = match news {
+        News::Gone { .. } => ToolCallStatus::Failed,
+        News::Back { .. } => ToolCallStatus::Completed,
+    };
+    let call = call
+        .kind(ToolKind::Other)
+        .status(status)
+        .content(vec![text(news.to_string())]);
+    workspace.turn.tool_call(call).await?;
+    Ok(())
+}

@@ -1,0 +1,276 @@
+//! The servers of a session, and what of them the model is offered.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use acp::agent::Session;
+use acp::v1::McpServer;
+use rmcp::model::Tool;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use super::call::{self, ServerCall, What};
+use super::limits::McpLimits;
+use super::names::{BETWEEN, Names};
+use super::server::{At, Server};
+use crate::model::interface::ToolSpec;
+use crate::text::head;
+use crate::tools::tool::read_arguments;
+
+/// The longest description of a tool that the model is given, in bytes.
+const LONGEST_DESCRIPTION: usize = 8 * 1024;
+
+/// The servers of a session. Dropping this ends them.
+pub(crate) struct Servers {
+    pub(super) all: Vec<Arc<Server>>,
+    /// Counts what the client or the model may have to be told anew.
+    changes: watch::Receiver<u64>,
+    pub(super) limits: McpLimits,
+    announcing: Mutex<Option<AbortHandle>>,
+}
+
+impl Default for Servers {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            changes: watch::channel(0).1,
+            limits: McpLimits::default(),
+            announcing: Mutex::default(),
+        }
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        self.announce_no_more();
+    }
+}
+
+impl Servers {
+    /// Has the servers of a session start, all at once. This waits for none of them.
+    pub(crate) fn start(definitions: Vec<McpServer>, session: &Session, limits: McpLimits) -> Self {
+        let (change, changes) = watch::channel(0);
+        let mut keys = Names::default();
+        let all = definitions
+            .into_iter()
+            .enumerate()
+            .map(|(nth, definition)| {
+                let key = keys.key(definition.name().unwrap_or_default(), nth);
+                let session = session.clone();
+                Arc::new(Server::start(
+                    definition,
+                    key,
+                    session,
+                    limits,
+                    change.clone(),
+                ))
+            });
+        Self {
+            all: all.collect(),
+            changes,
+            limits,
+            announcing: Mutex::default(),
+        }
+    }
+
+    /// Ends them, all at once. When this returns none of their processes runs.
+    pub(crate) async fn close(&self) {
+        self.announce_no_more();
+        let closing: Vec<_> = self
+            .all
+            .iter()
+            .map(|server| {
+                let server = Arc::clone(server);
+                tokio::spawn(async move { server.close().await })
+            })
+            .collect();
+        for closed in closing {
+            // What is left of it is logged where it happens.
+            let _ = closed.await;
+        }
+    }
+
+    /// Does this each time when the servers have other prompts, until it is not to be done any more.
+    pub(crate) fn on_change<F>(&self, change: impl Fn() -> Option<F> + Send + 'static)
+    where
+        F: Future<Output = bool> + Send,
+    {
+        if self.all.is_empty() {
+            return;
+        }
+        let mut changes = self.changes.clone();
+        let task = tokio::spawn(async move {
+            while changes.changed().await.is_ok() {
+                let Some(changed) = change() else {
+                    return;
+                };
+                if !changed.await {
+                    return;
+                }
+            }
+        });
+        let mut announcing = self
+            .announcing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(before) = announcing.replace(task.abort_handle()) {
+            before.abort();
+        }
+    }
+
+    fn announce_no_more(&self) {
+        let mut announcing = self
+            .announcing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(announcing) = announcing.take() {
+            announcing.abort();
+        }
+    }
+
+    /// Those that answer.
+    pub(super) fn answering(&self) -> impl Iterator<Item = At> {
+        self.all.iter().filter_map(|server| {
+            let ready = server.ready()?;
+            let server = Arc::clone(server);
+            Some(At { server, ready })
+        })
+    }
+
+    /// Their tools, under the names by which the model calls them. `own` are the agent's, which none of theirs
+    /// takes the place of.
+    fn tools(&self, own: &[ToolSpec]) -> Vec<(String, At, Tool)> {
+        let taken = own.iter().map(|tool| tool.name.as_ref());
+        let mut names = Names::without(taken.chain([call::LIST, call::READ]));
+        let mut all = Vec::new();
+        for at in self.answering() {
+            for (nth, tool) in at.ready.tools.iter().enumerate() {
+                let twice = at
+                    .ready
+                    .tools
+                    .iter()
+                    .take(nth)
+                    .any(|before| before.name == tool.name);
+                if !twice {
+                    let name = names.tool(&at.server.key, &tool.name);
+                    all.push((name, at.clone(), tool.clone()));
+                }
+            }
+        }
+        all
+    }
+
+    /// What the model is offered: the agent's own tools, and the servers'.
+    pub(super) fn offer<'a>(&self, own: &'a [ToolSpec]) -> Cow<'a, [ToolSpec]> {
+        if self.all.is_empty() {
+            return Cow::Borrowed(own);
+        }
+        let mut offered = own.to_vec();
+        if self.answering().any(|at| at.ready.has_resources) {
+            offered.extend(call::resource_tools());
+        }
+        for (name, at, tool) in self.tools(own) {
+            let described = tool.description.as_deref().or(tool.title.as_deref());
+            let described = head(described.unwrap_or(&tool.name), LONGEST_DESCRIPTION);
+            offered.push(ToolSpec {
+                name: name.into(),
+                description: format!(
+                    "{described}\n(A tool of the MCP server `{}`.)",
+                    at.server.name
+                )
+                .into(),
+                parameters: Value::Object(tool.input_schema.as_ref().clone()),
+            });
+        }
+        Cow::Owned(offered)
+    }
+
+    /// The call of a tool that is a server's; `None` if the name is none of theirs.
+    ///
+    /// # Errors
+    /// Why it cannot be called, for the model.
+    pub(crate) fn call(
+        &self,
+        own: &[ToolSpec],
+        called: &str,
+        arguments: &Value,
+    ) -> Option<Result<ServerCall, String>> {
+        if self.all.is_empty() || own.iter().any(|tool| tool.name == called) {
+            return None;
+        }
+        let what = match called {
+            call::LIST => self.list_call(arguments),
+            call::READ => self.read_call(arguments),
+            _ => self.tool_call(own, called, arguments)?,
+        };
+        let limits = self.limits;
+        Some(what.map(|what| ServerCall { what, limits }))
+    }
+
+    fn tool_call(
+        &self,
+        own: &[ToolSpec],
+        called: &str,
+        arguments: &Value,
+    ) -> Option<Result<What, String>> {
+        let tool = self
+            .tools(own)
+            .into_iter()
+            .find(|(name, ..)| name == called);
+        let Some((called, at, tool)) = tool else {
+            let server = self.all.iter().find(|server| {
+                let rest = called.strip_prefix(&server.key);
+                rest.is_some_and(|rest| rest.starts_with(BETWEEN))
+            })?;
+            return Some(Err(match server.absence() {
+                Some(why) => why,
+                None => format!("The MCP server `{}` has no tool `{called}`.", server.name),
+            }));
+        };
+        let arguments = call::object(&called, arguments);
+        Some(arguments.map(|arguments| What::Tool {
+            at,
+            called,
+            tool: tool.name.into_owned(),
+            title: tool.title,
+            annotations: tool.annotations,
+            arguments,
+        }))
+    }
+
+    fn list_call(&self, arguments: &Value) -> Result<What, String> {
+        let arguments: call::ListArguments = read_arguments(call::LIST, arguments)?;
+        self.with_resources(arguments.server.as_deref())
+            .map(What::List)
+    }
+
+    fn read_call(&self, arguments: &Value) -> Result<What, String> {
+        let arguments: call::ReadArguments = read_arguments(call::READ, arguments)?;
+        let mut servers = self.with_resources(arguments.server.as_deref())?;
+        match (servers.pop(), servers.is_empty()) {
+            (Some(at), true) => Ok(What::Read(at, arguments.uri)),
+            (last, _) => {
+                let keys = servers.iter().chain(&last).map(|at| at.server.key.as_str());
+                let keys: Vec<&str> = keys.collect();
+                Err(format!(
+                    "Say in `server` which has it: {}.",
+                    keys.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// The servers with resources, or the one of this name.
+    fn with_resources(&self, named: Option<&str>) -> Result<Vec<At>, String> {
+        let is_meant =
+            |at: &At| named.is_none_or(|named| named == at.server.key || named == at.server.name);
+        let all = self.answering().filter(|at| at.ready.has_resources);
+        let all: Vec<At> = all.filter(is_meant).collect();
+        match (all.is_empty(), named) {
+            (false, _) => Ok(all),
+            (true, Some(named)) => Err(format!("There is no MCP server `{named}` with resources.")),
+            (true, None) => Err("No MCP server has resources now.".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Each wire format by its name: what a request is written by, and what reads the answer.
+
+use serde_json::Value;
+
+use super::decode::Decoder;
+use super::request::ModelRequest;
+use super::wire_format::WireFormat;
+use super::{anthropic_messages, gemini, openai_chat, openai_responses};
+
+impl WireFormat {
+    /// What is asked.
+    pub(super) fn body(self, asked: &ModelRequest<'_>) -> Value {
+        match self {
+            Self::AnthropicMessages => anthropic_messages::body(asked),
+            Self::OpenAiChat => openai_chat::body(asked),
+            Self::OpenAiResponses => openai_responses::body(asked),
+            Self::Gemini => gemini::body(asked),
+        }
+    }
+
+    /// What reads the answer. There were so many calls in the conversation before.
+    pub(super) fn decoder(self, before: usize) -> Box<dyn Decoder> {
+        match self {
+            Self::AnthropicMessages => Box::new(anthropic_messages::AnthropicDecoder::new(before)),
+            Self::OpenAiChat => Box::new(openai_chat::ChatDecoder::new(before)),
+            Self::OpenAiResponses => Box::new(openai_responses::ResponsesDecoder::new(before)),
+            Self::Gemini => Box::new(gemini::GeminiDecoder::new(before)),
+        }
+    }
+}

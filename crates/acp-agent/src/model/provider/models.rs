@@ -1,0 +1,73 @@
+//! Makes models of providers.
+
+use std::sync::Arc;
+
+use super::catalogue::{self, Price};
+use super::config::ProviderModel;
+use super::http::Http;
+use super::served::Served;
+use super::stream::Round;
+use crate::model::error::ModelError;
+use crate::model::interface::{Model, Request};
+use crate::model::step::Steps;
+use crate::model::thought::ThoughtLevel;
+
+/// Makes models. Those that one makes share their connections; a session can have another of them for each round.
+#[derive(Clone, Default)]
+pub struct Models {
+    pub(super) http: Arc<Http>,
+}
+
+impl std::fmt::Debug for Models {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Models").finish_non_exhaustive()
+    }
+}
+
+impl Models {
+    /// Makes models.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A model. Nothing is asked and nothing is set up before its first round; without a key where one is wanted,
+    /// that round fails with [`Unauthorized`](crate::ModelErrorKind::Unauthorized).
+    ///
+    /// # Errors
+    /// Its name, its address or its key is none.
+    pub fn model(&self, model: ProviderModel) -> Result<Arc<dyn Model>, ModelError> {
+        Ok(Arc::new(Served::new(Arc::clone(&self.http), model)?))
+    }
+}
+
+impl Model for Served {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.window
+    }
+
+    fn takes_images(&self) -> bool {
+        self.images
+    }
+
+    fn thought_levels(&self) -> &[ThoughtLevel] {
+        let known = catalogue::thought_levels(self.model.provider, &self.model.name);
+        match self.model.thought {
+            // Whoever says how much an unknown one is to think knows that it can.
+            Some(_) if known.is_empty() => &catalogue::USUAL,
+            _ => known,
+        }
+    }
+
+    fn price(&self) -> Option<Price> {
+        self.price
+    }
+
+    fn respond<'a>(&'a self, request: Request<'a>) -> Steps<'a> {
+        Round::steps(self, request)
+    }
+}

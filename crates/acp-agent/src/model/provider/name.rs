@@ -1,0 +1,89 @@
+//! The providers, by their names.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// In whose way a model is talked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Provider {
+    /// Anthropic.
+    Anthropic,
+    /// OpenAI, and all who speak as it does: Ollama, vLLM, LM Studio, llama.cpp, OpenRouter.
+    OpenAi,
+    /// Google's Gemini.
+    Gemini,
+}
+
+/// There is no such provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no provider {0}; there are anthropic, openai and gemini")]
+pub struct ParseProviderError(String);
+
+impl Provider {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Anthropic, Self::OpenAi, Self::Gemini];
+
+    /// Its name, as it is typed.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAi => "openai",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// Its name for people.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Anthropic => "Anthropic",
+            Self::OpenAi => "OpenAI",
+            Self::Gemini => "Google Gemini",
+        }
+    }
+
+    /// The environment variable in which its key is looked for by everyone.
+    #[must_use]
+    pub fn key_variable(self) -> &'static str {
+        match self {
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::OpenAi => "OPENAI_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+        }
+    }
+
+    /// Where it is, if no other address is given.
+    pub(super) fn base_url(self) -> &'static str {
+        match self {
+            Self::Anthropic => "https://api.anthropic.com/v1/",
+            Self::OpenAi => "https://api.openai.com/v1/",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta/",
+        }
+    }
+
+    /// What stands behind the host in an address that has nothing there.
+    pub(super) fn version_path(self) -> &'static str {
+        match self {
+            Self::Anthropic | Self::OpenAi => "/v1/",
+            Self::Gemini => "/v1beta/",
+        }
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Provider {
+    type Err = ParseProviderError;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|provider| provider.as_str() == name)
+            .ok_or_else(|| ParseProviderError(name.to_owned()))
+    }
+}

@@ -1,0 +1,154 @@
+//! What is kept of a session, and how it is read.
+
+use std::time::SystemTime;
+
+use acp::v1::SessionId;
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Entry, EntryKind};
+use crate::permission::subject::Subject;
+
+/// How many entries are in a page at most.
+const PAGE_ENTRIES: usize = 256;
+
+/// How many bytes the entries of a page have at most; one that has more is alone in its page.
+const PAGE_BYTES: usize = 1024 * 1024;
+
+/// Which state of a session is meant. Each change makes a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Version(pub u64);
+
+/// What a session has beside its log.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Properties {
+    /// Its working directory, an absolute path.
+    pub cwd: String,
+    /// Its further roots, absolute paths.
+    pub additional_directories: Vec<String>,
+    /// What it is about, for people.
+    pub title: Option<String>,
+    /// The id of its mode.
+    pub mode: String,
+    /// How many tool calls there have been.
+    pub calls: u64,
+    /// What the person answered with "always".
+    pub always: Vec<Always>,
+    /// What its models have cost so far, in billionths of a US dollar.
+    pub spent: u64,
+    /// The id of the model that was chosen in it. Absent if none was: then it is the agent's.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The id of the thought level that was chosen in it. Absent if none was.
+    #[serde(default)]
+    pub thought_level: Option<String>,
+}
+
+/// An answer with "always".
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Always {
+    /// What it is about.
+    pub subject: Subject,
+    /// Whether it was a yes.
+    pub allowed: bool,
+    /// The session's directories when it was given, the working directory first: it holds for no others. Older versions
+    /// did not keep them, and what they kept holds nowhere.
+    #[serde(default)]
+    pub roots: Vec<String>,
+}
+
+impl Always {
+    /// An answer that was given in a session with these directories.
+    #[must_use]
+    pub fn new(subject: Subject, allowed: bool, roots: Vec<String>) -> Self {
+        Self {
+            subject,
+            allowed,
+            roots,
+        }
+    }
+}
+
+/// A session that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Kept {
+    /// Its id.
+    pub id: SessionId,
+    /// What it has beside its log.
+    pub properties: Properties,
+    /// When it was opened first, to the millisecond.
+    pub created: SystemTime,
+    /// When something was said or done in it last, to the millisecond.
+    pub updated: SystemTime,
+    /// Its version.
+    pub version: Version,
+    /// The number that the next entry gets.
+    pub next: u64,
+    /// All entries with lower numbers have been folded.
+    pub folded: u64,
+}
+
+/// Which entries are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Which {
+    /// All.
+    All,
+    /// What the client was shown.
+    Shown,
+    /// What the model was told, and how it was made shorter.
+    Messages,
+}
+
+impl Which {
+    pub(super) fn has(self, kind: EntryKind) -> bool {
+        match self {
+            Self::All => true,
+            Self::Shown => matches!(kind, EntryKind::ShownV1 | EntryKind::ShownV2),
+            Self::Messages => matches!(kind, EntryKind::Message | EntryKind::Compaction),
+        }
+    }
+}
+
+/// Some entries of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Page {
+    /// The entries with their numbers, in order.
+    pub entries: Vec<(u64, Entry)>,
+    /// From where to read on; absent on the last page.
+    pub next: Option<u64>,
+}
+
+impl Page {
+    /// A page of what comes first.
+    pub(super) fn of<E>(
+        entries: impl IntoIterator<Item = Result<(u64, Entry), E>>,
+    ) -> Result<Self, E> {
+        let mut page = Self::default();
+        let mut bytes = 0;
+        for entry in entries {
+            let (number, entry) = entry?;
+            bytes += entry.body.len();
+            let full = page.entries.len() == PAGE_ENTRIES || bytes > PAGE_BYTES;
+            if full && !page.entries.is_empty() {
+                page.next = Some(number);
+                break;
+            }
+            page.entries.push((number, entry));
+        }
+        Ok(page)
+    }
+}
+
+/// A page of a list of sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Listed {
+    /// The sessions.
+    pub sessions: Vec<Kept>,
+    /// What the next page begins with; absent on the last.
+    pub cursor: Option<String>,
+}

@@ -1,0 +1,80 @@
+//! What every store does.
+
+use std::pin::Pin;
+
+use acp::v1::SessionId;
+
+use super::entry::Entry;
+use super::error::StoreError;
+use super::kept::{Kept, Listed, Page, Properties, Version, Which};
+
+/// What a store does, when it is done.
+pub type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// Keeps sessions. What has returned without an error is kept, though the process be killed the moment after.
+pub trait SessionStore: Send + Sync + 'static {
+    /// Keeps a new session.
+    ///
+    /// # Errors
+    /// There is one of this id, or it cannot be kept.
+    fn create(&self, id: SessionId, properties: Properties) -> Stored<'_, Kept>;
+
+    /// Keeps a new session that begins as a copy of another: with its log as it is at this moment, and with
+    /// these properties. All of it or nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`] if there is no session `from`, there is one with the new id, or it cannot be kept.
+    fn fork(&self, from: SessionId, id: SessionId, properties: Properties) -> Stored<'_, Kept>;
+
+    /// A session as it is now.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or it cannot be read.
+    fn find(&self, id: SessionId) -> Stored<'_, Kept>;
+
+    /// Adds entries at the end of a session's log, and replaces its properties if there are any, all of it or
+    /// nothing. Gives the version that the session has then.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`], [`StoreError::NotFound`], or it cannot be kept. Nothing has changed then.
+    fn append(
+        &self,
+        id: SessionId,
+        expected: Version,
+        entries: Vec<Entry>,
+        properties: Option<Properties>,
+    ) -> Stored<'_, Version>;
+
+    /// Some of a session's entries, those with the lowest numbers from `from` on: as many as make a page.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`], [`StoreError::NotFound`], or they cannot be read.
+    fn read(&self, id: SessionId, expected: Version, which: Which, from: u64) -> Stored<'_, Page>;
+
+    /// Puts `entries` in the place of those with the numbers from `from` to before `to`; there must be no
+    /// more of them than there are numbers. Gives the version that the session has then.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    fn fold(
+        &self,
+        id: SessionId,
+        expected: Version,
+        from: u64,
+        to: u64,
+        entries: Vec<Entry>,
+    ) -> Stored<'_, Version>;
+
+    /// A page of the sessions in which anything was said, the one that changed last first: those of this
+    /// working directory if there is one, and those behind `cursor`, which the page before gave.
+    ///
+    /// # Errors
+    /// [`StoreError::Cursor`], or they cannot be read.
+    fn list(&self, cwd: Option<String>, cursor: Option<String>, most: usize) -> Stored<'_, Listed>;
+
+    /// Deletes a session.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or it cannot be deleted.
+    fn delete(&self, id: SessionId) -> Stored<'_, ()>;
+}

@@ -1,0 +1,68 @@
+//! Texts made shorter, and put where something else stands around them.
+
+/// A text as one line that is not too long.
+pub(crate) fn one_line(text: &str) -> String {
+    const LONGEST: usize = 120;
+    let mut line = text.lines().next().unwrap_or_default().trim_end();
+    let mut cut = line.len() < text.trim_end().len();
+    if let Some((end, _)) = line.char_indices().nth(LONGEST) {
+        (line, cut) = (line.get(..end).unwrap_or_default(), true);
+    }
+    if cut {
+        format!("{line} …")
+    } else {
+        line.to_owned()
+    }
+}
+
+/// Text that is not Markdown, as Markdown.
+pub(crate) fn fenced(text: &str) -> String {
+    let mut longest = 0;
+    let mut run = 0;
+    for c in text.chars() {
+        run = if c == '`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    let fence = "`".repeat(longest.max(2) + 1);
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{fence}\n{text}{end}{fence}")
+}
+
+/// The beginning of a text, at most so many bytes and whole characters.
+pub(crate) fn head(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
+/// The end of a text, at most so many bytes and whole characters.
+pub(crate) fn tail(text: &str, most: usize) -> &str {
+    let mut start = text.len().saturating_sub(most);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    text.get(start..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fences_are_longer_than_what_they_hold() {
+        assert_eq!(fenced("a"), "```\na\n```");
+        assert_eq!(fenced("a ``` b\n"), "````\na ``` b\n````");
+    }
+
+    #[test]
+    fn texts_are_cut_at_characters() {
+        assert_eq!((head("aéb", 2), tail("aéb", 2)), ("a", "b"));
+        assert_eq!((head("aé", 9), tail("aé", 9)), ("aé", "aé"));
+    }
+}

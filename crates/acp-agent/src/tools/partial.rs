@@ -1,0 +1,103 @@
+//! JSON that is still being written.
+
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The members of an object that have come whole, of JSON that is still being written.
+pub(crate) fn whole_members(written: &str) -> Map<String, Value> {
+    // More may come of a number or a word at the end.
+    let ends = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    let written = written.trim_end_matches(ends);
+    let mut members = Map::new();
+    let mut json = serde_json::Deserializer::from_str(written);
+    // That it has no end is no error here, and the members before it have been taken.
+    let _unfinished = json.deserialize_map(Members(&mut members));
+    members
+}
+
+/// What has come of an object, for people: with the beginning of a text that is being written.
+pub(crate) fn so_far(written: &str) -> Value {
+    let ended = |text: &str| serde_json::from_str(&format!("{text}\"}}"));
+    // The end may be in the middle of an escaped character, or of a pair of them.
+    let unfinished = |at: &usize| {
+        let mut rest = written.bytes().skip(*at);
+        rest.all(|b| matches!(b, b'\\' | b'u') || b.is_ascii_hexdigit())
+    };
+    let escapes = written.rmatch_indices('\\').map(|(at, _)| at).take(2);
+    let ends = std::iter::once(written.len()).chain(escapes.filter(unfinished));
+    let mut texts = ends.filter_map(|end| written.get(..end));
+    let object = texts.find_map(|text| ended(text).ok());
+    object.unwrap_or_else(|| Value::Object(whole_members(written)))
+}
+
+/// Takes members until there are none that are whole.
+struct Members<'a>(&'a mut Map<String, Value>);
+
+impl<'de> Visitor<'de> for Members<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some((name, value)) = map.next_entry()? {
+            self.0.insert(name, value);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_can_no_longer_change_is_whole() {
+        for (written, whole) in [
+            ("", json!({})),
+            (r#"{"pa"#, json!({})),
+            (r#"{"path":"src/ma"#, json!({})),
+            (r#"{"path":"src/main.rs""#, json!({"path": "src/main.rs"})),
+            (r#"{"path": "a", "line": 3"#, json!({"path": "a"})),
+            (
+                r#"{"path": "a", "line": 30, "li"#,
+                json!({"path": "a", "line": 30}),
+            ),
+            (
+                r#"{"a": [1, {"b": 2}], "c": [1, "#,
+                json!({"a": [1, {"b": 2}]}),
+            ),
+            ("[1, 2]", json!({})),
+            ("no JSON", json!({})),
+        ] {
+            assert_eq!(Value::Object(whole_members(written)), whole, "{written}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_shown_while_it_grows_wherever_it_ends() {
+        let whole = json!({"path": "a", "text": "two\nlines, \"quoted\" \u{1f980} \\ and \u{e9}"});
+        let mut written = whole.to_string();
+        // As some write it who write nothing but ASCII.
+        written = written.replace('\u{1f980}', "\\ud83e\\udd80");
+        let from = written.find("two").unwrap();
+        let all = whole["text"].as_str().unwrap();
+        let mut longest = 0;
+        for (end, _) in written.char_indices().filter(|(at, _)| *at >= from) {
+            let shown = so_far(&written[..end]);
+            assert_eq!(shown["path"], "a");
+            let text = shown["text"].as_str().unwrap();
+            assert!(all.starts_with(text), "{text:?} of {:?}", &written[..end]);
+            assert!(text.len() + 8 > longest, "{text:?}");
+            longest = longest.max(text.len());
+        }
+        assert_eq!(so_far(r#"{"path": "a", "te"#), json!({"path": "a"}));
+        let behind = json!({"text": "a\nb"});
+        assert_eq!(so_far(r#"{"text":"a\nb","line":3"#), behind);
+        assert_eq!(so_far("[1"), json!({}));
+        assert_eq!(so_far(r#"{"path": "a"}"#), json!({"path": "a"}));
+    }
+}

@@ -1,0 +1,44 @@
+//! The agent's own access to the files of a session.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use acp_host::{Files, Roots, Sandbox, SandboxRules};
+
+use super::tree::Tree;
+
+/// The agent's own access to the files of a session.
+#[derive(Clone)]
+pub(crate) struct Access {
+    pub(crate) files: Files,
+    pub(crate) tree: Arc<Tree>,
+    /// In which commands run.
+    pub(crate) sandbox: Option<Sandbox>,
+}
+
+impl Access {
+    /// The access to these roots; if there is none, why. If commands are confined, `rules` says how.
+    pub(crate) async fn open(
+        roots: &[String],
+        rules: Option<SandboxRules>,
+    ) -> Result<Self, String> {
+        let roots: Vec<PathBuf> = roots.iter().map(PathBuf::from).collect();
+        let opened = tokio::task::spawn_blocking(move || -> io::Result<Self> {
+            let sandbox = rules.map(|rules| {
+                Sandbox::with(rules.in_roots(roots.iter().cloned())).map_err(io::Error::other)
+            });
+            // Opened once, so that all tools have the same directories.
+            let roots = Roots::open(roots)?;
+            Ok(Self {
+                files: Files::under(roots.clone()),
+                tree: Arc::new(Tree::new(roots)),
+                sandbox: sandbox.transpose()?,
+            })
+        });
+        match opened.await {
+            Ok(own) => own.map_err(|e| e.to_string()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Which files of a crate import each other in a circle. To understand one of them someone must read all of them.
+//!
+//! What counts is what a file names in `use` and in paths: `crate::a::B` leads to the file of `a`, also where `a` has `B`
+//! from a file below it, since whoever follows the path reads that file first. Unit tests count for nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// The crates that are looked at.
+const CRATES: [&str; 3] = ["acp-agent", "acp-check", "acp-cli"];
+
+/// Crates in which there are circles, and why they may be there.
+const ALLOWED: [(&str, &str); 2] = [
+    ("acp-check", "it is being untied"),
+    ("acp-cli", "it is being untied"),
+];
+
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    for name in CRATES {
+        let files = sources(name);
+        let found = circles(&files);
+        let allowed = ALLOWED.iter().find(|(allowed, _)| *allowed == name);
+        match allowed {
+            None => assert!(found.is_empty(), "{name}: {found:#?}"),
+            Some((_, why)) => assert!(
+                !found.is_empty(),
+                "{name} has no circle any more; take it off the list ({why})"
+            ),
+        }
+    }
+}
+
+#[test]
+fn circles_are_found() {
+    let files = tree(&[
+        ("", "mod a; mod b; use a::A; use b::B;"),
+        (
+            "a",
+            "mod x; mod y; pub use x::X; use crate::b::{self, B as C};",
+        ),
+        (
+            "a::x",
+            "use std::fmt::{self, Debug}; fn f() -> super::y::Y {}",
+        ),
+        ("a::y", "use {super::{X, z}, std::io};"),
+        (
+            "b",
+            "fn f() { let lifetime: &'static str = \"\\\"\"; crate::c::g::<crate::c::G>('\"') }",
+        ),
+        ("c", "pub use crate::d::*;"),
+        ("d", "use crate::{b, // not e\n c};"),
+        ("g", "mod h; fn f() { h::run(std::fmt::Error) }"),
+        ("g::h", "impl super::G for H {}"),
+    ]);
+    let found = circles(&files);
+    let expected = [
+        vec!["a", "a::x", "a::y"],
+        vec!["b", "c", "d"],
+        vec!["g", "g::h"],
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_is_no_circle_is_not_found() {
+    let files = tree(&[
+        ("", "mod a; mod b; use b::B;"),
+        // A comment, a text and a test import nothing, and a file may name itself.
+        (
+            "a",
+            "// use crate::b::B;\n/* use crate::b::B; */ const A: &str = \"crate::b::B\"; use crate::a::c;",
+        ),
+        (
+            "b",
+            "use crate::a; const B: &str = r#\"crate::b\"#; #[cfg(test)] mod tests { use super::*; use crate::e; }",
+        ),
+        // Within a module in the file `super` is the file.
+        ("c", "mod inner { use super::Outer; use super::super::a; }"),
+        ("e", "#[cfg(test)]\nuse crate::f; use crate::b::B;"),
+        ("f", "use crate::e::{E, tests};"),
+    ]);
+    let found = circles(&files);
+    assert_eq!(found, Vec::<Vec<&str>>::new());
+}
+
+fn tree(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let files = files.iter();
+    files
+        .map(|(module, text)| ((*module).to_owned(), (*text).to_owned()))
+        .collect()
+}
+
+/// The files of a crate by their modules; that of the crate itself is ``.
+fn sources(name: &str) -> BTreeMap<String, String> {
+    let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let root = all.join(name).join("src");
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            if name.ends_with("tests") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let module = path.strip_prefix(&root).unwrap().with_extension("");
+                let parts = module.iter().map(|part| part.to_str().unwrap());
+                let mut parts: Vec<&str> = parts.collect();
+                if matches!(parts[..], ["lib" | "main"]) || parts.ends_with(&["mod"]) {
+                    parts.pop();
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                files.insert(parts.join("::"), text);
+            }
+        }
+    }
+    assert!(files.len() > 1, "{name}");
+    files
+}
+
+/// The files that import each other in a circle, those of a circle together.
+fn circles(files: &BTreeMap<String, String>) -> Vec<Vec<&str>> {
+    let modules: BTreeSet<&str> = files.keys().map(String::as_str).collect();
+    let imports: BTreeMap<&str, BTreeSet<&str>> = files
+        .iter()
+        .map(|(module, text)| (module.as_str(), imports(module, text, &modules)))
+        .collect();
+    let reached: BTreeMap<&str, BTreeSet<&str>> = modules
+        .iter()
+        .map(|module| (*module, reached(module, &imports)))
+        .collect();
+    let mut circles: Vec<Vec<&str>> = Vec::new();
+    for module in &modules {
+        let others = reached[module].iter();
+        let circle: Vec<&str> = others
+            .copied()
+            .filter(|other| reached[other].contains(module))
+            .collect();
+        if circle.first() == Some(module) {
+            circles.push(circle);
+        }
+    }
+    circles
+}
+
+/// What one comes to from a module, if one follows its imports.
+fn reached<'a>(module: &str, imports: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
+    let mut reached = BTreeSet::new();
+    let mut next: Vec<&str> = imports[module].iter().copied().collect();
+    while let Some(module) = next.pop() {
+        if reached.insert(module) {
+            next.extend(&imports[module]);
+        }
+    }
+    reached
+}
+
+/// The modules with a file of their own that this one names.
+fn imports<'a>(module: &str, text: &str, modules: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    let mut imports = BTreeSet::new();
+    let here: Vec<&str> = module.split("::").filter(|part| !part.is_empty()).collect();
+    for path in paths(&tokens(text), &here) {
+        let parts = (0..=path.len()).rev();
+        let mut files = parts.filter_map(|most| modules.get(path[..most].join("::").as_str()));
+        if let Some(file) = files.next().filter(|file| **file != module) {
+            imports.insert(*file);
+        }
+    }
+    imports
+}
+
+/// The paths that are named in a module, from the crate on. One that leads out of the crate is there as well, as if it
+/// began at the module.
+fn paths(tokens: &[String], here: &[&str]) -> Vec<Vec<String>> {
+    // Where the modules that are written out in the file begin and end.
+    let mut inner: Vec<(String, usize)> = Vec::new();
+    let mut paths = Vec::new();
+    let (mut at, mut depth) = (0, 0);
+    while let Some(token) = tokens.get(at) {
+        let rest = &tokens[at..];
+        at += 1;
+        match token.as_str() {
+            "#" if is_of_tests(rest) => at = end_of_item(tokens, at),
+            "mod" if rest.get(2).is_some_and(|brace| brace == "{") => {
+                inner.push((rest[1].clone(), depth));
+            }
+            "{" => depth += 1,
+            "}" => {
+                depth -= 1;
+                inner.pop_if(|(_, outside)| *outside == depth);
+            }
+            "use" => {
+                let within = inner.iter().map(|(name, _)| name.as_str());
+                let within: Vec<&str> = here.iter().copied().chain(within).collect();
+                let mut found = Vec::new();
+                at += use_tree(&rest[1..], &[], &mut found);
+                paths.extend(found.iter().map(|path| from_crate(path, &within)));
+            }
+            name if is_name(name) && rest.get(1).is_some_and(|next| next == "::") => {
+                let within = inner.iter().map(|(name, _)| name.as_str());
+                let within: Vec<&str> = here.iter().copied().chain(within).collect();
+                let mut path = vec![token.clone()];
+                while let [colons, name, ..] = &tokens[at..] {
+                    if colons != "::" || !is_name(name) {
+                        break;
+                    }
+                    path.push(name.clone());
+                    at += 2;
+                }
+                paths.push(from_crate(&path, &within));
+            }
+            _ => {}
+        }
+    }
+    paths
+}
+
+/// A path from the crate on. One that begins with something else may lead to a module below, or out of the crate.
+fn from_crate(path: &[String], here: &[&str]) -> Vec<String> {
+    let mut base: Vec<String> = here.iter().map(|part| (*part).to_owned()).collect();
+    let mut rest = path;
+    while let [first, others @ ..] = rest {
+        match first.as_str() {
+            "crate" => base.clear(),
+            "super" => drop(base.pop()),
+            "self" => {}
+            _ => break,
+        }
+        rest = others;
+    }
+    base.extend(rest.iter().cloned());
+    base
+}
+
+/// Takes a tree of `use` apart, up to what ends it. Gives how many tokens it has.
+fn use_tree(tokens: &[String], before: &[String], found: &mut Vec<Vec<String>>) -> usize {
+    let mut path = before.to_vec();
+    let mut at = 0;
+    while let Some(token) = tokens.get(at) {
+        match token.as_str() {
+            ";" | "," | "}" => break,
+            "{" => {
+                at += 1;
+                while tokens.get(at).is_some_and(|token| token != "}") {
+                    at += use_tree(&tokens[at..], &path, found);
+                    at += usize::from(tokens.get(at).is_some_and(|token| token == ","));
+                }
+                return at + 1;
+            }
+            // The new name is none of the path.
+            "as" => at += 1,
+            "::" | "*" => {}
+            name => path.push(name.to_owned()),
+        }
+        at += 1;
+    }
+    found.push(path);
+    at
+}
+
+/// Where what is behind an attribute ends.
+fn end_of_item(tokens: &[String], from: usize) -> usize {
+    let mut depth = 0;
+    for (at, token) in tokens.iter().enumerate().skip(from) {
+        match token.as_str() {
+            "{" => depth += 1,
+            "}" if depth < 2 => return at + depth,
+            "}" => depth -= 1,
+            ";" if depth == 0 => return at + 1,
+            _ => {}
+        }
+    }
+    tokens.len()
+}
+
+/// Whether these tokens begin with the attribute of what is there for tests only.
+fn is_of_tests(tokens: &[String]) -> bool {
+    let begins: [&[&str]; 2] = [
+        &["#", "[", "cfg", "(", "test"],
+        &["#", "[", "cfg", "(", "all", "(", "test"],
+    ];
+    let begins_with = |begin: &&[&str]| tokens.iter().zip(*begin).filter(|(a, b)| a == b).count();
+    begins.iter().any(|begin| begins_with(begin) == begin.len())
+}
+
+fn is_name(token: &str) -> bool {
+    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+/// The names and signs of a file, without comments, texts and numbers. That is all a look at imports needs.
+fn tokens(text: &str) -> Vec<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let is_part = |c: &char| c.is_alphanumeric() || *c == '_';
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(&c) = chars.get(at) {
+        let rest = &chars[at..];
+        at += match (c, rest.get(1)) {
+            ('/', Some('/')) => length(rest, |c| *c != '\n'),
+            ('/', Some('*')) => comment(rest),
+            ('"', _) => string(rest),
+            // A lifetime is a name behind a quote; a character has a quote behind it.
+            ('\'', Some('\\')) => 4 + length(rest.get(3..).unwrap_or_default(), |c| *c != '\''),
+            ('\'', Some(_)) if rest.get(2) == Some(&'\'') => 3,
+            ('r' | 'b', Some('"' | '#' | 'r')) if raw_string(rest).is_some() => {
+                raw_string(rest).unwrap()
+            }
+            (':', Some(':')) => {
+                tokens.push("::".to_owned());
+                2
+            }
+            _ if c.is_whitespace() || c == '\'' => 1,
+            _ if is_part(&c) => {
+                let length = length(rest, is_part);
+                tokens.push(rest[..length].iter().collect());
+                length
+            }
+            _ => {
+                tokens.push(c.to_string());
+                1
+            }
+        };
+    }
+    tokens
+}
+
+fn length(chars: &[char], is_part: impl Fn(&char) -> bool) -> usize {
+    chars.iter().take_while(|c| is_part(c)).count()
+}
+
+/// How long a comment is that has an end. There may be others in it.
+fn comment(chars: &[char]) -> usize {
+    let mut depth = 0;
+    let mut at = 0;
+    loop {
+        match chars.get(at..at + 2) {
+            Some(['/', '*']) => (depth, at) = (depth + 1, at + 2),
+            Some(['*', '/']) => (depth, at) = (depth - 1, at + 2),
+            Some(_) => at += 1,
+            None => return chars.len(),
+        }
+        if depth == 0 {
+            return at;
+        }
+    }
+}
+
+fn string(chars: &[char]) -> usize {
+    let mut at = 1;
+    loop {
+        match chars.get(at) {
+            Some('\\') => at += 2,
+            Some('"') => return at + 1,
+            Some(_) => at += 1,
+            None => return chars.len(),
+        }
+    }
+}
+
+/// How long a text is in which nothing is escaped; `None` if it is none.
+fn raw_string(chars: &[char]) -> Option<usize> {
+    let begin = length(chars, |c| matches!(c, 'b' | 'r'));
+    if !chars[..begin].contains(&'r') || begin > 2 {
+        return None;
+    }
+    let signs = length(&chars[begin..], |c| *c == '#');
+    if chars.get(begin + signs) != Some(&'"') {
+        return None;
+    }
+    let mut end = vec!['"'];
+    end.resize(1 + signs, '#');
+    let behind = &chars[begin + signs + 1..];
+    let closes = behind.windows(end.len()).position(|window| window == end)?;
+    Some(begin + signs + 1 + closes + end.len())
+}
