@@ -2,7 +2,7 @@
 
 use acp_check::suite::relay;
 
-use crate::args::CheckRelayArgs;
+use crate::args::between::CheckRelayArgs;
 use crate::exit::Exit;
 
 pub(crate) async fn check_relay(args: CheckRelayArgs) -> Exit {

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use acp::v1::McpServer;
+use acp_config::{mcp_servers_of, places};
 use acp_host::{Policy, SandboxRules};
 use clap::ValueEnum;
 
 use crate::exit::Exit;
-use crate::places;
-use crate::run::mcp;
 
 /// Where that is kept which was undone after a command, in the directory of what is kept from run to run.
 const UNDONE: &str = "undone";
@@ -193,7 +192,7 @@ impl WorkArgs {
     /// The MCP servers of --mcp, and those that are configured of the agent and have other names.
     pub(crate) fn servers(&self, configured: Vec<McpServer>) -> Result<Vec<McpServer>, Exit> {
         let mut all = match &self.mcp {
-            Some(file) => mcp::read(file)?,
+            Some(file) => mcp_servers_of(file).map_err(|e| Exit::usage(format!("--mcp {e}")))?,
             None => Vec::new(),
         };
         for server in configured {

@@ -1,7 +1,5 @@
 //! `acp check`: whether an agent or a client keeps to the specification.
 
-mod args;
-
 use std::collections::HashMap;
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -14,12 +12,9 @@ use acp_check::suite::{self, Check, Options, Program, Side, Target, Task, Verdic
 use acp_host::AgentCommand;
 use globset::{Glob, GlobSetBuilder};
 
-pub(crate) use args::{CheckArgs, CheckedAgent, CheckedClient};
-
-use crate::environment::ForAgent;
+use crate::args::check::{CheckArgs, CheckedAgent, CheckedClient, Common, Format, Spoken};
 use crate::exit::Exit;
 use crate::signals::Signals;
-use args::{Common, Format, Spoken};
 
 /// How wide text is where the width of the terminal is not known.
 const WIDTH: usize = 120;
@@ -118,7 +113,7 @@ fn command(side: Side, words: &[String], common: &Common) -> Result<AgentCommand
     let Some((program, rest)) = words.split_first() else {
         return Err(Exit::usage(format!("no {side} to check is given")));
     };
-    let given = ForAgent::of(&common.env)?;
+    let given = common.env.given()?;
     let command = AgentCommand::new(program).args(rest);
     Ok(command.environment(given.environment()))
 }

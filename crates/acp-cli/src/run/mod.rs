@@ -1,7 +1,6 @@
 //! `acp run`: one turn, headless.
 
 mod client;
-pub(crate) mod mcp;
 mod open;
 mod permission;
 mod prompt;
@@ -13,13 +12,13 @@ use std::time::Duration;
 
 use acp::client::{AgentConnection, Prompt, Session};
 use acp::v1::{ContentBlock, StopReason};
+use acp_config::AgentChoice;
 use acp_host::{AgentProcess, Attachment, Permissions, Policy};
 use tokio::time::Instant;
 
 use self::client::{Notes, RunClient};
 use self::render::Renderer;
-use crate::agents::Chosen;
-use crate::args::{Format, RunArgs};
+use crate::args::run::{Format, RunArgs};
 use crate::ask::{self, Person};
 use crate::confinement::Confinement;
 use crate::exit::Exit;
@@ -49,7 +48,7 @@ struct Run {
     mcp_servers: Vec<acp::v1::McpServer>,
     cwd: PathBuf,
     permissions: Permissions,
-    agent: Chosen,
+    agent: AgentChoice,
     /// The session to go on with.
     resume: Option<String>,
     named: Option<open::Naming>,

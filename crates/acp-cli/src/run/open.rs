@@ -4,16 +4,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use acp::client::{AgentConnection, Session, SessionSetup};
-
+use acp_config::{AgentChoice, SessionName, SessionNames};
 use tokio::time::Instant;
 
 use super::Run;
 use super::client::{Notes, RunClient};
-use crate::agents::Chosen;
-use crate::args::RunArgs;
+use crate::args::run::RunArgs;
 use crate::exit::Exit;
 use crate::login;
-use crate::names::{Names, SessionName};
 use crate::start::{Failure, gone};
 
 /// How long an option may take to be offered.
@@ -21,7 +19,7 @@ const OFFERED: Duration = Duration::from_secs(3);
 
 /// `--session`: the name, and which session has it.
 pub(super) struct Naming {
-    names: Names,
+    names: SessionNames,
     name: SessionName,
     /// What has the name.
     has: Option<String>,
@@ -31,11 +29,15 @@ pub(super) struct Naming {
 
 impl Naming {
     /// What the command line says of it, if anything.
-    pub(super) fn of(args: &RunArgs, agent: &Chosen, cwd: &Path) -> Result<Option<Self>, Exit> {
+    pub(super) fn of(
+        args: &RunArgs,
+        agent: &AgentChoice,
+        cwd: &Path,
+    ) -> Result<Option<Self>, Exit> {
         let Some(name) = &args.session else {
             return Ok(None);
         };
-        let names = Names::of(agent.key(), cwd);
+        let names = SessionNames::of(agent.key(), cwd);
         let has = names.find(name.as_str())?.map(|named| named.id);
         Ok(Some(Self {
             names,

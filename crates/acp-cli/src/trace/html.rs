@@ -5,7 +5,7 @@ use std::path::Path;
 
 use acp_check::trace::{Finding, Lint, Page, PageError, Problem, Reader, page};
 
-use super::args::HtmlArgs;
+use crate::args::trace::HtmlArgs;
 use crate::exit::Exit;
 use crate::screen;
 

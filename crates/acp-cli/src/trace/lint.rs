@@ -9,7 +9,7 @@ use acp_host::clean;
 use anstyle::Style;
 use serde_json::json;
 
-use super::args::{LintArgs, LintFormat};
+use crate::args::trace::{LintArgs, LintFormat};
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 

@@ -11,8 +11,7 @@ use acp_check::trace::{
 use acp_host::{AgentCommand, AgentProcess};
 use tokio::sync::mpsc;
 
-use super::args::RecordArgs;
-use crate::environment::ForAgent;
+use crate::args::trace::RecordArgs;
 use crate::exit::Exit;
 use crate::signals::{Signal, Signals};
 
@@ -32,7 +31,7 @@ pub(super) async fn record(args: RecordArgs) -> Exit {
         Err(e) => return Exit::failed(format!("cannot listen for signals: {e}")),
     };
     // Whoever starts this starts it in the agent's place, and has decided what the agent gets.
-    let given = match ForAgent::all(&args.env) {
+    let given = match args.env.all() {
         Ok(given) => given,
         Err(exit) => return exit,
     };

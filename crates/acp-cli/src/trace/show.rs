@@ -8,7 +8,7 @@ use acp_host::clean;
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::args::ShowArgs;
+use crate::args::trace::ShowArgs;
 use crate::exit::Exit;
 use crate::screen::{self, Styles};
 

@@ -11,7 +11,7 @@ use acp::thread::ItemKind;
 
 pub(super) use self::question::question;
 use self::text::Text;
-use crate::args::Format;
+use crate::args::run::Format;
 use crate::screen::Screen;
 
 /// Shows a thread. It only ever adds to what it has shown, so that it can be piped and logged.

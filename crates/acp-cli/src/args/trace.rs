@@ -6,7 +6,7 @@ use acp_check::trace::{Ignore, Side};
 use clap::{Subcommand, ValueEnum};
 use globset::{Glob, GlobMatcher};
 
-use crate::environment::EnvArgs;
+use super::which::EnvArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(

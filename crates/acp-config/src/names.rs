@@ -7,12 +7,10 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use acp::v1::SessionId;
-use acp_host::{KeptError, KeptFile, clean};
-use acp_tui::SessionNames;
+use acp_host::{KeptFile, clean};
 use serde::{Deserialize, Serialize};
 
-use crate::exit::Exit;
+use crate::error::ConfigError;
 use crate::places;
 
 /// The largest file of names, in bytes.
@@ -29,7 +27,7 @@ const LONGEST_ID: usize = 4096;
 
 /// A name for a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SessionName(String);
+pub struct SessionName(String);
 
 impl FromStr for SessionName {
     type Err = String;
@@ -53,41 +51,45 @@ impl fmt::Display for SessionName {
 }
 
 impl SessionName {
-    pub(crate) fn as_str(&self) -> &str {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// A session that has a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Named {
-    pub(crate) name: String,
+pub struct NamedSession {
+    /// Its name.
+    pub name: String,
     /// By what the agent is remembered (`Chosen::key`).
     agent: String,
     /// Where the session works.
-    pub(crate) cwd: String,
+    pub cwd: String,
     /// The session, as the agent calls it.
-    pub(crate) id: String,
+    pub id: String,
     /// When it was given the name, in seconds since 1970.
     at: u64,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Contents {
-    sessions: Vec<Named>,
+    sessions: Vec<NamedSession>,
 }
 
 /// The names of an agent's sessions in a directory.
 #[derive(Debug, Clone)]
-pub(crate) struct Names {
+pub struct SessionNames {
     kept: Option<KeptFile>,
     agent: String,
     cwd: String,
 }
 
-impl Names {
+impl SessionNames {
     /// Those of the agent that is remembered by `agent`, in `cwd`, a path without symlinks.
-    pub(crate) fn of(agent: String, cwd: &Path) -> Self {
+    #[must_use]
+    pub fn of(agent: String, cwd: &Path) -> Self {
         let file = places::state().map(|state| state.join("session-names.json"));
         Self {
             kept: file.map(|file| KeptFile::new(file, MAX_FILE)),
@@ -97,39 +99,57 @@ impl Names {
     }
 
     /// Those of the agent's sessions in all directories, the first that was given first.
-    pub(crate) fn everywhere(&self) -> Result<Vec<Named>, Exit> {
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn everywhere(&self) -> Result<Vec<NamedSession>, ConfigError> {
         let Some(kept) = &self.kept else {
             return Ok(Vec::new());
         };
-        let contents: Contents = kept.read().map_err(failed)?.unwrap_or_default();
+        let contents: Contents = kept.read()?.unwrap_or_default();
         let mut sessions = contents.sessions;
         sessions.retain(|named| named.agent == self.agent);
         Ok(sessions)
     }
 
+    /// The sessions here that have names.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn here(&self) -> Result<Vec<NamedSession>, ConfigError> {
+        let mut sessions = self.everywhere()?;
+        sessions.retain(|named| self.has(named));
+        Ok(sessions)
+    }
+
     /// The session of this name.
-    pub(crate) fn find(&self, name: &str) -> Result<Option<Named>, Exit> {
-        let all = self.everywhere()?;
-        let is_it = |named: &Named| self.has(named) && named.name == name;
-        Ok(all.into_iter().find(is_it))
+    ///
+    /// # Errors
+    /// The names cannot be read.
+    pub fn find(&self, name: &str) -> Result<Option<NamedSession>, ConfigError> {
+        let mut all = self.here()?.into_iter();
+        Ok(all.find(|named| named.name == name))
     }
 
     /// Gives the name to a session. What has it already keeps it, unless it is `instead` of that; gives what has the
     /// name then.
-    pub(crate) fn give(
+    ///
+    /// # Errors
+    /// The name cannot be kept.
+    pub fn give(
         &self,
         name: &SessionName,
         id: &str,
         instead: Option<&str>,
-    ) -> Result<String, Exit> {
+    ) -> Result<String, ConfigError> {
         let Some(kept) = &self.kept else {
             let message = "there is no directory in which names could be kept";
-            return Err(Exit::usage(message));
+            return Err(ConfigError::usage(message));
         };
         if id.len() > LONGEST_ID {
             let message =
                 format!("the agent's id of the session is longer than {LONGEST_ID} bytes");
-            return Err(Exit::failed(message));
+            return Err(ConfigError::failure(message));
         }
         let at = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -138,7 +158,7 @@ impl Names {
         let change = |contents: Option<Contents>| {
             let mut contents = contents.unwrap_or_default();
             let sessions = &mut contents.sessions;
-            let is_it = |named: &Named| self.has(named) && named.name == name.as_str();
+            let is_it = |named: &NamedSession| self.has(named) && named.name == name.as_str();
             if let Some(named) = sessions.iter().find(|named| is_it(named))
                 && instead != Some(named.id.as_str())
             {
@@ -147,11 +167,11 @@ impl Names {
             }
             sessions.retain(|named| !is_it(named));
             if sessions.len() >= MOST {
-                return Err(Refused(Exit::failed(format!(
+                return Err(ConfigError::failure(format!(
                     "{MOST} sessions have names already; forget some with `acp sessions forget`"
-                ))));
+                )));
             }
-            sessions.push(Named {
+            sessions.push(NamedSession {
                 name: name.to_string(),
                 agent: self.agent.clone(),
                 cwd: self.cwd.clone(),
@@ -160,71 +180,53 @@ impl Names {
             });
             Ok((contents, id.to_owned()))
         };
-        kept.change(change).map_err(|Refused(exit)| exit)
+        kept.change(change)
+    }
+
+    /// Gives a name to a session, also beside one that it has, unless another has it.
+    ///
+    /// # Errors
+    /// Another session has it; it is no name; it cannot be kept.
+    pub fn give_free(&self, name: &str, id: &str) -> Result<(), ConfigError> {
+        let name: SessionName = name.parse().map_err(ConfigError::Usage)?;
+        match self.give(&name, id, None)? {
+            has if has == id => Ok(()),
+            _ => Err(ConfigError::usage(
+                "another session has this name; `acp sessions forget` takes it from that",
+            )),
+        }
     }
 
     /// Takes the name away; the session stays. Gives which one had it.
-    pub(crate) fn forget(&self, name: &str) -> Result<Option<String>, Exit> {
+    ///
+    /// # Errors
+    /// The names cannot be read or written.
+    pub fn forget(&self, name: &str) -> Result<Option<String>, ConfigError> {
         // So that nothing is written where there is nothing to forget.
         let (Some(kept), Some(_)) = (&self.kept, self.find(name)?) else {
             return Ok(None);
         };
         let change = |contents: Option<Contents>| {
             let mut contents = contents.unwrap_or_default();
-            let is_it = |named: &Named| self.has(named) && named.name == name;
+            let is_it = |named: &NamedSession| self.has(named) && named.name == name;
             let at = contents.sessions.iter().position(is_it);
             let forgotten = at.map(|at| contents.sessions.remove(at).id);
-            Ok::<_, KeptError>((contents, forgotten))
+            Ok((contents, forgotten))
         };
-        kept.change(change).map_err(failed)
+        kept.change(change)
     }
 
-    fn has(&self, named: &Named) -> bool {
+    fn has(&self, named: &NamedSession) -> bool {
         named.agent == self.agent && named.cwd == self.cwd
     }
-}
-
-impl SessionNames for Names {
-    fn all(&self) -> Result<Vec<(String, SessionId)>, String> {
-        let all = self
-            .everywhere()
-            .map_err(|exit| exit.message.unwrap_or_default())?;
-        let here = all.into_iter().filter(|named| self.has(named));
-        Ok(here.map(|named| (named.name, named.id.into())).collect())
-    }
-
-    fn give(&self, name: &str, session: &SessionId) -> Result<(), String> {
-        let name: SessionName = name.parse()?;
-        let given = Names::give(self, &name, session.as_str(), None);
-        match given.map_err(|exit| exit.message.unwrap_or_default())? {
-            has if has == session.as_str() => Ok(()),
-            _ => Err(
-                "another session has this name; `acp sessions forget` takes it from that"
-                    .to_owned(),
-            ),
-        }
-    }
-}
-
-/// Why a name was not given.
-struct Refused(Exit);
-
-impl From<KeptError> for Refused {
-    fn from(error: KeptError) -> Self {
-        Self(failed(error))
-    }
-}
-
-fn failed(error: KeptError) -> Exit {
-    Exit::failed(error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn names(directory: &Path, agent: &str, cwd: &str) -> Names {
-        Names {
+    fn names(directory: &Path, agent: &str, cwd: &str) -> SessionNames {
+        SessionNames {
             kept: Some(KeptFile::new(directory.join("names.json"), MAX_FILE)),
             agent: agent.to_owned(),
             cwd: cwd.to_owned(),

@@ -6,56 +6,57 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 
-use crate::mcp_servers::UsersServer;
+use crate::mcp_servers::McpServerSettings;
 
 /// The longest name of an agent, in characters.
 const LONGEST_NAME: usize = 64;
 
 /// What is configured of an agent.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Settings {
+#[non_exhaustive]
+pub struct AgentSettings {
     /// Its program and arguments. Those of a well-known agent need not be said.
     #[serde(default, deserialize_with = "command")]
-    pub(crate) command: Option<Vec<String>>,
+    pub command: Option<Vec<String>>,
     /// Variables that it gets, with their values.
     #[serde(default)]
-    pub(crate) env: BTreeMap<String, String>,
+    pub env: BTreeMap<String, String>,
     /// Names of variables that it gets as they are here.
     #[serde(default)]
-    pub(crate) pass: Vec<String>,
+    pub pass: Vec<String>,
     /// The mode in which its sessions begin.
-    pub(crate) mode: Option<String>,
+    pub mode: Option<String>,
     /// Config options that are set when a session begins.
     #[serde(default)]
     options: BTreeMap<String, OptionValue>,
     /// The latest version of the protocol to speak.
     #[serde(default, deserialize_with = "version")]
-    pub(crate) protocol: Option<u16>,
+    pub protocol: Option<u16>,
     /// MCP servers for its sessions.
     #[serde(default)]
-    pub(crate) mcp_servers: Vec<UsersServer>,
+    pub mcp_servers: Vec<McpServerSettings>,
 }
 
 /// Without the values of variables, which may be secret.
-impl fmt::Debug for Settings {
+impl fmt::Debug for AgentSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
+        f.debug_struct("AgentSettings")
             .field("command", &self.command)
             .finish_non_exhaustive()
     }
 }
 
-impl Settings {
+impl AgentSettings {
     /// The options as they would be typed.
-    pub(crate) fn options(&self) -> impl Iterator<Item = (String, String)> {
+    pub fn options(&self) -> impl Iterator<Item = (String, String)> {
         let typed = |(key, value): (&String, &OptionValue)| (key.clone(), value.to_string());
         self.options.iter().map(typed)
     }
 }
 
 /// The value of a config option.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(
     untagged,
     expecting = "the value of an option is a text, a whole number, true or false"
@@ -153,7 +154,7 @@ pub(crate) fn program(written: &str, base: Option<&Path>) -> Result<String, Stri
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Settings, String> {
+    fn read(text: &str) -> Result<AgentSettings, String> {
         toml::from_str(text).map_err(|e: toml::de::Error| e.message().to_owned())
     }
 

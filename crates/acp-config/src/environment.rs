@@ -6,33 +6,34 @@ use std::fmt;
 use std::str::FromStr;
 
 use acp_host::{Environment, own_process};
+use serde::Deserialize;
 
-use crate::agents::settings::Settings;
-use crate::config;
-use crate::exit::Exit;
+use crate::agents::settings::AgentSettings;
+use crate::error::ConfigError;
 
-// `--env`.
-#[derive(Debug, Default, clap::Args)]
-pub(crate) struct EnvArgs {
-    /// Give the agent an environment variable, with its value here or with another; can be given several
-    /// times. Keys are not passed on otherwise. Others on this machine can see the command line: a secret is
-    /// better set before.
-    #[arg(long, value_name = "NAME[=VALUE]")]
-    env: Vec<Asked>,
+/// `[environment]` in `config.toml`: what agents get of the environment.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct EnvironmentSettings {
+    /// Variables to pass on; `*` at the end of a name stands for any rest.
+    #[serde(default)]
+    pub pass: Vec<String>,
 }
 
-/// A variable that was asked for. What is wrong with it is said later, without its value.
+/// A variable that a command line asks for, `NAME` or `NAME=VALUE`. What is wrong with it is said when an agent is given
+/// it, without its value.
 #[derive(Clone)]
-struct Asked(String);
+pub struct EnvRequest(String);
 
-impl fmt::Debug for Asked {
+impl fmt::Debug for EnvRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.0.split_once('=').map_or(&*self.0, |(name, _)| name);
         f.write_str(name)
     }
 }
 
-impl FromStr for Asked {
+impl FromStr for EnvRequest {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -42,25 +43,31 @@ impl FromStr for Asked {
 
 /// What an agent is given.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ForAgent {
+pub struct AgentEnvironment {
     environment: Environment,
     /// What is to be typed to give another run the same.
     typed: Vec<String>,
 }
 
-impl ForAgent {
+impl AgentEnvironment {
     /// What the configuration and the command line say.
-    pub(crate) fn of(args: &EnvArgs) -> Result<Self, Exit> {
-        Self::with(configured(&config::read()?.environment)?, args)
+    ///
+    /// # Errors
+    /// What is said there names no variable, or one that is not set.
+    pub fn of(
+        everyone: &EnvironmentSettings,
+        requests: &[EnvRequest],
+    ) -> Result<Self, ConfigError> {
+        Self::with(configured(everyone)?, requests)
     }
 
     /// The same for an agent with settings of its own; `wrong` says what is wrong with them.
     pub(crate) fn of_agent(
-        everyone: &config::Environment,
-        settings: &Settings,
-        args: &EnvArgs,
-        wrong: impl Fn(String) -> Exit,
-    ) -> Result<Self, Exit> {
+        everyone: &EnvironmentSettings,
+        settings: &AgentSettings,
+        requests: &[EnvRequest],
+        wrong: impl Fn(String) -> ConfigError,
+    ) -> Result<Self, ConfigError> {
         let mut environment = configured(everyone)?;
         for name in &settings.pass {
             environment = environment
@@ -73,30 +80,33 @@ impl ForAgent {
             }
             environment = environment.set(name, value);
         }
-        Self::with(environment, args)
+        Self::with(environment, requests)
     }
 
     /// All that there is here, and what the command line adds.
-    pub(crate) fn all(args: &EnvArgs) -> Result<Self, Exit> {
-        Self::with(Environment::inherit(), args)
+    ///
+    /// # Errors
+    /// What that asks for names no variable, or one that is not set.
+    pub fn all(requests: &[EnvRequest]) -> Result<Self, ConfigError> {
+        Self::with(Environment::inherit(), requests)
     }
 
-    fn with(mut environment: Environment, args: &EnvArgs) -> Result<Self, Exit> {
+    fn with(mut environment: Environment, requests: &[EnvRequest]) -> Result<Self, ConfigError> {
         let mut typed = Vec::new();
-        for Asked(asked) in &args.env {
-            let (name, value) = match asked.split_once('=') {
+        for EnvRequest(request) in requests {
+            let (name, value) = match request.split_once('=') {
                 Some((name, value)) => (name, Some(value.into())),
-                None => (asked.as_str(), own_process::variable(asked)),
+                None => (request.as_str(), own_process::variable(request)),
             };
             if name.is_empty() || name.contains('\0') {
-                return Err(Exit::usage("--env: expected NAME or NAME=VALUE"));
+                return Err(ConfigError::usage("--env: expected NAME or NAME=VALUE"));
             }
             let Some(value) = value else {
                 let message = format!("--env {name}: it is not set here; give --env {name}=VALUE");
-                return Err(Exit::usage(message));
+                return Err(ConfigError::usage(message));
             };
             environment = environment.set(name, value);
-            typed.push(match asked == name {
+            typed.push(match request == name {
                 true => format!("--env {name}"),
                 // Not the value: this is shown.
                 false => format!("--env {name}=..."),
@@ -105,17 +115,22 @@ impl ForAgent {
         Ok(Self { environment, typed })
     }
 
-    pub(crate) fn environment(&self) -> Environment {
+    /// The variables.
+    #[must_use]
+    pub fn environment(&self) -> Environment {
         self.environment.clone()
     }
 
-    pub(crate) fn typed(&self) -> &[String] {
+    /// What is to be typed to give another run the same, without values.
+    #[must_use]
+    pub fn typed(&self) -> &[String] {
         &self.typed
     }
 
     /// What to do about a login if a variable with the key is set here and was not passed on: one that is
     /// named in what the agent says, or, if none is, one that looks like a key of this agent's.
-    pub(crate) fn hint(&self, agent: &[String], said: &str) -> Option<String> {
+    #[must_use]
+    pub fn hint(&self, agent: &[String], said: &str) -> Option<String> {
         let is_missing =
             |name: &str| own_process::variable(name).is_some() && !self.environment.gives(name);
         let words = said.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -149,12 +164,12 @@ impl ForAgent {
 }
 
 /// What the user passes on to all agents.
-fn configured(everyone: &config::Environment) -> Result<Environment, Exit> {
+fn configured(everyone: &EnvironmentSettings) -> Result<Environment, ConfigError> {
     let mut environment = Environment::new();
     for name in &everyone.pass {
         environment = environment
             .pass(name)
-            .map_err(|e| Exit::usage(format!("config.toml, environment.pass: {e}")))?;
+            .map_err(|e| ConfigError::usage(format!("config.toml, environment.pass: {e}")))?;
     }
     Ok(environment)
 }

@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use acp_host::{KeptError, KeptFile, Project, literal};
+use acp_host::{KeptFile, Project, literal};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::known::known;
-use super::settings::{self, Settings, check_name};
-use crate::config;
-use crate::exit::Exit;
+use super::settings::{self, AgentSettings, check_name};
+use crate::error::ConfigError;
 use crate::places;
-use crate::start::quoted;
+use crate::quote::quoted;
+use crate::source::{FILE, Source};
 
 /// The largest file of what was allowed, in bytes.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
@@ -27,21 +27,23 @@ const MOST: usize = 10_000;
 /// What a project can configure: agents, and nothing else.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ProjectFile {
     #[serde(default)]
-    agents: BTreeMap<String, Settings>,
+    agents: BTreeMap<String, AgentSettings>,
     default_agent: Option<String>,
 }
 
 /// What a project says of agents.
 #[derive(Debug)]
-pub(crate) struct ProjectAgents {
+pub struct ProjectAgents {
     /// The file that says it.
-    pub(crate) file: PathBuf,
+    pub file: PathBuf,
     /// The directory that `.acp` is in, from which the paths in it are meant.
-    pub(crate) directory: PathBuf,
-    pub(crate) agents: BTreeMap<String, Settings>,
-    pub(crate) default_agent: Option<String>,
+    pub directory: PathBuf,
+    /// The agents, by name.
+    pub agents: BTreeMap<String, AgentSettings>,
+    /// The agent that is meant there where none is said.
+    pub default_agent: Option<String>,
     /// The hash of the file's text.
     digest: String,
 }
@@ -51,18 +53,18 @@ impl ProjectAgents {
     ///
     /// # Errors
     /// The file is not understood, cannot be read or leads out of the project.
-    pub(crate) fn of(cwd: &Path) -> Result<Option<Self>, Exit> {
+    pub fn of(cwd: &Path) -> Result<Option<Self>, ConfigError> {
         let project = Project::of(cwd)
-            .map_err(|e| Exit::usage(format!("the directory {}: {e}", cwd.display())))?;
+            .map_err(|e| ConfigError::usage(format!("the directory {}: {e}", cwd.display())))?;
         let found = project
-            .nearest(config::FILE)
-            .map_err(|e| Exit::usage(e.to_string()))?;
+            .nearest(FILE)
+            .map_err(|e| ConfigError::usage(e.to_string()))?;
         let Some(found) = found else {
             return Ok(None);
         };
-        let text = config::text(&found.path, found.file)?;
-        let written: Written = config::parse(&found.path, &text)?;
-        let wrong = |what: String| Exit::usage(format!("{}: {what}", found.path.display()));
+        let source = Source::read(&found.path, found.file)?;
+        let written: ProjectFile = source.parse()?;
+        let wrong = |what: String| ConfigError::usage(format!("{}: {what}", found.path.display()));
         let mut agents = written.agents;
         for (name, settings) in &mut agents {
             check_name(name).map_err(wrong)?;
@@ -74,7 +76,7 @@ impl ProjectAgents {
                     .map_err(|e| wrong(format!("[agents.{name}]: {e}")))?;
             }
         }
-        let digest = Sha256::digest(text.as_bytes());
+        let digest = Sha256::digest(source.text().as_bytes());
         Ok(Some(Self {
             file: found.path,
             directory: found.directory,
@@ -85,20 +87,26 @@ impl ProjectAgents {
     }
 
     /// Whether the person has said yes to exactly this.
-    pub(crate) fn is_allowed(&self) -> Result<bool, Exit> {
+    ///
+    /// # Errors
+    /// What was said yes to cannot be read.
+    pub fn is_allowed(&self) -> Result<bool, ConfigError> {
         let Some(kept) = kept() else {
             return Ok(false);
         };
-        let allowed: Allowed = kept.read().map_err(failed)?.unwrap_or_default();
+        let allowed: Allowed = kept.read()?.unwrap_or_default();
         let file = self.file.to_string_lossy();
         let is_this = |one: &AllowedFile| one.file == file && one.digest == self.digest;
         Ok(allowed.files.iter().any(is_this))
     }
 
     /// Remembers that the person has said yes to this.
-    pub(crate) fn allow(&self) -> Result<(), Exit> {
+    ///
+    /// # Errors
+    /// It cannot be kept.
+    pub fn allow(&self) -> Result<(), ConfigError> {
         let Some(kept) = kept() else {
-            return Err(Exit::usage(
+            return Err(ConfigError::usage(
                 "there is no directory in which it could be remembered",
             ));
         };
@@ -114,13 +122,16 @@ impl ProjectAgents {
             allowed.files.push(AllowedFile { file, digest, at });
             let beyond = allowed.files.len().saturating_sub(MOST);
             allowed.files.drain(..beyond);
-            Ok::<_, KeptError>((allowed, ()))
+            Ok::<_, ConfigError>((allowed, ()))
         };
-        kept.change(change).map_err(failed)
+        kept.change(change)
     }
 
     /// Forgets it again. Whether there was anything to forget.
-    pub(crate) fn revoke(&self) -> Result<bool, Exit> {
+    ///
+    /// # Errors
+    /// What was said yes to cannot be read or written.
+    pub fn revoke(&self) -> Result<bool, ConfigError> {
         let Some(kept) = kept() else {
             return Ok(false);
         };
@@ -130,16 +141,14 @@ impl ProjectAgents {
             let before = allowed.files.len();
             allowed.files.retain(|one| one.file != file);
             let revoked = allowed.files.len() < before;
-            Ok::<_, KeptError>((allowed, revoked))
+            Ok::<_, ConfigError>((allowed, revoked))
         };
-        kept.change(change).map_err(failed)
+        kept.change(change)
     }
 
     /// Why an agent of this name is never the project's, if so.
-    pub(crate) fn hidden_by(
-        name: &str,
-        users: &BTreeMap<String, Settings>,
-    ) -> Option<&'static str> {
+    #[must_use]
+    pub fn hidden_by(name: &str, users: &BTreeMap<String, AgentSettings>) -> Option<&'static str> {
         if users.contains_key(name) {
             Some("yours of that name")
         } else if known(name).is_some() {
@@ -150,7 +159,8 @@ impl ProjectAgents {
     }
 
     /// What the person is asked.
-    pub(crate) fn question(&self) -> String {
+    #[must_use]
+    pub fn question(&self) -> String {
         format!(
             "This project brings agents, in {}:\n{}They would run as you do, with what is said there. Allow them, until the file changes?",
             self.shown_file(),
@@ -159,12 +169,14 @@ impl ProjectAgents {
     }
 
     /// What the file is called, with nothing left out.
-    pub(crate) fn shown_file(&self) -> String {
+    #[must_use]
+    pub fn shown_file(&self) -> String {
         literal::line(&places::short(&self.file))
     }
 
     /// All that the file says, for someone who decides about it. It is the project's own words, with nothing left out.
-    pub(crate) fn in_words(&self) -> String {
+    #[must_use]
+    pub fn in_words(&self) -> String {
         let mut text = String::new();
         let mut line = |indent: usize, what: &str| {
             text.push_str(&" ".repeat(indent));
@@ -216,8 +228,4 @@ struct AllowedFile {
 fn kept() -> Option<KeptFile> {
     let file = places::state()?.join("project-agents.json");
     Some(KeptFile::new(file, MAX_FILE))
-}
-
-fn failed(error: KeptError) -> Exit {
-    Exit::failed(error.to_string())
 }

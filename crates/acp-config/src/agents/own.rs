@@ -9,7 +9,7 @@ use crate::places;
 
 /// A place where an agent keeps something. By Linux's conventions: elsewhere nothing is confined.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Place {
+pub enum OwnPlace {
     /// A directory in the home directory.
     Home(&'static str),
     /// A file there. One that is not there is not made: an empty one would be no file of the agent's.
@@ -26,10 +26,10 @@ pub(crate) enum Place {
     Cache(&'static str),
 }
 
-use Place::{Cache, Config, Data, Home, HomeFile, Moved, State};
+use OwnPlace::{Cache, Config, Data, Home, HomeFile, Moved, State};
 
 /// Where a program that fetches what it runs keeps it; absent for any other program.
-pub(super) fn runner(program: &str) -> Option<&'static [Place]> {
+pub(super) fn runner(program: &str) -> Option<&'static [OwnPlace]> {
     Some(match program {
         "npx" | "npm" => &[Moved("npm_config_cache", ".npm")],
         "uvx" | "uv" => &[Moved("UV_CACHE_DIR", ".cache/uv"), Data("uv")],
@@ -41,25 +41,25 @@ pub(super) fn runner(program: &str) -> Option<&'static [Place]> {
 
 /// What an agent is let write of its own.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Own {
+pub struct OwnPlaces {
     /// Directories and files that are there.
-    pub(crate) writable: Vec<PathBuf>,
+    pub writable: Vec<PathBuf>,
     /// What the person is to be told of those that it is not let write.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Where an agent that gets this environment, and works in `cwd`, may write because it keeps its own there.
 /// Directories that are not there are made, for the agent cannot.
 pub(crate) fn prepare<'a>(
-    places: impl IntoIterator<Item = &'a Place>,
+    places: impl IntoIterator<Item = &'a OwnPlace>,
     environment: &Environment,
     cwd: &Path,
-) -> Own {
+) -> OwnPlaces {
     let variable = |name: &str| environment.get(name).filter(|value| !value.is_empty());
     let home = variable("HOME")
         .map(PathBuf::from)
         .or_else(std::env::home_dir);
-    let mut own = Own::default();
+    let mut own = OwnPlaces::default();
     let Some(home) = home.filter(|home| home.is_absolute()) else {
         return own;
     };
@@ -87,7 +87,11 @@ pub(crate) fn prepare<'a>(
 }
 
 /// Where a place is.
-fn path(place: Place, home: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+fn path(
+    place: OwnPlace,
+    home: &Path,
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Option<PathBuf> {
     let absolute = |name: &str| {
         variable(name)
             .map(PathBuf::from)

@@ -3,12 +3,9 @@
 //! What a name means: the user's agent of that name, or else the well-known one, or else the project's. A project can so
 //! never put a program of its own under a name that already means another.
 
-pub(crate) mod args;
 pub(crate) mod choice;
 pub(crate) mod known;
 pub(crate) mod list;
 pub(crate) mod own;
 pub(crate) mod project;
 pub(crate) mod settings;
-
-pub(crate) use choice::{Chosen, WhichArgs};

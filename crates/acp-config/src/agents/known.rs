@@ -4,32 +4,32 @@
 //! documentation, as they were in November 2026. Nothing here is ever installed or looked up by itself: it is what a
 //! person is told to type.
 
-use super::own::Place::{Cache, Config, Data, Home, HomeFile, Moved, State};
-use super::own::{self, Place};
+use super::own::OwnPlace::{Cache, Config, Data, Home, HomeFile, Moved, State};
+use super::own::{self, OwnPlace};
 
 /// An agent that is known here.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub struct KnownAgent {
     /// What it is called here.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it is called elsewhere: in the registry, by its program, by other clients.
-    pub(crate) aliases: &'static [&'static str],
+    pub aliases: &'static [&'static str],
     /// What it is.
-    pub(crate) title: &'static str,
+    pub title: &'static str,
     /// Its program and arguments; nothing for the bundled agent.
-    pub(crate) command: &'static [&'static str],
+    pub command: &'static [&'static str],
     /// How its makers say that it is installed. What it needs for that is not said.
-    pub(crate) install: &'static str,
+    pub install: &'static str,
     /// Where it keeps what it needs from run to run: settings, sessions, logins, logs, caches.
-    pub(crate) keeps: &'static [Place],
+    pub keeps: &'static [OwnPlace],
 }
 
 /// The name of the bundled agent.
-pub(crate) const BUNDLED: &str = "acp";
+pub const BUNDLED: &str = "acp";
 
 /// All of them. The bundled one first, then by name.
-pub(crate) const KNOWN: &[Known] = &[
-    Known {
+pub const KNOWN: &[KnownAgent] = &[
+    KnownAgent {
         name: BUNDLED,
         aliases: &[],
         title: "the bundled agent",
@@ -37,7 +37,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "",
         keeps: &[State("acp")],
     },
-    Known {
+    KnownAgent {
         name: "auggie",
         aliases: &["augment"],
         title: "Auggie, of Augment Code",
@@ -45,7 +45,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g @augmentcode/auggie",
         keeps: &[Home(".augment")],
     },
-    Known {
+    KnownAgent {
         name: "claude",
         aliases: &[
             "claude-code",
@@ -63,7 +63,7 @@ pub(crate) const KNOWN: &[Known] = &[
             State("claude"),
         ],
     },
-    Known {
+    KnownAgent {
         name: "cline",
         aliases: &[],
         title: "Cline",
@@ -71,7 +71,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g cline",
         keeps: &[Moved("CLINE_DIR", ".cline")],
     },
-    Known {
+    KnownAgent {
         name: "codex",
         aliases: &["codex-acp"],
         title: "Codex, of OpenAI, by its adapter",
@@ -79,7 +79,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g @agentclientprotocol/codex-acp",
         keeps: &[Moved("CODEX_HOME", ".codex")],
     },
-    Known {
+    KnownAgent {
         name: "copilot",
         aliases: &["github-copilot", "github-copilot-cli"],
         title: "GitHub Copilot",
@@ -87,7 +87,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g @github/copilot",
         keeps: &[Moved("COPILOT_HOME", ".copilot"), Cache("copilot")],
     },
-    Known {
+    KnownAgent {
         name: "cursor",
         aliases: &["cursor-agent"],
         title: "Cursor",
@@ -99,7 +99,7 @@ pub(crate) const KNOWN: &[Known] = &[
             Config("cursor"),
         ],
     },
-    Known {
+    KnownAgent {
         name: "droid",
         aliases: &["factory-droid"],
         title: "Droid, of Factory",
@@ -107,7 +107,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "curl -fsSL https://app.factory.ai/cli | sh",
         keeps: &[Home(".factory")],
     },
-    Known {
+    KnownAgent {
         name: "gemini",
         aliases: &["gemini-cli"],
         title: "Gemini CLI, of Google",
@@ -115,7 +115,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g @google/gemini-cli",
         keeps: &[Home(".gemini")],
     },
-    Known {
+    KnownAgent {
         name: "goose",
         aliases: &[],
         title: "goose",
@@ -123,7 +123,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "curl -fsSL https://github.com/aaif-goose/goose/releases/download/stable/download_cli.sh | bash",
         keeps: &[Config("goose"), Data("goose"), State("goose")],
     },
-    Known {
+    KnownAgent {
         name: "kilo",
         aliases: &["kilocode"],
         title: "Kilo Code",
@@ -131,7 +131,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g @kilocode/cli",
         keeps: &[Config("kilo"), Data("kilo"), Cache("kilo"), State("kilo")],
     },
-    Known {
+    KnownAgent {
         name: "kimi",
         aliases: &["kimi-cli", "kimi-code"],
         title: "Kimi Code, of Moonshot AI",
@@ -143,7 +143,7 @@ pub(crate) const KNOWN: &[Known] = &[
             Moved("KIMI_SHARE_DIR", ".kimi"),
         ],
     },
-    Known {
+    KnownAgent {
         name: "opencode",
         aliases: &["opencode-ai"],
         title: "OpenCode",
@@ -156,7 +156,7 @@ pub(crate) const KNOWN: &[Known] = &[
             State("opencode"),
         ],
     },
-    Known {
+    KnownAgent {
         name: "pi",
         aliases: &["pi-acp"],
         title: "pi, by its adapter",
@@ -164,7 +164,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g pi-acp",
         keeps: &[Moved("PI_CODING_AGENT_DIR", ".pi/agent"), Home(".pi")],
     },
-    Known {
+    KnownAgent {
         name: "qwen",
         aliases: &["qwen-code"],
         title: "Qwen Code, of Alibaba",
@@ -172,7 +172,7 @@ pub(crate) const KNOWN: &[Known] = &[
         install: "npm install -g @qwen-code/qwen-code",
         keeps: &[Home(".qwen")],
     },
-    Known {
+    KnownAgent {
         name: "vibe",
         aliases: &["mistral-vibe", "vibe-acp"],
         title: "Vibe, of Mistral AI",
@@ -184,7 +184,7 @@ pub(crate) const KNOWN: &[Known] = &[
 
 /// The well-known agent that a command starts, by itself or with a program that fetches it first (`npx -y
 /// @google/gemini-cli`).
-pub(crate) fn known_by_command(command: &[String]) -> Option<&'static Known> {
+pub(crate) fn known_by_command(command: &[String]) -> Option<&'static KnownAgent> {
     let (program, args) = words(command)?;
     if program == "acp" && args.first().is_some_and(|word| word == "agent") {
         return known(BUNDLED);
@@ -197,7 +197,7 @@ pub(crate) fn known_by_command(command: &[String]) -> Option<&'static Known> {
 }
 
 /// What a command has that runs an agent with a program that fetches it first: where that keeps it.
-pub(crate) fn runner_of(command: &[String]) -> &'static [Place] {
+pub(crate) fn runner_of(command: &[String]) -> &'static [OwnPlace] {
     let program = words(command).map(|(program, _)| program);
     program.and_then(own::runner).unwrap_or_default()
 }
@@ -231,7 +231,7 @@ fn package(word: &str) -> &str {
 }
 
 /// The name of the package that an agent is installed from, if it is one.
-fn installed(known: &Known) -> Option<&'static str> {
+fn installed(known: &KnownAgent) -> Option<&'static str> {
     let install = known.install;
     let from = ["npm install -g ", "uv tool install "];
     from.iter()
@@ -240,7 +240,7 @@ fn installed(known: &Known) -> Option<&'static str> {
 }
 
 /// The agent whose program or package is called so.
-fn named_in_commands(name: &str) -> Option<&'static Known> {
+fn named_in_commands(name: &str) -> Option<&'static KnownAgent> {
     KNOWN.iter().skip(1).find(|known| {
         known.command.first() == Some(&name)
             || known.aliases.contains(&name)
@@ -249,8 +249,9 @@ fn named_in_commands(name: &str) -> Option<&'static Known> {
 }
 
 /// The agent of this name, or of one that it has elsewhere.
-pub(crate) fn known(name: &str) -> Option<&'static Known> {
-    let is_called = |known: &&Known| known.name == name || known.aliases.contains(&name);
+#[must_use]
+pub fn known(name: &str) -> Option<&'static KnownAgent> {
+    let is_called = |known: &&KnownAgent| known.name == name || known.aliases.contains(&name);
     KNOWN.iter().find(is_called)
 }
 

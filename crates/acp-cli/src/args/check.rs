@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use acp_check::suite::Task;
 use clap::{Subcommand, ValueEnum};
 
-use crate::environment::EnvArgs;
+use super::which::EnvArgs;
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use acp_config::SessionName;
 use clap::Subcommand;
 
-use crate::agents::WhichArgs;
-use crate::args::ListFormat;
-use crate::names::SessionName;
+use super::shared::ListFormat;
+use super::which::WhichArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(

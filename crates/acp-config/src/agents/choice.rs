@@ -1,4 +1,4 @@
-//! `--agent NAME` and `-- AGENT COMMAND...`: which agent is meant, and what it is given.
+//! Which agent is meant by a name or a command, and what it is given.
 
 use std::path::Path;
 
@@ -6,96 +6,93 @@ use acp::v1::McpServer;
 use sha2::{Digest, Sha256};
 
 use super::known::{BUNDLED, KNOWN, known, known_by_command, runner_of};
-use super::own::{self, Own};
+use super::own::{self, OwnPlaces};
 use super::project::ProjectAgents;
-use super::settings::{self, Settings, check_name};
-use crate::args::ProtocolArg;
-use crate::config::{self, Config};
-use crate::environment::{EnvArgs, ForAgent};
-use crate::exit::Exit;
-use crate::{ask, mcp_servers, places};
+use super::settings::{self, AgentSettings, check_name};
+use crate::config::Config;
+use crate::environment::{AgentEnvironment, EnvRequest};
+use crate::error::ConfigError;
+use crate::mcp_servers::mcp_definitions;
+use crate::quote::quoted;
 
-// Which agent; not documented, or it would be the text of whatever it is put into.
-#[derive(Debug, Default, clap::Args)]
-pub(crate) struct WhichArgs {
-    /// The agent, by its name; `acp agents` lists those there are. Without it, and without AGENT COMMAND, it is the
-    /// one that is configured as `default_agent`, or else the bundled agent.
-    #[arg(long, value_name = "NAME", conflicts_with = "agent_command")]
-    pub(crate) agent: Option<String>,
-
-    /// The command of an agent that has no name here, with its arguments.
-    #[arg(last = true, value_name = "AGENT COMMAND")]
-    pub(crate) agent_command: Vec<String>,
-
-    #[command(flatten)]
-    pub(crate) env: EnvArgs,
-
-    /// The latest version of the protocol to speak; what the other side speaks decides. Version 2 is a
-    /// draft. By default what is configured of the agent, or else 1.
-    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u16).range(1..=2))]
-    pub(crate) protocol: Option<u16>,
+/// What a command line says of which agent is meant.
+#[derive(Debug, Clone, Default)]
+pub struct AgentRequest {
+    /// Its name.
+    pub name: Option<String>,
+    /// The command of one that has no name here, with its arguments; it goes before the name.
+    pub command: Vec<String>,
+    /// Variables that it gets.
+    pub env: Vec<EnvRequest>,
+    /// The latest version of the protocol to speak.
+    pub protocol: Option<u16>,
 }
+
+/// Asks the user a question, and says whether they said yes. `None` where nobody can be asked.
+pub type Ask<'a> = Option<&'a dyn Fn(&str) -> bool>;
 
 /// An agent that was chosen.
 #[derive(Debug, Clone)]
-pub(crate) struct Chosen {
+pub struct AgentChoice {
     /// What it is called, if it was chosen by a name.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Its program and arguments; nothing for the bundled agent.
-    pub(crate) command: Vec<String>,
-    pub(crate) protocol: ProtocolArg,
+    pub command: Vec<String>,
+    /// The latest version of the protocol to speak.
+    pub protocol: u16,
     /// The version has to be typed to have it again.
-    pub(crate) protocol_typed: bool,
-    pub(crate) given: ForAgent,
+    pub protocol_typed: bool,
+    /// What it is given of the environment.
+    pub given: AgentEnvironment,
     /// The mode in which its sessions begin.
-    pub(crate) mode: Option<String>,
+    pub mode: Option<String>,
     /// The options that are set when a session begins.
-    pub(crate) options: Vec<(String, String)>,
+    pub options: Vec<(String, String)>,
     /// MCP servers for its sessions.
-    pub(crate) mcp_servers: Vec<McpServer>,
+    pub mcp_servers: Vec<McpServer>,
     /// How it is installed, if that is known.
-    pub(crate) install: Option<&'static str>,
+    pub install: Option<&'static str>,
     /// What the person is to be told of the choice.
-    pub(crate) note: Option<String>,
+    pub note: Option<String>,
 }
 
-impl WhichArgs {
+impl AgentRequest {
     /// The agent of this name.
-    pub(crate) fn named(name: &str) -> Self {
+    #[must_use]
+    pub fn named(name: &str) -> Self {
         Self {
-            agent: Some(name.to_owned()),
+            name: Some(name.to_owned()),
             ..Self::default()
         }
     }
 
-    /// Whether the command line says which.
-    pub(crate) fn says(&self) -> bool {
-        self.agent.is_some() || !self.agent_command.is_empty()
-    }
-
     /// The agent that is meant, for someone who works in `cwd`.
     ///
-    /// If it is one of a project that the person has not yet said yes to, they are asked.
+    /// If it is one of a project that the user has not yet said yes to, they are asked.
     ///
     /// # Errors
     /// There is none of that name; what is configured is not understood; the project's is not allowed.
-    pub(crate) fn choose(&self, cwd: &Path) -> Result<Chosen, Exit> {
-        let mut config = config::read()?;
-        if !self.agent_command.is_empty() {
-            let mut chosen = self.with(&config, Settings::default(), Exit::usage)?;
-            chosen.command.clone_from(&self.agent_command);
+    pub fn choose(
+        &self,
+        config: &Config,
+        cwd: &Path,
+        ask: Ask<'_>,
+    ) -> Result<AgentChoice, ConfigError> {
+        if !self.command.is_empty() {
+            let mut chosen = self.with(config, AgentSettings::default(), ConfigError::usage)?;
+            chosen.command.clone_from(&self.command);
             return Ok(chosen);
         }
-        if let Some(name) = &self.agent {
-            return self.by_name(&mut config, name, cwd);
+        if let Some(name) = &self.name {
+            return self.by_name(config, name, cwd, ask);
         }
-        let (name, note) = default_agent(&mut config, cwd)?;
+        let (name, note) = default_agent(config, cwd)?;
         let mut chosen = match &name {
-            Some(name) => self.by_name(&mut config, name, cwd)?,
+            Some(name) => self.by_name(config, name, cwd, ask)?,
             None => {
-                let bundled = self.by_name(&mut config, BUNDLED, cwd)?;
+                let bundled = self.by_name(config, BUNDLED, cwd, ask)?;
                 // Nothing has to be typed to have it again.
-                Chosen {
+                AgentChoice {
                     name: None,
                     ..bundled
                 }
@@ -105,18 +102,24 @@ impl WhichArgs {
         Ok(chosen)
     }
 
-    fn by_name(&self, config: &mut Config, name: &str, cwd: &Path) -> Result<Chosen, Exit> {
+    fn by_name(
+        &self,
+        config: &Config,
+        name: &str,
+        cwd: &Path,
+        ask: Ask<'_>,
+    ) -> Result<AgentChoice, ConfigError> {
         let known = known(name);
         let canonical = known.map_or(name, |known| known.name);
         let users = match config.agents.contains_key(name) {
             true => name,
             false => canonical,
         };
-        if let Some(settings) = config.agents.remove(users) {
+        if let Some(settings) = config.agents.get(users).cloned() {
             return self.users(config, users, settings);
         }
         if let Some(known) = known {
-            let mut chosen = self.with(config, Settings::default(), Exit::usage)?;
+            let mut chosen = self.with(config, AgentSettings::default(), ConfigError::usage)?;
             chosen.name = Some(known.name.to_owned());
             chosen.command = owned(known.command);
             chosen.install = Some(known.install);
@@ -125,12 +128,12 @@ impl WhichArgs {
         let project = ProjectAgents::of(cwd)?;
         if let Some(mut project) = project {
             if project.agents.contains_key(name) {
-                allow(&project)?;
+                allow(&project, ask)?;
             }
             if let Some(mut settings) = project.agents.remove(name) {
                 let command = settings.command.take().unwrap_or_default();
                 let wrong = |what: String| {
-                    Exit::usage(format!(
+                    ConfigError::usage(format!(
                         "{}: [agents.{name}]: {what}",
                         project.file.display()
                     ))
@@ -146,12 +149,16 @@ impl WhichArgs {
     }
 
     /// An agent of the user's own.
-    fn users(&self, config: &Config, name: &str, mut settings: Settings) -> Result<Chosen, Exit> {
+    fn users(
+        &self,
+        config: &Config,
+        name: &str,
+        mut settings: AgentSettings,
+    ) -> Result<AgentChoice, ConfigError> {
         let known = known(name);
         let wrong = |what: String| {
-            let file = config::file().map(|file| places::short(&file));
-            let file = file.unwrap_or_else(|| config::FILE.to_owned());
-            Exit::usage(format!("{file}: [agents.{name}]: {what}"))
+            let file = Config::shown_file();
+            ConfigError::usage(format!("{file}: [agents.{name}]: {what}"))
         };
         check_name(name).map_err(wrong)?;
         let command = match (settings.command.take(), known) {
@@ -184,15 +191,15 @@ impl WhichArgs {
     fn with(
         &self,
         config: &Config,
-        settings: Settings,
-        wrong: impl Fn(String) -> Exit,
-    ) -> Result<Chosen, Exit> {
-        let given = ForAgent::of_agent(&config.environment, &settings, &self.env, &wrong)?;
+        settings: AgentSettings,
+        wrong: impl Fn(String) -> ConfigError,
+    ) -> Result<AgentChoice, ConfigError> {
+        let given = AgentEnvironment::of_agent(&config.environment, &settings, &self.env, &wrong)?;
         let protocol = self.protocol.or(settings.protocol).unwrap_or(1);
-        Ok(Chosen {
+        Ok(AgentChoice {
             name: None,
             command: Vec::new(),
-            protocol: ProtocolArg { protocol },
+            protocol,
             protocol_typed: self.protocol.is_some_and(|typed| {
                 // One is what is spoken if nothing is said.
                 typed != settings.protocol.unwrap_or(1)
@@ -200,21 +207,23 @@ impl WhichArgs {
             given,
             options: settings.options().collect(),
             mode: settings.mode,
-            mcp_servers: mcp_servers::definitions(settings.mcp_servers).map_err(wrong)?,
+            mcp_servers: mcp_definitions(settings.mcp_servers).map_err(wrong)?,
             install: None,
             note: None,
         })
     }
 }
 
-impl Chosen {
+impl AgentChoice {
     /// Whether it is the bundled agent.
-    pub(crate) fn is_bundled(&self) -> bool {
+    #[must_use]
+    pub fn is_bundled(&self) -> bool {
         self.command.is_empty()
     }
 
     /// What it must be able to write of its own, if that is known. Directories that are not there are made.
-    pub(crate) fn own(&self, cwd: &Path) -> Own {
+    #[must_use]
+    pub fn own(&self, cwd: &Path) -> OwnPlaces {
         let named = self.name.as_deref().and_then(known);
         let known = match self.command.is_empty() {
             true => known(BUNDLED),
@@ -226,7 +235,8 @@ impl Chosen {
     }
 
     /// What it is remembered by. Of a command only its program can be read: the rest may have a key in it.
-    pub(crate) fn key(&self) -> String {
+    #[must_use]
+    pub fn key(&self) -> String {
         match (&self.name, self.command.split_first()) {
             (Some(name), _) => name.clone(),
             (None, None) => BUNDLED.to_owned(),
@@ -244,7 +254,8 @@ impl Chosen {
     }
 
     /// What it is called in a sentence.
-    pub(crate) fn title(&self) -> String {
+    #[must_use]
+    pub fn title(&self) -> String {
         match (&self.name, self.command.first()) {
             (Some(name), _) => format!("the agent {name}"),
             (None, None) => "the bundled agent".to_owned(),
@@ -253,7 +264,8 @@ impl Chosen {
     }
 
     /// What is to be added to a message that its program was not found.
-    pub(crate) fn how_to_install(&self) -> String {
+    #[must_use]
+    pub fn how_to_install(&self) -> String {
         match self.install {
             Some(install) if !install.is_empty() => format!("\nto install it: {install}"),
             _ => String::new(),
@@ -268,16 +280,16 @@ fn owned(words: &[&str]) -> Vec<String> {
 /// The agent that is configured as the default, if any is; with what is to be said of it. The project's, if the person
 /// has said yes to it, goes before the user's own.
 fn default_agent(
-    config: &mut Config,
+    config: &Config,
     cwd: &Path,
-) -> Result<(Option<String>, Option<String>), Exit> {
-    let users = config.default_agent.take();
+) -> Result<(Option<String>, Option<String>), ConfigError> {
+    let users = config.default_agent.clone();
     let not_used = |why: String| Some(format!("the project's default agent is not used: {why}"));
     let project = match ProjectAgents::of(cwd) {
         Ok(Some(project)) if project.default_agent.is_some() => project,
         Ok(_) => return Ok((users, None)),
         // What is not understood was never said yes to.
-        Err(exit) => return Ok((users, not_used(exit.message.unwrap_or_default()))),
+        Err(e) => return Ok((users, not_used(e.to_string()))),
     };
     if project.is_allowed()? {
         return Ok((project.default_agent, None));
@@ -290,18 +302,18 @@ fn default_agent(
 }
 
 /// Asks whether a project's agents may be used, if that was not said yet.
-fn allow(project: &ProjectAgents) -> Result<(), Exit> {
+fn allow(project: &ProjectAgents, ask: Ask<'_>) -> Result<(), ConfigError> {
     if project.is_allowed()? {
         return Ok(());
     }
     let file = project.shown_file();
-    if ask::possible() {
-        if ask::says_yes(&project.question()) {
+    if let Some(ask) = ask {
+        if ask(&project.question()) {
             return project.allow();
         }
-        return Err(Exit::usage("the project's agents are not allowed"));
+        return Err(ConfigError::usage("the project's agents are not allowed"));
     }
-    Err(Exit::usage(format!(
+    Err(ConfigError::usage(format!(
         "this agent is the project's, which says in {file} what is to be run; that has not been allowed. To look at it and allow it, type: acp agents allow{}",
         elsewhere(&project.directory)
     )))
@@ -312,15 +324,12 @@ fn elsewhere(directory: &Path) -> String {
     let here = std::env::current_dir().and_then(std::fs::canonicalize);
     match here {
         Ok(here) if here.starts_with(directory) => String::new(),
-        _ => format!(
-            " --cwd {}",
-            crate::start::quoted(&directory.to_string_lossy())
-        ),
+        _ => format!(" --cwd {}", quoted(&directory.to_string_lossy())),
     }
 }
 
 /// There is no such agent; which one may be meant.
-fn unknown(name: &str, config: &Config, project: Option<&ProjectAgents>) -> Exit {
+fn unknown(name: &str, config: &Config, project: Option<&ProjectAgents>) -> ConfigError {
     let aliases = KNOWN.iter().flat_map(|known| known.aliases.iter().copied());
     let names = KNOWN.iter().map(|known| known.name).chain(aliases);
     let names = names.chain(config.agents.keys().map(String::as_str));
@@ -329,7 +338,7 @@ fn unknown(name: &str, config: &Config, project: Option<&ProjectAgents>) -> Exit
         .flat_map(|project| project.agents.keys());
     let nearest = nearest(name, names.chain(projects.map(String::as_str)));
     let meant = nearest.map(|nearest| format!("; did you mean `{nearest}`?"));
-    Exit::usage(format!(
+    ConfigError::usage(format!(
         "no agent is called `{name}`{} `acp agents` lists those there are",
         meant.unwrap_or_else(|| ";".to_owned())
     ))
@@ -363,8 +372,12 @@ mod tests {
     #[test]
     fn a_command_is_remembered_without_what_may_be_secret_in_it() {
         let key = |words: &[&str]| {
-            let which = WhichArgs::default();
-            let chosen = which.with(&Config::default(), Settings::default(), Exit::usage);
+            let which = AgentRequest::default();
+            let chosen = which.with(
+                &Config::default(),
+                AgentSettings::default(),
+                ConfigError::usage,
+            );
             let mut chosen = chosen.unwrap();
             chosen.command = owned(words);
             chosen.key()

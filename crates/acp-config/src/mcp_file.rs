@@ -1,4 +1,4 @@
-//! `--mcp`: the MCP servers for the agent.
+//! MCP servers in a JSON file, as the protocol writes them or as editors do.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, McpServerStdio};
 use serde::Deserialize;
 
-use crate::exit::Exit;
+use crate::error::ConfigError;
 
 /// A server as editors write it in their settings.
 #[derive(Deserialize)]
-struct Setting {
+struct ServerSettings {
     #[serde(rename = "type")]
     kind: Option<String>,
     command: Option<String>,
@@ -24,15 +24,19 @@ struct Setting {
 }
 
 #[derive(Deserialize)]
-struct Settings {
+struct EditorSettings {
     #[serde(rename = "mcpServers")]
-    servers: BTreeMap<String, Setting>,
+    servers: BTreeMap<String, ServerSettings>,
 }
 
-pub(crate) fn read(file: &Path) -> Result<Vec<McpServer>, Exit> {
-    let wrong = |what: String| Exit::usage(format!("--mcp {}: {what}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| wrong(e.to_string()))?;
-    parse(&text).map_err(wrong)
+/// Reads the servers of a file.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn mcp_servers_of(file: &Path) -> Result<Vec<McpServer>, ConfigError> {
+    let wrong = |what: &str| ConfigError::usage(format!("{}: {what}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| wrong(&e.to_string()))?;
+    parse(&text).map_err(|what| wrong(&what))
 }
 
 fn parse(text: &str) -> Result<Vec<McpServer>, String> {
@@ -47,7 +51,7 @@ fn parse(text: &str) -> Result<Vec<McpServer>, String> {
             Ok(servers)
         };
     }
-    let settings: Settings = serde_json::from_str(text).map_err(|e| without_values(&e))?;
+    let settings: EditorSettings = serde_json::from_str(text).map_err(|e| without_values(&e))?;
     settings
         .servers
         .into_iter()
@@ -66,7 +70,7 @@ fn without_values(error: &serde_json::Error) -> String {
     }
 }
 
-fn server(name: String, setting: Setting) -> Result<McpServer, String> {
+fn server(name: String, setting: ServerSettings) -> Result<McpServer, String> {
     let headers = || -> Vec<HttpHeader> {
         setting
             .headers

@@ -1,4 +1,4 @@
-//! MCP servers of the user's own, for `acp agent`: `[[mcp_servers]]` in `config.toml`.
+//! MCP servers that are configured: `[[mcp_servers]]` of the bundled agent and of agents by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,12 +7,12 @@ use acp::v1::{EnvVariable, HttpHeader, McpServer, McpServerHttp, McpServerSse, M
 use acp_host::own_process;
 use serde::Deserialize;
 
-use crate::start::quoted;
+use crate::quote::quoted;
 
-/// A server. It is a program (`command`) or is somewhere (`url`).
-#[derive(Default, Deserialize)]
+/// An MCP server as it is configured. It is a program (`command`) or is somewhere (`url`).
+#[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct UsersServer {
+pub struct McpServerSettings {
     /// What it is called in the names of its tools.
     name: String,
     /// The program.
@@ -33,9 +33,9 @@ pub(crate) struct UsersServer {
 }
 
 /// Without values of variables and headers, which may be secret.
-impl fmt::Debug for UsersServer {
+impl fmt::Debug for McpServerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("UsersServer")
+        f.debug_struct("McpServerSettings")
             .field("name", &self.name)
             .field("command", &self.command)
             .field("url", &self.url)
@@ -52,9 +52,10 @@ enum Transport {
     Sse,
 }
 
-impl UsersServer {
+impl McpServerSettings {
     /// All that it says, on a line: for someone who is asked whether it may be used.
-    pub(crate) fn shown(&self) -> String {
+    #[must_use]
+    pub fn shown(&self) -> String {
         let mut words = vec![format!("{}:", self.name)];
         words.extend(self.url.clone());
         words.extend(self.command.as_deref().map(quoted));
@@ -122,7 +123,7 @@ impl UsersServer {
 ///
 /// # Errors
 /// What is wrong with one of them.
-pub(crate) fn definitions(servers: Vec<UsersServer>) -> Result<Vec<McpServer>, String> {
+pub fn mcp_definitions(servers: Vec<McpServerSettings>) -> Result<Vec<McpServer>, String> {
     let mut all: Vec<McpServer> = Vec::with_capacity(servers.len());
     for server in servers {
         let definition = server.definition(|name| {
@@ -142,7 +143,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<McpServer, String> {
-        let server: UsersServer = toml::from_str(text).map_err(|e| e.message().to_owned())?;
+        let server: McpServerSettings = toml::from_str(text).map_err(|e| e.message().to_owned())?;
         server.definition(|name| (name == "TOKEN").then(|| "secret".to_owned()))
     }
 
