@@ -115,10 +115,7 @@ fn spec(
         });
     }
     let confined = confinement.and_then(Confinement::hint);
-    spec.options = ProtocolArg {
-        protocol: agent.protocol,
-    }
-    .set(acp::Options::new());
+    spec.options = ProtocolArg::of(agent).set(acp::Options::new());
     spec.begins.mode.clone_from(&agent.mode);
     spec.begins.config.clone_from(&agent.options);
     spec.mcp_servers.clone_from(&agent.mcp_servers);

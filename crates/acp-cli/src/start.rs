@@ -131,10 +131,7 @@ pub(crate) fn option(name: &str, value: &str) -> Vec<String> {
 
 /// How the connection with the agent is made. What it prints to stdout that is no message is told with what went wrong.
 pub(crate) fn options(agent: &AgentChoice, process: &AgentProcess) -> acp::Options {
-    let protocol = ProtocolArg {
-        protocol: agent.protocol,
-    };
-    let options = protocol.set(acp::Options::new());
+    let options = ProtocolArg::of(agent).set(acp::Options::new());
     options.on_noise(process.noise_keeper())
 }
 

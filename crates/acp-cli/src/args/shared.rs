@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use acp::v1::McpServer;
-use acp_config::{mcp_servers_of, places};
+use acp_config::{AgentChoice, mcp_servers_of, places};
 use acp_host::{Policy, SandboxRules};
 use clap::ValueEnum;
 
@@ -224,6 +224,13 @@ pub(crate) struct ProtocolArg {
 }
 
 impl ProtocolArg {
+    /// The version that is spoken with an agent.
+    pub(crate) fn of(agent: &AgentChoice) -> Self {
+        Self {
+            protocol: agent.protocol,
+        }
+    }
+
     /// The version in the options of a connection.
     pub(crate) fn set(self, options: acp::Options) -> acp::Options {
         if self.protocol == 2 {
