@@ -1,6 +1,6 @@
 //! `acp check-relay`: what a client that is checked starts as its agent.
 
-use acp_check::suite::relay;
+use acp_check::relay;
 
 use crate::args::between::CheckRelayArgs;
 use crate::exit::Exit;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acp_check::suite::Task;
+use acp_check::Task;
 use clap::{Subcommand, ValueEnum};
 
 use super::which::EnvArgs;

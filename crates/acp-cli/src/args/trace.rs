@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use acp_check::trace::{Ignore, Side};
+use acp_trace::{Ignore, Side};
 use clap::{Subcommand, ValueEnum};
 use globset::{Glob, GlobMatcher};
 

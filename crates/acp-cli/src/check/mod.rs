@@ -5,10 +5,10 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use acp_check::schema::Version;
-use acp_check::suite::relay::ClientProgram;
-use acp_check::suite::report::{Report, TextStyle};
-use acp_check::suite::{self, Check, Options, Program, Side, Target, Task, Verdict, baseline};
+use acp_check::Version;
+use acp_check::relay::ClientProgram;
+use acp_check::report::{Report, TextStyle};
+use acp_check::{self, Check, Options, Program, Side, Target, Task, Verdict, baseline};
 use acp_host::AgentCommand;
 use globset::{Glob, GlobSetBuilder};
 
@@ -37,7 +37,7 @@ pub(crate) async fn check(args: CheckArgs) -> Exit {
 }
 
 async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
-    let known = |version| suite::agents(version);
+    let known = |version| acp_check::agents(version);
     if args.common.list {
         return list(&args.common, known);
     }
@@ -58,7 +58,7 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
         login: args.login,
         texts,
     };
-    let spoken = suite::spoken(&*target, &options)
+    let spoken = acp_check::spoken(&*target, &options)
         .await
         .map_err(Exit::broken)?;
     carry_out(
@@ -74,7 +74,7 @@ async fn agent(args: CheckedAgent) -> Result<Exit, Exit> {
 }
 
 async fn client(args: CheckedClient) -> Result<Exit, Exit> {
-    let known = |version| suite::clients(version);
+    let known = |version| acp_check::clients(version);
     if args.common.list {
         return list(&args.common, known);
     }
@@ -92,7 +92,7 @@ async fn client(args: CheckedClient) -> Result<Exit, Exit> {
         jobs: args.common.jobs,
         ..Options::default()
     };
-    let spoken = suite::spoken_by_client(&target, &options)
+    let spoken = acp_check::spoken_by_client(&target, &options)
         .await
         .map_err(Exit::broken)?;
     let target: Arc<dyn Target> = Arc::new(target);
@@ -150,7 +150,7 @@ async fn carry_out(
     let checks = chosen(common, checks)?;
     let began = Instant::now();
     let progress = Progress::new(checks.len());
-    let outcomes = suite::run_telling(target, &checks, options, |_| progress.one()).await;
+    let outcomes = acp_check::run_telling(target, &checks, options, |_| progress.one()).await;
     progress.end();
     let report = Report {
         side,

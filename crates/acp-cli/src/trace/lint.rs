@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use acp_check::suite::Level;
-use acp_check::trace::{Lint, Problem, Reader};
+use acp_check::Level;
 use acp_host::clean;
+use acp_trace::{Lint, Problem, Reader};
 use anstyle::Style;
 use serde_json::json;
 

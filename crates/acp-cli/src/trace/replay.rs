@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use acp::{Transport, transport};
-use acp_check::trace::{Difference, Reader, Replay, ReplaySettings, Report, Side};
 use acp_host::{AgentCommand, AgentProcess, clean};
+use acp_trace::{Difference, Reader, Replay, ReplaySettings, Report, Side};
 use serde_json::Value;
 
 use crate::args::trace::{From, ReplayArgs};
