@@ -5,191 +5,14 @@
 //! be a list by themselves. What the shell puts in later (`$TOKEN`) is no secret here and stays.
 
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use acp_rules::REDACTED;
 
 use super::names;
-
-/// What of an argument is secret.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    All,
-    /// What is behind the first of these characters; nothing if there is none.
-    Behind(char),
-    /// The value of a header whose name tells of a secret.
-    Header,
-    /// The values of cookies. Without `=` it is a file.
-    Cookie,
-    /// The values of fields whose names tell of secrets, as forms have them.
-    Form,
-}
+use super::programs::{CURL_SWITCHES, Part, Program, With, name_pattern, named};
+use super::words::{Token, Words};
 use Part::{All, Behind, Cookie, Form, Header};
-
-/// How a flag comes by its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum With {
-    /// It is the next argument, or behind a `=`.
-    Next,
-    /// It is in the same argument.
-    Glued,
-    /// Either.
-    Both,
-}
-use With::{Both, Glued, Next};
-
-#[derive(Debug)]
-struct Program {
-    names: &'static [&'static str],
-    /// Only with this word before the flags.
-    subcommand: Option<&'static str>,
-    flags: &'static [(&'static str, Part, With)],
-}
-
-const PROGRAMS: &[Program] = &[
-    Program {
-        names: &["curl"],
-        subcommand: None,
-        flags: &[
-            ("-u", Behind(':'), Both),
-            ("--user", Behind(':'), Next),
-            ("-U", Behind(':'), Both),
-            ("--proxy-user", Behind(':'), Next),
-            ("-E", Behind(':'), Both),
-            ("--cert", Behind(':'), Next),
-            ("-H", Header, Both),
-            ("--header", Header, Next),
-            ("--proxy-header", Header, Next),
-            ("-b", Cookie, Both),
-            ("--cookie", Cookie, Next),
-            ("--oauth2-bearer", All, Next),
-            ("--pass", All, Next),
-            ("-d", Form, Both),
-            ("--data", Form, Next),
-            ("--data-raw", Form, Next),
-            ("--data-ascii", Form, Next),
-            ("--data-binary", Form, Next),
-            ("--data-urlencode", Form, Next),
-            ("-F", Form, Both),
-            ("--form", Form, Next),
-            ("--form-string", Form, Next),
-        ],
-    },
-    Program {
-        names: &["wget", "wget2"],
-        subcommand: None,
-        flags: &[
-            ("--header", Header, Next),
-            ("--post-data", Form, Next),
-            ("--body-data", Form, Next),
-        ],
-    },
-    Program {
-        names: &["http", "https", "xh", "xhs"],
-        subcommand: None,
-        flags: &[("-a", Behind(':'), Both), ("--auth", Behind(':'), Next)],
-    },
-    Program {
-        names: &[
-            "mysql",
-            "mysqldump",
-            "mysqladmin",
-            "mysqlimport",
-            "mysqlcheck",
-            "mysqlshow",
-            "mariadb",
-            "mariadb-dump",
-            "mariadb-admin",
-            "mariadb-check",
-            "7z",
-            "7za",
-            "7zz",
-            "7zr",
-            "rar",
-            "unrar",
-        ],
-        subcommand: None,
-        // Apart from it the next argument is no password: it is asked for then.
-        flags: &[("-p", All, Glued), ("-hp", All, Glued)],
-    },
-    Program {
-        names: &[
-            "sshpass",
-            "mongo",
-            "mongosh",
-            "mongodump",
-            "mongorestore",
-            "mongoexport",
-            "mongoimport",
-        ],
-        subcommand: None,
-        flags: &[("-p", All, Both)],
-    },
-    Program {
-        names: &["redis-cli"],
-        subcommand: None,
-        flags: &[("-a", All, Next), ("--pass", All, Next)],
-    },
-    Program {
-        names: &[
-            "docker", "podman", "buildah", "skopeo", "nerdctl", "helm", "crane", "oras", "az", "oc",
-        ],
-        subcommand: Some("login"),
-        flags: &[("-p", All, Both)],
-    },
-    Program {
-        names: &["zip", "unzip", "sqlcmd", "bcp"],
-        subcommand: None,
-        flags: &[("-P", All, Both)],
-    },
-    Program {
-        names: &[
-            "ldapsearch",
-            "ldapadd",
-            "ldapmodify",
-            "ldapdelete",
-            "ldapwhoami",
-            "ldappasswd",
-        ],
-        subcommand: None,
-        flags: &[("-w", All, Both)],
-    },
-    Program {
-        names: &["smbclient", "rpcclient", "smbget"],
-        subcommand: None,
-        flags: &[("-U", Behind('%'), Both), ("--user", Behind('%'), Next)],
-    },
-    Program {
-        names: &["lftp"],
-        subcommand: None,
-        flags: &[("-u", Behind(','), Both)],
-    },
-    Program {
-        names: &["openssl"],
-        subcommand: None,
-        flags: &[
-            ("-passin", Behind(':'), Next),
-            ("-passout", Behind(':'), Next),
-            ("-pass", Behind(':'), Next),
-            ("-k", All, Next),
-        ],
-    },
-    Program {
-        names: &["keytool", "jarsigner"],
-        subcommand: None,
-        flags: &[
-            ("-storepass", All, Next),
-            ("-keypass", All, Next),
-            ("-srcstorepass", All, Next),
-            ("-deststorepass", All, Next),
-        ],
-    },
-];
-
-/// Flags of curl's that take no value, and so may stand before one that does: `-sSu`.
-const CURL_SWITCHES: &str = "#0123468afgGiIjJkLlnNOpqRsSvZ";
+use With::{Glued, Next};
 
 /// How deep quoted command lines are looked into: `ssh host "bash -c 'curl …'"`.
 const DEEPEST: usize = 4;
@@ -273,23 +96,6 @@ impl Arguments {
         }
         Some(secret(part, rest, at))
     }
-}
-
-/// Where in a word the name of the program is that it runs.
-fn name_in(word: &str) -> Option<Range<usize>> {
-    let start = word.rfind(['/', '\\', '"', '\'']).map_or(0, |at| at + 1);
-    let name = word.get(start..)?;
-    let name = name.strip_suffix(".exe").unwrap_or(name);
-    let known = PROGRAMS.iter().any(|program| program.names.contains(&name));
-    known.then(|| start..start + name.len())
-}
-
-/// The program that this word runs, if its arguments are known.
-fn named(word: &str) -> Option<&'static Program> {
-    let name = word.get(name_in(word)?)?;
-    PROGRAMS
-        .iter()
-        .find(|program| program.names.contains(&name))
 }
 
 /// The secret parts of a value, which begins at `at`.
@@ -379,19 +185,6 @@ pub(super) fn text(text: &str, is_command: bool) -> Option<String> {
     replaced(text, &found)
 }
 
-/// The names of all programs.
-fn name_pattern() -> &'static Regex {
-    static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
-        let names = PROGRAMS.iter().flat_map(|program| program.names);
-        let names: Vec<&str> = names.copied().collect();
-        // Of names with letters and hyphens a pattern can be made; a test does.
-        #[allow(clippy::expect_used, reason = "part of the program")]
-        Regex::new(&format!(r"(?-u:\b)(?:{})(?-u:\b)", names.join("|")))
-            .expect("names are a pattern")
-    });
-    &PATTERN
-}
-
 fn replaced(text: &str, secrets: &[Range<usize>]) -> Option<String> {
     if secrets.is_empty() {
         return None;
@@ -442,102 +235,6 @@ fn look_into(
         let start = offset + place.start;
         let secrets = secrets.into_iter();
         found.extend(secrets.map(|secret| start + secret.start..start + secret.end));
-    }
-}
-
-/// What is quoted is no longer than this; a quote without an end is an apostrophe.
-const LONGEST_QUOTE: usize = 64 * 1024;
-
-enum Token {
-    /// Without the quotes, if all of it is in quotes; and what of it is.
-    Word {
-        place: Range<usize>,
-        quoted: Vec<Range<usize>>,
-    },
-    /// What ends a command.
-    End,
-}
-
-/// The words of a text, as a shell takes it apart.
-struct Words<'a> {
-    text: &'a str,
-    at: usize,
-    within_quotes: bool,
-}
-
-impl Words<'_> {
-    fn next(&mut self) -> Option<Token> {
-        let bytes = self.text.as_bytes();
-        loop {
-            match bytes.get(self.at)? {
-                b' ' | b'\t' | b'\r' => self.at += 1,
-                b'\\' if bytes.get(self.at + 1) == Some(&b'\n') => self.at += 2,
-                b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'<' | b'>' | b'`' | b'{' | b'}' => {
-                    self.at += 1;
-                    return Some(Token::End);
-                }
-                _ => return Some(self.word()),
-            }
-        }
-    }
-
-    fn word(&mut self) -> Token {
-        let bytes = self.text.as_bytes();
-        let start = self.at;
-        let mut quoted = Vec::new();
-        while let Some(&byte) = bytes.get(self.at) {
-            match byte {
-                b' ' | b'\t' | b'\r' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'<' | b'>'
-                | b'`' => break,
-                b'\\' => self.at += 2,
-                b'"' | b'\'' if self.within_quotes && !self.may_open(start) => {
-                    let place = start..self.at;
-                    self.text = self.text.get(..self.at).unwrap_or_default();
-                    return Token::Word {
-                        place,
-                        quoted: Vec::new(),
-                    };
-                }
-                b'"' | b'\'' => match self.end_of_quoted(byte) {
-                    Some(end) => {
-                        quoted.push(self.at + 1..end);
-                        self.at = end + 1;
-                    }
-                    None => self.at += 1,
-                },
-                _ => self.at += 1,
-            }
-        }
-        // A backslash may be the last.
-        self.at = self.at.min(bytes.len());
-        let place = match quoted.as_slice() {
-            [all] if all.start == start + 1 && all.end + 1 == self.at => all.clone(),
-            _ => start..self.at,
-        };
-        Token::Word { place, quoted }
-    }
-
-    /// Whether a quote can begin here, in a word that began there.
-    fn may_open(&self, start: usize) -> bool {
-        let before = self.at.checked_sub(1).filter(|_| self.at > start);
-        let before = before.and_then(|at| self.text.as_bytes().get(at));
-        before.is_none_or(|before| b"=:,%".contains(before))
-    }
-
-    /// Where a quote that begins here ends.
-    fn end_of_quoted(&self, quote: u8) -> Option<usize> {
-        let bytes = self.text.as_bytes();
-        let mut at = self.at + 1;
-        loop {
-            if at - self.at > LONGEST_QUOTE {
-                return None;
-            }
-            match *bytes.get(at)? {
-                b'\\' if quote == b'"' => at += 2,
-                byte if byte == quote => return Some(at),
-                _ => at += 1,
-            }
-        }
     }
 }
 

@@ -21,7 +21,7 @@ const NEEDLES: &[&str] = &[
     "auth",
     "signature",
     "sig=",
-    // Programs that take secrets as arguments, and how: see `commands.rs`.
+    // Programs that take secrets as arguments, and how: see `programs.rs`.
     "pass=",
     "pass:",
     "curl",
