@@ -14,6 +14,7 @@ pub(super) struct Tap(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] Fi
 
 #[cfg(target_os = "linux")]
 mod system {
+    use std::fs::File;
     use std::io;
     use std::os::fd::AsFd;
 
@@ -21,8 +22,6 @@ mod system {
     use rustix::io::{Errno, retry_on_intr};
     use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size};
     use rustix::pipe::{pipe_with, splice, tee};
-
-    use std::fs::File;
 
     use crate::pipes::{Input, Output};
     use crate::tap::Tap;
@@ -73,9 +72,8 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use std::io;
-
     use std::fs::File;
+    use std::io;
 
     use crate::pipes::{Input, Output};
     use crate::tap::Tap;
