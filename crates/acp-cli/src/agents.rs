@@ -1,6 +1,6 @@
 //! `acp agents`: which agents there are, and what a project's may do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use acp_config::{AgentList, AgentOrigin, Config, ListedAgent, ProjectAgents};
 use acp_host::{clean, literal};
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::agents::{
     AgentsArgs, AgentsCommand, AllowAgentsArgs, ListAgentsArgs, RevokeAgentsArgs,
 };
-use crate::args::shared::ListFormat;
+use crate::args::shared::{ListFormat, directory};
 use crate::exit::Exit;
 use crate::screen::print;
 use crate::{ask, config};
@@ -160,8 +160,4 @@ fn revoke(args: &RevokeAgentsArgs) -> Result<(), Exit> {
     };
     print(told.as_bytes());
     Ok(())
-}
-
-fn directory(cwd: &Path) -> Result<PathBuf, Exit> {
-    std::fs::canonicalize(cwd).map_err(|e| Exit::usage(format!("--cwd {}: {e}", cwd.display())))
 }

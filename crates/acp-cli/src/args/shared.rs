@@ -1,6 +1,6 @@
 //! What several commands take.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use acp::v1::McpServer;
@@ -178,8 +178,7 @@ pub(crate) struct WorkArgs {
 impl WorkArgs {
     /// Where the agent works, as it is called from everywhere.
     pub(crate) fn directory(&self) -> Result<PathBuf, Exit> {
-        let cwd = std::fs::canonicalize(&self.cwd)
-            .map_err(|e| Exit::usage(format!("--cwd {}: {e}", self.cwd.display())))?;
+        let cwd = directory(&self.cwd)?;
         match cwd.is_dir() {
             true => Ok(cwd),
             false => {
@@ -202,6 +201,11 @@ impl WorkArgs {
         }
         Ok(all)
     }
+}
+
+/// The directory of `--cwd`, without symlinks.
+pub(crate) fn directory(cwd: &Path) -> Result<PathBuf, Exit> {
+    std::fs::canonicalize(cwd).map_err(|e| Exit::usage(format!("--cwd {}: {e}", cwd.display())))
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

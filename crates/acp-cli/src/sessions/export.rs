@@ -6,8 +6,8 @@ use std::path::Path;
 use acp::client::{AgentConnection, SessionSetup};
 use acp_config::SessionNames;
 
-use super::directory;
 use crate::args::sessions::ExportSessionArgs;
+use crate::args::shared::directory;
 use crate::exit::Exit;
 use crate::login;
 use crate::screen::{Screen, print};

@@ -2,7 +2,7 @@
 
 mod export;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use acp::client::AgentConnection;
 use acp::v1::{ListSessionsRequest, SessionInfo};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::args::sessions::{
     ForgetSessionArgs, ListSessionsArgs, NameSessionArgs, SessionsArgs, SessionsCommand,
 };
-use crate::args::shared::ListFormat;
+use crate::args::shared::{ListFormat, directory};
 use crate::exit::Exit;
 use crate::login;
 use crate::screen::{Screen, print};
@@ -34,11 +34,6 @@ pub(crate) async fn sessions(args: SessionsArgs) -> Exit {
         Ok(()) => Exit::SUCCESS,
         Err(exit) => exit,
     }
-}
-
-/// The directory that was asked for, without symlinks.
-fn directory(asked: &Path) -> Result<PathBuf, Exit> {
-    std::fs::canonicalize(asked).map_err(|e| Exit::usage(format!("--cwd {}: {e}", asked.display())))
 }
 
 fn name(args: &NameSessionArgs) -> Result<(), Exit> {
